@@ -1,0 +1,84 @@
+# Every target does its own set-up, so `make demo` and `make test` work in a fresh clone.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON_BIN := .venv/bin/python
+SAM := .venv-sam/bin/sam
+# The SAM CLI phones home by default.
+export SAM_CLI_TELEMETRY ?= 0
+# The layer and the project root, as pytest and mypy see them (pyproject.toml).
+export PYTHONPATH := layers/livemem:.
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## make .venv with the locked packages (every other target does it by itself)
+	@scripts/setup.sh .venv requirements-dev.txt
+
+.PHONY: setup-sam
+setup-sam:
+	@scripts/setup.sh .venv-sam requirements-sam.txt
+
+.PHONY: run
+run: setup ## start the service on this machine: no Docker, no account (PORT=3000)
+	@exec $(PYTHON_BIN) -m local
+
+.PHONY: demo
+demo: setup ## show the whole product at work on real notes, then stop
+	@exec $(PYTHON_BIN) -m local.demo
+
+.PHONY: test
+test: setup ## all tests, fast ones first
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal --ignore tests/integration/stores tests/unit tests/template tests/integration tests/e2e
+
+.PHONY: test-stores
+test-stores: setup ## the storage tests and the proof on MinIO, VersityGW and rclone (got with Go and PyPI)
+	@scripts/stores.sh
+	@STORES_REQUIRED=1 $(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal tests/integration/stores
+
+.PHONY: sam-local
+sam-local: setup setup-sam ## start the service on sam local, Docker and MinIO (PORT=3000)
+	@exec $(PYTHON_BIN) -m local.sam
+
+.PHONY: e2e
+e2e: setup setup-sam ## the end-to-end tests on those real parts, or on LIVEMEM_URL
+	@E2E_STACK=$${E2E_STACK:-sam} $(PYTHON_BIN) -m pytest -q --durations=5 tests/e2e
+
+.PHONY: check
+check: setup ## lint, format, types, template, OpenAPI drift
+	@$(PYTHON_BIN) -m ruff check .
+	@$(PYTHON_BIN) -m ruff format --check .
+	@$(PYTHON_BIN) -m mypy
+	@$(PYTHON_BIN) -m pytest -q tests/template
+	@$(PYTHON_BIN) -m scripts.openapi --check
+
+.PHONY: format
+format: setup ## put the code in order (ruff)
+	@$(PYTHON_BIN) -m ruff check --fix .
+	@$(PYTHON_BIN) -m ruff format .
+
+.PHONY: openapi
+openapi: setup ## write docs/openapi.json from the code
+	@$(PYTHON_BIN) -m scripts.openapi
+
+.PHONY: lint-sam
+lint-sam: setup-sam ## sam validate --lint
+	@$(SAM) validate --lint
+
+.PHONY: build
+build: setup-sam ## sam build (ARCHITECTURE=arm64 or x86_64)
+	@scripts/sam_build.sh
+
+.PHONY: lock
+lock: setup ## resolve the requirements*.in files again
+	@scripts/lock.sh
+
+.PHONY: clean
+clean: ## remove what the targets made, but not the local runtime's data (.local)
+	rm -rf .venv .venv-sam .setup.lock .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
