@@ -1,0 +1,43 @@
+"""Time and ids: UTC everywhere, ISO 8601 with `Z` in documents, ULIDs for runs and spaces."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from ulid import ULID
+
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    """The present, UTC."""
+    return datetime.now(UTC)
+
+
+def iso(moment: datetime) -> str:
+    """`2026-02-20T14:00:00Z`: whole seconds, UTC."""
+    # strftime pads years before 1000 on some systems only.
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def iso_millis(moment: datetime) -> str:
+    """`2026-02-20T14:00:00.123Z`: for times that are subtracted from each other."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def parse(text: str) -> datetime:
+    """The moment of an ISO 8601 text; without an offset it is taken as UTC. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time outside of the years 1 to 9999") from None
+
+
+def new_id() -> str:
+    """A new ULID: 26 characters that sort by time."""
+    return str(ULID())
+
+
+def id_time(ulid: str) -> datetime:
+    """When the ULID was made. Raises ValueError."""
+    return ULID.from_str(ulid).datetime

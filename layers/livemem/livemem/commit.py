@@ -1,0 +1,233 @@
+"""Commit and application of a change of the bank: the one way in which a bank changes.
+
+The change is planned in full as its record. One compare-and-swap of `_meta.json` commits it; from then on it will be
+applied, by this process or by whoever comes next, from the plan and without asking anybody. Applying is idempotent:
+each step looks like no change when it was done before.
+"""
+
+import logging
+
+from livemem import documents, keys, lease, records, runs, spaces
+from livemem.clock import Clock
+from livemem.errors import CommitUnfinished, PreconditionLost, StoreUnavailable
+from livemem.lease import Held
+from livemem.records import Before, FileChange, Record
+from livemem.spaces import Head
+from livemem.store import Store
+
+logger = logging.getLogger(__name__)
+
+TRIES = 20
+
+
+class CommitLost(Exception):
+    """Nothing was committed: the space is gone, or somebody else changed its bank first."""
+
+
+class Superseded(Exception):
+    """Somebody else has finished applying this change already."""
+
+
+def prepare(store: Store, space_id: str, record: Record) -> Record:
+    """Write the plan and return it; if another worker of the same run wrote one before, that one counts."""
+    key = keys.plan(space_id, record.run_id)
+    try:
+        store.put(key, record.to_bytes(), if_none_match=True, content_type=documents.JSON)
+        return record
+    except PreconditionLost:
+        return planned(store, space_id, record.run_id) or record
+
+
+def planned(store: Store, space_id: str, run_id: str) -> Record | None:
+    """The plan of a run, or None."""
+    found = store.get(keys.plan(space_id, run_id))
+    return Record.from_bytes(found.body) if found else None
+
+
+def commit(store: Store, head: Head, held: Held, record: Record, clock: Clock) -> Head:
+    """Commit the prepared `record` by one swap of `_meta.json`, based on `head`.
+
+    Raises CommitLost if it can't be committed any more. After StoreUnavailable the plan stays: whether the swap
+    happened will be seen by the next one who looks.
+    """
+    for _ in range(TRIES):
+        try:
+            return spaces.swap(store, head, consolidation_count=record.number, committed_run=record.run_id)
+        except (PreconditionLost, StoreUnavailable) as error:
+            # The answer to a swap that did happen can get lost: only a look tells.
+            newest = spaces.find(store, head.meta.space_id)
+            if newest and newest.meta.uid == record.uid and newest.meta.committed_run == record.run_id:
+                return newest
+            if isinstance(error, StoreUnavailable):
+                raise
+        if not newest or newest.meta.uid != record.uid or newest.meta.consolidation_count != record.number - 1:
+            store.delete(keys.plan(head.meta.space_id, record.run_id))
+            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+        # Only a description or a threshold changed. The lease is looked at after the head: who takes the lease over
+        # changes the head before clearing our plan away, so a swap based on this head can't outlive the plan.
+        if not lease.still_ours(store, held, clock()):
+            raise CommitLost("The time of this run is over.")
+        head = newest
+    raise CommitLost("The space changes too often.")
+
+
+def apply(store: Store, head: Head, record: Record) -> Head:
+    """Write everything that the committed `record` says, then clear `committed_run`; safe to repeat at any point.
+
+    Raises CommitUnfinished if the store fails on the way; the next run or the sweep goes on.
+    """
+    space_id = head.meta.space_id
+    try:
+        if record.kind == "undo":
+            store.map(lambda source: _restore(store, space_id, source), record.notes)
+        store.put(keys.record(space_id, record.name()), record.to_bytes(), content_type=documents.JSON)
+        store.map(lambda change: _apply_file(store, head, record, change), record.files)
+        _apply_synthesis(store, head, record)
+        if record.kind == "consolidation":
+            store.delete_many([keys.note(space_id, source.note_id) for source in record.notes])
+        # The plan goes before the commit is closed: its record stands in for it, and nothing can leave it behind.
+        store.delete(keys.plan(space_id, record.run_id))
+        return _close(store, head, record)
+    except Superseded:
+        return spaces.load(store, space_id)
+    except StoreUnavailable as error:
+        raise CommitUnfinished("The change is committed; what is left to write will be written shortly.") from error
+
+
+def recover(store: Store, head: Head, clock: Clock) -> Head:
+    """Finish the committed change that `head` names, if any, and return the head after it. No LLM call."""
+    run_id = head.meta.committed_run
+    if not run_id:
+        return head
+    space_id = head.meta.space_id
+    record = planned(store, space_id, run_id)
+    if not record:
+        newest = spaces.load(store, space_id)
+        if newest.meta.committed_run != run_id:
+            return newest
+        record = records.get(store, space_id, head.meta.consolidation_count)
+    logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
+    head = apply(store, head, record)
+    saved = runs.find(store, space_id, run_id)
+    if saved and saved.run.status not in runs.FINAL:
+        runs.finish(store, saved, "ok", clock(), consolidation=record.number, metrics=record.metrics, error=None)
+    return head
+
+
+def clear_abandoned(store: Store, head: Head, held: Held, clock: Clock) -> Head:
+    """Clear away what runs left whose lease ran out before they committed; returns the head to build on.
+
+    The head is changed first, which keeps a worker that wakes up late from committing a plan that is gone.
+    """
+    for run_id in held.lease.abandoned:
+        plan = planned(store, head.meta.space_id, run_id)
+        if plan and plan.uid == head.meta.uid and plan.number == head.meta.consolidation_count + 1:
+            try:
+                head = spaces.swap(store, head)
+            except PreconditionLost:
+                head = spaces.load(store, head.meta.space_id)
+                if head.meta.committed_run == run_id:
+                    head = recover(store, head, clock)
+                    continue
+                head = spaces.swap(store, head)
+        if plan:
+            store.delete(keys.plan(head.meta.space_id, run_id))
+        saved = runs.find(store, head.meta.space_id, run_id)
+        if saved and saved.run.status not in runs.FINAL:
+            died = saved.run.status == "running"
+            problem = {
+                "code": "interrupted" if died else "not_started",
+                "detail": "The worker died before the commit; all notes are still live."
+                if died
+                else "Another run went ahead before this one was started.",
+            }
+            runs.finish(store, saved, "error", clock(), error=problem)
+    return head
+
+
+def _restore(store: Store, space_id: str, source: records.NoteSource) -> None:
+    key = keys.note(space_id, source.note_id)
+    for _ in range(TRIES):
+        try:
+            store.put(key, source.body(), if_none_match=True)
+            return
+        except PreconditionLost:
+            if store.get(key):
+                return
+    raise StoreUnavailable("A note can't be written back.")
+
+
+def _apply_file(store: Store, head: Head, record: Record, change: FileChange) -> None:
+    key = keys.bank_file(head.meta.space_id, change.path)
+    _write(store, head, record, key, change.path, change.before, change.after)
+
+
+def _apply_synthesis(store: Store, head: Head, record: Record) -> None:
+    if record.synthesis:
+        key = keys.synthesis(head.meta.space_id)
+        _write(store, head, record, key, "_synthesis.md", record.synthesis.before, record.synthesis.after)
+
+
+def _write(
+    store: Store, head: Head, record: Record, key: str, path: str, before: Before | None, after: str | None
+) -> None:
+    """Bring one object from `before` to `after`, whatever part of that happened already."""
+    wanted = after.encode() if after is not None else None
+    etag = before.etag if before else None
+    for _ in range(TRIES):
+        if _replace(store, key, wanted, etag, record.number):
+            return
+        current = store.get(key)
+        if (current.body if current else None) == wanted:
+            return
+        newest = spaces.find(store, head.meta.space_id)
+        if not newest or newest.meta.committed_run != record.run_id:
+            raise Superseded
+        if current and current.etag != etag:
+            # Somebody wrote to the bank without the service. Their text is kept aside, the commit stands.
+            logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
+            store.put(keys.displaced(head.meta.space_id, record.run_id, path), current.body)
+        etag = current.etag if current else None
+    raise StoreUnavailable("A bank file keeps changing.")
+
+
+def _replace(store: Store, key: str, wanted: bytes | None, etag: str | None, number: int) -> bool:
+    if wanted is None:
+        return etag is None or store.delete(key, if_match=etag)
+    try:
+        # The number travels with the object, so reading a file tells its consolidation without a look at the records.
+        store.put(key, wanted, if_match=etag, if_none_match=etag is None, metadata={"consolidation": str(number)})
+    except PreconditionLost:
+        return False
+    return True
+
+
+def _close(store: Store, head: Head, record: Record) -> Head:
+    """Clear `committed_run` and bring the totals up to date, in one swap: so they count once."""
+    for _ in range(TRIES):
+        if head.meta.committed_run != record.run_id:
+            # Closed by another process, or by our own first try whose answer got lost.
+            return head
+        try:
+            return spaces.swap(store, head, **_totals(head, record))
+        except PreconditionLost:
+            newest = spaces.find(store, head.meta.space_id)
+            if not newest:
+                raise Superseded from None
+            head = newest
+    raise StoreUnavailable("The space changes too often.")
+
+
+def _totals(head: Head, record: Record) -> dict[str, object]:
+    sign = {"consolidation": 1, "undo": -1, "manual": 0}[record.kind]
+    changes: dict[str, object] = {
+        "committed_run": None,
+        "total_notes_processed": head.meta.total_notes_processed + sign * len(record.notes),
+    }
+    if record.kind == "consolidation":
+        changes["last_consolidation"] = record.committed_at
+        changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
+    if record.kind == "undo" and record.notes:
+        # Else the notes that came back would set off the very consolidation that was undone.
+        changes["auto_paused"] = True
+    return changes

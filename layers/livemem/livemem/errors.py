@@ -1,0 +1,154 @@
+"""The errors of the domain: one hierarchy, one sentence per class.
+
+`status` and `code` are what a client sees over HTTP (RFC 9457); `code` is stable and documented in docs/errors.md.
+`detail` is written for the user: it never holds the text of a foreign exception, a key of the bucket or a secret.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one field of a request: the field's name and a sentence."""
+
+    field: str
+    message: str
+
+
+class LiveMemoryError(Exception):
+    """Base of all own errors."""
+
+    status = 500
+    code = "internal_error"
+    retry_after: int | None = None
+    """Seconds after which the same request may succeed; None where repeating it is of no use."""
+
+    def __init__(self, detail: str, *, fields: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.fields = tuple(fields)
+
+
+class MalformedBody(LiveMemoryError):
+    """The body is not JSON."""
+
+    status = 400
+    code = "malformed_body"
+
+
+class InvalidRequest(LiveMemoryError):
+    """The request does not fit the model; `fields` says where."""
+
+    status = 422
+    code = "invalid_request"
+
+    @classmethod
+    def of(cls, field: str, message: str) -> "InvalidRequest":
+        """An error about one field."""
+        return cls(f"{field}: {message}", fields=[FieldError(field, message)])
+
+
+class TooLarge(LiveMemoryError):
+    """Something exceeds its limit in bytes or in number."""
+
+    status = 413
+    code = "too_large"
+
+    @classmethod
+    def of(cls, field: str, size: int, limit: int, unit: str = "bytes") -> "TooLarge":
+        """An error about one field of `size` where `limit` is allowed, both in `unit`."""
+        message = f"{size} {unit}, but at most {limit} are allowed"
+        return cls(f"{field}: {message}", fields=[FieldError(field, message)])
+
+
+class Unauthenticated(LiveMemoryError):
+    """No token, or one that is unknown, expired or revoked."""
+
+    status = 401
+    code = "unauthenticated"
+
+
+class Forbidden(LiveMemoryError):
+    """The token is valid but lacks the permission or may not use the space."""
+
+    status = 403
+    code = "forbidden"
+
+
+class NotFound(LiveMemoryError):
+    """The thing asked for does not exist."""
+
+    status = 404
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(f"There is no {what} {name!r}.")
+        self.code = f"{what.replace(' ', '_')}_not_found"
+
+
+class SpaceExists(LiveMemoryError):
+    """A space of that id exists already."""
+
+    status = 409
+    code = "space_exists"
+
+
+class Busy(LiveMemoryError):
+    """Another consolidation or correction holds the space's lease."""
+
+    status = 409
+    code = "busy"
+    retry_after = 10
+
+
+class Conflict(LiveMemoryError):
+    """The state of the space does not allow the operation; `detail` says what to do instead."""
+
+    status = 409
+    code = "conflict"
+
+
+class PreconditionLost(LiveMemoryError):
+    """A compare-and-swap lost: somebody else changed the object first."""
+
+    status = 409
+    code = "precondition_lost"
+    retry_after = 1
+
+
+class StoreUnavailable(LiveMemoryError):
+    """The object store did not answer, or answered with an error that may pass."""
+
+    status = 503
+    code = "store_unavailable"
+    retry_after = 5
+
+
+class CommitUnfinished(LiveMemoryError):
+    """A change is committed but could not be applied to the end; the next run or the sweep finishes it."""
+
+    status = 503
+    code = "commit_unfinished"
+    retry_after = 30
+
+
+class ConditionalWritesUnsupported(LiveMemoryError):
+    """The object store ignores If-Match or If-None-Match, so shared state can't be changed safely."""
+
+    status = 503
+    code = "conditional_writes_unsupported"
+
+
+class RegistryUnreadable(LiveMemoryError):
+    """The token registry exists but can't be read: nobody is let in."""
+
+    status = 503
+    code = "registry_unreadable"
+    retry_after = 30
+
+
+class NotConfigured(LiveMemoryError):
+    """The service refuses to work with the settings it has."""
+
+    status = 503
+    code = "not_configured"

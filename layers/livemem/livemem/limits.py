@@ -1,0 +1,34 @@
+"""Sizes that every write path keeps (api.md, table of statuses), in bytes of UTF-8 unless said otherwise."""
+
+from livemem.errors import InvalidRequest, TooLarge
+
+NOTE_BYTES = 100_000
+RULES_BYTES = 50_000
+DESCRIPTION_BYTES = 500
+OWNER_BYTES = 200
+BATCH_NOTES = 100
+BODY_BYTES = 1_048_576
+TAGS = 20
+TAG_CHARACTERS = 50
+BANK_FILE_BYTES = 500_000
+SYNTHESIS_BYTES = 50_000
+IDEMPOTENCY_KEY_CHARACTERS = 200
+PAGE_ITEMS = 500
+PAGE_DEFAULT = 50
+THRESHOLD = 1_000
+
+
+def check_text(field: str, text: str, limit: int, *, blank: bool = False) -> str:
+    """Return `text` if it is UTF-8 of at most `limit` bytes; blank text is refused unless `blank`.
+
+    Raises TooLarge or InvalidRequest, which name `field`.
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest.of(field, "holds half a surrogate pair, which is no text") from None
+    if size > limit:
+        raise TooLarge.of(field, size, limit)
+    if not blank and not text.strip():
+        raise InvalidRequest.of(field, "must not be empty")
+    return text

@@ -1,0 +1,1 @@
+"""What tests and benchmarks share: a bucket with S3's true conflict semantics, counted clients, a scripted model."""

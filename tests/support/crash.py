@@ -1,0 +1,285 @@
+"""Kills or breaks an operation at every single S3 request, lets it recover, and audits the bucket.
+
+Used by the tests and by benchmarks/crash_table.py.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from livemem import corrections, overview, spaces
+from livemem.errors import LiveMemoryError
+from livemem.records import Record
+from tests.support.audit import Audit, audit, records_of, standing
+from tests.support.counting import Killed
+from tests.support.world import World
+
+SPACE = "demo"
+NOTES = 6
+LATER = 20 * 60
+"""Seconds after which every lease of a dead process has run out."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is killed. `prepare` makes the world just before it, `act` does it, `again` is how its caller repeats it."""
+
+    name: str
+    prepare: Callable[[World], None]
+    act: Callable[[World], Any]
+    deletes: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How a request goes wrong. `done`: the store did it, but the answer got lost."""
+
+    name: str
+    done: bool
+    code: str | None = None
+    status: int = 0
+
+    def arm(self, world: World, point: int) -> None:
+        if self.code is None:
+            world.client.kill_at(point, done=self.done)
+        else:
+            world.client.break_at(point, self.code, self.status, done=self.done)
+
+
+KILLS = (Fault("killed before", done=False), Fault("killed after", done=True))
+ERRORS = (
+    Fault("409 conflict", done=False, code="ConditionalRequestConflict", status=409),
+    Fault("412 on a write that happened", done=True, code="PreconditionFailed", status=412),
+    Fault("412 on a write that did not", done=False, code="PreconditionFailed", status=412),
+    Fault("500", done=False, code="InternalError", status=500),
+    Fault("500 on a request that happened", done=True, code="InternalError", status=500),
+    Fault("503 slow down", done=False, code="SlowDown", status=503),
+)
+
+
+@dataclass
+class Result:
+    """What came of one operation over all its crash points."""
+
+    operation: str
+    fault: str
+    recovery: str
+    points: int = 0
+    audits: list[Audit] = field(default_factory=list)
+    repeated_calls: int = 0
+
+    def count(self, what: str) -> int:
+        """Sum over all crash points of one list of the audits."""
+        return sum(len(getattr(found, what)) for found in self.audits)
+
+    def clean(self) -> bool:
+        return not self.repeated_calls and all(found.clean() for found in self.audits)
+
+
+def _space(world: World) -> None:
+    world.create_space(SPACE, threshold=NOTES)
+
+
+def _write(world: World, count: int = NOTES) -> None:
+    for index in range(count):
+        world.note(f"note {world.ids.count}", agent="ann" if index % 2 else "bob")
+        world.clock.move(1)
+
+
+def _consolidated(world: World) -> None:
+    _space(world)
+    _write(world)
+    world.consolidate()
+
+
+def _queued(world: World) -> None:
+    _consolidated(world)
+    _write(world)
+    world.count()
+
+
+def _at_the_threshold(world: World) -> None:
+    _consolidated(world)
+    _write(world)
+
+
+def _undone_once(world: World) -> None:
+    _queued(world)
+    world.settle()
+    world.undo(2)
+
+
+def several_files(prompt: dict[str, Any]) -> str:
+    """A model that writes two files, discards the last note and edits sections."""
+    notes = prompt["notes"]
+    exists = {file["filename"] for file in prompt["bank"]}
+    files: list[dict[str, Any]] = []
+    for name, chosen in (("log.md", notes[:-1:2]), ("people/all.md", notes[1:-1:2])):
+        bullets = "\n".join(f"- {note['content']}" for note in chosen)
+        cited = [note["number"] for note in chosen]
+        if name in exists:
+            edit = {"op": "append_to_section", "heading": "## Log", "content": bullets, "notes": cited}
+            files.append({"filename": name, "action": "edited", "edits": [edit]})
+        else:
+            content = f"# Title\n\n## Log\n\n{bullets}\n"
+            files.append({"filename": name, "action": "created", "content": content, "notes": cited})
+    discarded = [{"note": notes[-1]["number"], "reason": "of no use"}]
+    return json.dumps({"bank_files": files, "synthesis": "Two files.", "discarded": discarded})
+
+
+def _queued_first(world: World) -> None:
+    world.llm.default = several_files
+    _space(world)
+    _write(world)
+    world.count()
+
+
+def _queued_several(world: World) -> None:
+    world.llm.default = several_files
+    _queued(world)
+
+
+OPERATIONS = (
+    Operation("first consolidation", _queued_first, lambda world: world.work(world.queued[0])),
+    Operation("consolidation", _queued, lambda world: world.work(world.queued[0])),
+    Operation("consolidation, 2 files", _queued_several, lambda world: world.work(world.queued[0])),
+    Operation("put event at the threshold", _at_the_threshold, World.count),
+    Operation("undo", _consolidated, lambda world: world.undo(1)),
+    Operation("second undo", _undone_once, lambda w: w.undo(1)),
+    Operation(
+        "manual edit of a file",
+        _consolidated,
+        lambda world: corrections.write_file(world.editor(), SPACE, "log.md", "# Log\n\n## Log\n\nRewritten.\n", None),
+    ),
+    Operation(
+        "manual new file",
+        _consolidated,
+        lambda world: corrections.write_file(world.editor(), SPACE, "new.md", "# New\n", None),
+    ),
+    Operation(
+        "manual deletion of a file",
+        _consolidated,
+        lambda world: corrections.delete_file(world.editor(), SPACE, "log.md", None),
+    ),
+    Operation(
+        "deletion of a space",
+        _queued,
+        lambda world: overview.delete_space(world.store, SPACE, SPACE, world.clock()),
+        deletes=True,
+    ),
+)
+
+
+def retry(world: World, operation: Operation) -> None:
+    """The caller repeats: Lambda's asynchronous retry, or a client that got an error."""
+    try:
+        operation.act(world)
+    except LiveMemoryError:
+        # A repeated undo or deletion finds itself done, or still under way: the sweep settles that later.
+        return
+
+
+def sweep_later(world: World, _: Operation) -> None:
+    """Nobody repeats; the leases run out and the sweep comes by."""
+    world.clock.move(LATER)
+    world.sweep()
+
+
+def next_run(world: World, _: Operation) -> None:
+    """The leases run out and somebody starts a run by hand, before any sweep."""
+    world.clock.move(LATER)
+    try:
+        world.order(SPACE)
+    except LiveMemoryError:
+        return
+    world.work(world.queued.pop())
+
+
+RECOVERIES: tuple[tuple[str, Callable[[World, Operation], None]], ...] = (
+    ("retry", retry),
+    ("sweep", sweep_later),
+    ("next run", next_run),
+)
+
+
+def requests_of(operation: Operation, new_world: Callable[[], World] = World) -> int:
+    """How many S3 requests the operation makes undisturbed."""
+    world = new_world()
+    operation.prepare(world)
+    world.new_process()
+    operation.act(world)
+    return len(world.client.requests)
+
+
+def crash(
+    operation: Operation,
+    fault: Fault,
+    recovery: Callable[[World, Operation], None],
+    point: int,
+    new_world: Callable[[], World] = World,
+) -> tuple[Audit, int]:
+    """One crash at request `point`: what the audit says after recovery, and how often the LLM was asked again for
+    notes that were committed already. `new_world` may give worlds on a real store, empty ones."""
+    world = new_world()
+    operation.prepare(world)
+    acknowledged = _acknowledged(world)
+    world.new_process()
+    fault.arm(world, point)
+    with suppress(Killed, LiveMemoryError):
+        operation.act(world)
+    world.new_process()
+    committed = _committed(world)
+    asked = len(world.llm.prompts)
+    recovery(world, operation)
+    _come_to_rest(world)
+    gone = operation.deletes and not spaces.find(world.store, SPACE)
+    objects = world.inner.objects
+    found = audit(objects, SPACE, [] if gone else acknowledged)
+    again = sum(
+        any(f'"content": {json.dumps(text)}' in prompt[1]["content"] for text in committed)
+        for prompt in world.llm.prompts[asked:]
+    )
+    return found, again
+
+
+def _acknowledged(world: World) -> list[str]:
+    held = {source.note_id for record in standing(records_of(world.inner.objects, SPACE)) for source in record.notes}
+    return [*world.live_ids(SPACE), *held]
+
+
+def _committed(world: World) -> set[str]:
+    """The contents of all notes that are folded by a committed change, applied or not, and not taken back."""
+    objects = world.inner.objects
+    meta = objects.get(f"{SPACE}/_meta.json")
+    records = records_of(objects, SPACE)
+    run_id = json.loads(meta.body)["committed_run"] if meta else None
+    plan = objects.get(f"{SPACE}/_runs/{run_id}.plan.json")
+    if plan and run_id not in {record.run_id for record in records}:
+        records.append(Record.from_bytes(plan.body))
+    return {source.raw.partition("---\n\n")[2] for record in standing(records) for source in record.notes}
+
+
+def _come_to_rest(world: World) -> None:
+    """Everything that would happen by itself, and time for it: queued runs, the sweep twice, the queue again."""
+    for _ in range(3):
+        world.settle()
+        world.clock.move(LATER)
+        world.sweep()
+    world.settle()
+
+
+def table(points_of: Callable[[Operation], range] | None = None) -> Iterator[Result]:
+    """The results for every operation, fault and recovery."""
+    for operation in OPERATIONS:
+        points = points_of(operation) if points_of else range(requests_of(operation))
+        for fault in (*KILLS, *ERRORS):
+            for name, recovery in RECOVERIES:
+                result = Result(operation.name, fault.name, name)
+                for point in points:
+                    found, again = crash(operation, fault, recovery, point)
+                    result.points += 1
+                    result.audits.append(found)
+                    result.repeated_calls += again
+                yield result

@@ -1,0 +1,89 @@
+"""The functions as Lambda loads them, their sample events, and a small Lambda API that notes what is invoked."""
+
+import copy
+import json
+import threading
+import uuid
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from livemem_http import environment
+from scripts.openapi import load
+
+ROOT = Path(__file__).resolve().parents[2]
+EVENTS = ROOT / "events"
+
+
+@dataclass
+class Context:
+    """What a handler reads of its Lambda context."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 256
+    invoked_function_arn: str = "arn:aws:lambda:eu-west-1:123456789012:function:function"
+    aws_request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 900_000
+
+
+def sample(name: str) -> dict[str, Any]:
+    """A sample event of `events/`, to be changed at will."""
+    return copy.deepcopy(json.loads((EVENTS / f"{name}.json").read_text()))
+
+
+def request(
+    method: str, route: str, *, token: str | None, body: Any = None, query: dict[str, str] | None = None, **path: str
+) -> dict[str, Any]:
+    """An HTTP API event for a route, made from a sample one. `body` may be text, bytes or a JSON value."""
+    event = sample("reads-health")
+    event["routeKey"] = event["requestContext"]["routeKey"] = f"{method} {route}"
+    raw = route.replace("{path+}", "{path}").format(**path)
+    event["rawPath"] = event["requestContext"]["http"]["path"] = raw
+    event["requestContext"]["http"]["method"] = method
+    event["pathParameters"] = path
+    event["queryStringParameters"] = query or {}
+    event["headers"].pop("authorization")
+    if token is not None:
+        event["headers"]["authorization"] = f"Bearer {token}"
+    if body is not None:
+        event["body"] = body if isinstance(body, str) else json.dumps(body)
+    return event
+
+
+def fresh(function: str) -> ModuleType:
+    """The function's module as a new Lambda environment loads it, with nothing cached."""
+    environment.store.cache_clear()
+    environment.settings.cache_clear()
+    return load(function)
+
+
+class LambdaApi:
+    """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload)."""
+
+    def __init__(self, status: int = 202) -> None:
+        self.invoked: list[tuple[str, dict[str, Any]]] = []
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                payload = self.rfile.read(int(self.headers["Content-Length"]))
+                if status == 202:
+                    api.invoked.append((self.path.split("/")[3], json.loads(payload)))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,221 @@
+"""A whole small world for tests of the domain: a bucket, a clock that is moved by hand, a scripted model, a queue."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from livemem import access, consolidation, corrections, counter, notes, runs, spaces, sweep
+from livemem import store as stores
+from livemem.consolidation import Worker
+from livemem.corrections import Editor
+from livemem.llm import LlmError, Reply
+from livemem.prompt import Messages
+from livemem.settings import Settings
+from livemem.store import Store
+from tests.support.bucket import FakeS3
+from tests.support.counting import CountingClient
+
+START = datetime(2026, 2, 20, 14, 0, 0, tzinfo=UTC)
+BOOTSTRAP_KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
+INVOCATION = timedelta(minutes=15)
+
+
+class HandClock:
+    """Time that stands still until it is moved."""
+
+    def __init__(self, moment: datetime = START) -> None:
+        self.moment = moment
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def move(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+Answerer = Callable[[dict[str, Any]], str]
+
+
+@dataclass
+class ScriptedLlm:
+    """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Calls are counted."""
+
+    default: Answerer | None = None
+    queue: deque[str | LlmError | Answerer] = field(default_factory=deque)
+    prompts: list[Messages] = field(default_factory=list)
+    limits: list[tuple[int | None, float]] = field(default_factory=list)
+
+    def __call__(self, messages: Messages, max_tokens: int | None, timeout: float) -> Reply:
+        self.prompts.append(messages)
+        self.limits.append((max_tokens, timeout))
+        item = self.queue.popleft() if self.queue else (self.default or append_everything)
+        if isinstance(item, LlmError):
+            raise item
+        text = item if isinstance(item, str) else item(read_prompt(messages))
+        return Reply(text, {"prompt_tokens": 100, "completion_tokens": 20})
+
+
+def read_prompt(messages: Messages) -> dict[str, Any]:
+    """What the user message holds: rules, synthesis, bank, notes."""
+    values = []
+    for line in messages[1]["content"].split("\n"):
+        if line and not line.startswith("#"):
+            try:
+                values.append(json.loads(line))
+            except ValueError:
+                continue
+    return dict(zip(("rules", "synthesis", "bank", "notes"), values, strict=True))
+
+
+def append_everything(prompt: dict[str, Any]) -> str:
+    """The simplest faithful model: one bullet per note in `log.md`, which names the note's content."""
+    bullets = "\n".join(f"- {note['content']}" for note in prompt["notes"])
+    numbers = [note["number"] for note in prompt["notes"]]
+    edit = {"op": "append_to_section", "heading": "## Log", "content": bullets, "notes": numbers}
+    if any(file["filename"] == "log.md" for file in prompt["bank"]):
+        file: dict[str, Any] = {"filename": "log.md", "action": "edited", "edits": [edit]}
+    else:
+        content = f"# Log\n\n## Log\n\n{bullets}\n"
+        file = {"filename": "log.md", "action": "created", "content": content, "notes": numbers}
+    return json.dumps({"bank_files": [file], "synthesis": f"{len(numbers)} notes."})
+
+
+class Ids:
+    """ULID-shaped ids that count up."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> str:
+        self.count += 1
+        return f"01HZZZZZZZ{self.count:016d}"
+
+    def suffix(self) -> str:
+        self.count += 1
+        return f"{self.count:08x}"
+
+
+class World:
+    """One account. `queued` holds the asynchronous invocations that nobody has worked off yet."""
+
+    def __init__(self, inner: Any = None, *, threads: int = 1, **settings: Any) -> None:
+        self.clock = HandClock()
+        self.inner = inner if inner is not None else FakeS3(self.clock)
+        self.client = CountingClient(self.inner)
+        self.threads = threads
+        self.llm = ScriptedLlm()
+        self.ids = Ids()
+        self.queued: deque[dict[str, Any]] = deque()
+        self.settings = Settings(admin_bootstrap_key=BOOTSTRAP_KEY, llmaas_api_url="http://llm.invalid/v1", **settings)
+        self.store = self.new_process()
+
+    def new_process(self) -> Store:
+        """A store with empty caches, as a fresh process has it; the probe is done, so that counts are steady."""
+        self.client.before = self.client.after = lambda index, verb: None
+        store = Store("bucket", self.client, self.client, threads=self.threads, sleep=lambda seconds: None)  # type: ignore[arg-type]
+        spaces._known = type(spaces._known)(30)
+        access._registries = type(access._registries)(30)
+        access._last_read.clear()
+        assert stores.has_conditional_writes(store)
+        self.client.reset()
+        self.store = store
+        return store
+
+    def start(self, payload: Mapping[str, Any]) -> None:
+        self.queued.append(dict(payload))
+
+    def worker(self) -> Worker:
+        return Worker(
+            store=self.store,
+            settings=self.settings,
+            ask=self.llm,
+            clock=self.clock,
+            deadline=self.clock() + INVOCATION,
+            new_id=self.ids,
+            start=self.start,
+        )
+
+    def editor(self, author: str = "admin") -> Editor:
+        return Editor(self.store, self.clock, self.ids, author, self.start)
+
+    def create_space(self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.") -> spaces.Meta:
+        return spaces.create(
+            self.store,
+            space_id=space_id,
+            description="",
+            rules_text=rules,
+            rules_template=None,
+            owner=None,
+            threshold=threshold,
+            now=self.clock(),
+            uid=self.ids(),
+        )
+
+    def note(
+        self, content: str, *, space_id: str = "demo", agent: str = "ann", category: str = "progress"
+    ) -> notes.Note:
+        draft = notes.Draft(category, content)
+        return notes.append(self.store, space_id, agent, draft, now=self.clock(), new_suffix=self.ids.suffix)
+
+    def count(self, space_id: str = "demo", trigger: runs.Trigger = "threshold") -> counter.Outcome:
+        return counter.start_if_due(self.store, space_id, trigger, now=self.clock(), new_id=self.ids, start=self.start)
+
+    def order(self, space_id: str = "demo", **order: Any) -> runs.Run:
+        head = spaces.load(self.store, space_id)
+        return counter.queue(
+            self.store,
+            head,
+            counter.Order(**{"trigger": "api", **order}),
+            run_id=self.ids(),
+            now=self.clock(),
+            start=self.start,
+        )
+
+    def work(self, payload: Mapping[str, Any] | None = None) -> runs.Run | None:
+        """Work off one queued invocation, the oldest unless given."""
+        todo = payload or self.queued.popleft()
+        return consolidation.consolidate(self.worker(), todo["space_id"], todo["run_id"], todo["uid"])
+
+    def consolidate(self, space_id: str = "demo", **order: Any) -> runs.Run:
+        """Order a run and work it off."""
+        run = self.order(space_id, **order)
+        ended = self.work(self.queued.pop())
+        assert ended is not None
+        assert ended.run_id == run.run_id
+        return ended
+
+    def view(self, run_id: str, space_id: str = "demo") -> runs.Run:
+        return runs.view(self.store, space_id, run_id, now=self.clock())
+
+    def sweep(self) -> sweep.Report:
+        return sweep.sweep(self.store, clock=self.clock, new_id=self.ids, start=self.start, time_left=lambda: 900.0)
+
+    def undo(self, number: int, space_id: str = "demo") -> Any:
+        return corrections.undo(self.editor(), space_id, number)
+
+    def text(self, key: str) -> str:
+        found = self.store.get(key)
+        assert found is not None, key
+        return found.body.decode()
+
+    def keys(self, prefix: str = "") -> list[str]:
+        return [entry.key for entry in self.store.scan(prefix)]
+
+    def live_ids(self, space_id: str = "demo") -> list[str]:
+        return [entry.key.rpartition("/")[2].removesuffix(".md") for entry in spaces.live_notes(self.store, space_id)]
+
+    def bank(self, space_id: str = "demo") -> dict[str, str]:
+        return {
+            entry.key.partition("/bank/")[2]: self.text(entry.key) for entry in spaces.bank_files(self.store, space_id)
+        }
+
+    def settle(self, rounds: int = 500) -> None:
+        """Work off whatever is queued, until nothing is."""
+        for _ in range(rounds):
+            if not self.queued:
+                return
+            self.work()
+        raise AssertionError("the queue does not empty")
