@@ -1,0 +1,280 @@
+"""Reading notes: pages in both orders, filters, and what a page costs."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from livemem import clock, keys, notes
+from livemem.errors import InvalidRequest, NotFound
+from livemem.notes import Draft, Filter
+from tests.support.world import START, World
+
+ANY = Filter()
+
+
+def space_with_notes(count: int = 12) -> World:
+    """Notes of three agents, one a minute, of changing category and tags."""
+    world = World()
+    world.create_space()
+    for number in range(count):
+        draft = Draft(keys.CATEGORIES[number % 3], f"note {number}", ("even" if number % 2 == 0 else "odd",))
+        agent = ("ann", "bob", "cat")[number % 3]
+        notes.append(world.store, "demo", agent, draft, now=world.clock(), new_suffix=world.ids.suffix)
+        world.clock.move(60)
+    world.new_process()
+    return world
+
+
+def contents(page: notes.Page) -> list[int]:
+    return [int(note.content.split()[1]) for note in page.items]
+
+
+def walk(world: World, wanted: Filter, *, limit: int, oldest_first: bool = False) -> list[int]:
+    """All notes over all pages."""
+    found: list[int] = []
+    after = None
+    for _ in range(100):
+        page = notes.page(world.store, "demo", wanted, limit=limit, after=after, oldest_first=oldest_first)
+        assert len(page.items) <= limit
+        found += contents(page)
+        after = page.next_after
+        if after is None:
+            return found
+    raise AssertionError("the pages do not end")
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4, 11, 12, 13, 500])
+def test_pages_together_show_every_note_once_in_order(limit: int):
+    world = space_with_notes()
+
+    assert walk(world, ANY, limit=limit) == list(range(11, -1, -1))
+    assert walk(world, ANY, limit=limit, oldest_first=True) == list(range(12))
+
+
+@pytest.mark.parametrize(("limit", "more"), [(11, True), (12, False), (13, False)])
+def test_the_last_page_says_that_it_is_the_last(limit: int, more: bool):
+    world = space_with_notes()
+
+    assert (notes.page(world.store, "demo", ANY, limit=limit).next_after is not None) is more
+    assert (notes.page(world.store, "demo", ANY, limit=limit, oldest_first=True).next_after is not None) is more
+
+
+def test_a_space_without_notes_has_one_empty_page():
+    assert notes.page(space_with_notes(0).store, "demo", ANY, limit=5) == notes.Page([], None)
+
+
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+FILTERS: list[tuple[Filter, Callable[[int], bool]]] = [
+    (Filter(category="observation"), lambda n: n % 3 == 0),
+    (Filter(agent="bob"), lambda n: n % 3 == 1),
+    (Filter(agent="bo"), lambda n: False),
+    (Filter(tag="odd"), lambda n: n % 2 == 1),
+    (Filter(tag="od"), lambda n: False),
+    (Filter(tag="odd", agent="bob"), lambda n: n % 2 == 1 and n % 3 == 1),
+    (Filter(since=at(4)), lambda n: n >= 4),
+    (Filter(since=at(4.001)), lambda n: n >= 4),
+    (Filter(until=at(4)), lambda n: n <= 4),
+    (Filter(since=at(2), until=at(3)), lambda n: n in (2, 3)),
+    (Filter(since=at(3), until=at(2)), lambda n: False),
+    (Filter(since=datetime(1, 1, 1, tzinfo=UTC)), lambda n: True),
+    (Filter(category="decision", agent="bob", tag="even", since=at(3), until=at(9)), lambda n: n == 4),
+]
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 500])
+@pytest.mark.parametrize(("wanted", "shown"), FILTERS, ids=range(len(FILTERS)))
+def test_filters_together_show_exactly_what_they_say(
+    wanted: Filter, shown: Callable[[int], bool], limit: int, oldest_first: bool
+):
+    expected = [number for number in range(12) if shown(number)]
+
+    found = walk(space_with_notes(), wanted, limit=limit, oldest_first=oldest_first)
+
+    assert found == (expected if oldest_first else expected[::-1])
+
+
+def test_a_cursor_goes_on_behind_a_note_that_is_gone_meanwhile():
+    world = space_with_notes()
+    page = notes.page(world.store, "demo", ANY, limit=3)
+    assert page.next_after is not None
+    world.inner.delete_object(Bucket="b", Key=keys.note("demo", page.next_after))
+
+    assert contents(notes.page(world.store, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
+
+
+def test_a_new_note_does_not_shift_the_pages_behind_a_cursor():
+    world = space_with_notes()
+    page = notes.page(world.store, "demo", ANY, limit=3)
+    world.note("note 12")
+
+    assert contents(notes.page(world.store, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
+
+
+def test_a_note_that_vanishes_between_listing_and_reading_is_left_out():
+    world = space_with_notes()
+    doomed = keys.note("demo", world.live_ids()[-2])
+    world.client.reset()
+
+    def consolidated_meanwhile(index: int, verb: str) -> None:
+        if verb == "LIST":
+            world.inner.delete_object(Bucket="b", Key=doomed)
+
+    world.client.after = consolidated_meanwhile
+
+    page = notes.page(world.store, "demo", ANY, limit=3)
+
+    assert contents(page) == [11, 9]
+    assert contents(notes.page(world.store, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
+
+
+def test_a_page_costs_one_list_and_one_get_for_each_note_shown():
+    world = space_with_notes()
+
+    notes.page(world.store, "demo", Filter(agent="bob"), limit=3)
+
+    assert world.client.counts == {"LIST": 1, "GET": 3}
+
+
+def many(world: World, count: int) -> None:
+    body = notes.format_note(notes.Note("", "demo", clock.iso(START), "ann", "todo", ("x",), "note 1", 6))
+    for number in range(count):
+        name = keys.NoteName(START + timedelta(seconds=number), "ann", "todo", f"{number:08x}")
+        world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=body)
+
+
+@pytest.mark.parametrize(("count", "lists"), [(999, 1), (1_000, 2), (2_500, 3)])
+def test_the_number_of_notes_adds_one_list_per_thousand_keys(count: int, lists: int):
+    world = space_with_notes(0)
+    many(world, count)
+
+    page = notes.page(world.store, "demo", ANY, limit=50)
+
+    # One key of the listing is live/.keep.
+    assert world.client.counts == {"LIST": lists, "GET": 50}
+    assert page.items[0].note_id.endswith(f"{count - 1:08x}")
+
+
+def test_oldest_first_begins_its_listing_at_the_cursor():
+    world = space_with_notes(0)
+    many(world, 2_500)
+    after = world.live_ids()[2_300]
+    world.new_process()
+
+    page = notes.page(world.store, "demo", ANY, limit=10, after=after, oldest_first=True)
+
+    assert world.client.counts == {"LIST": 1, "GET": 10}
+    assert page.items[0].note_id.endswith(f"{2_301:08x}")
+
+
+def test_a_page_by_tag_reads_at_most_five_hundred_notes_and_goes_on_behind_them():
+    world = space_with_notes(0)
+    many(world, 700)
+    world.client.reset()
+
+    page = notes.page(world.store, "demo", Filter(tag="rare"), limit=10)
+
+    assert world.client.counts == {"LIST": 1, "GET": 500}
+    assert page.items == []
+    assert page.next_after is not None
+    assert notes.page(world.store, "demo", Filter(tag="rare"), limit=10, after=page.next_after) == notes.Page([], None)
+
+
+def wanted(**texts: Any) -> Filter:
+    return Filter.of(**{"category": None, "agent": None, "tag": None, "since": None, "until": None} | texts)
+
+
+def test_a_filter_is_read_from_texts_also_where_a_plus_sign_arrived_as_a_space():
+    found = wanted(category="todo", agent="ann", since="2026-02-20T15:00:00 01:00", until="2026-02-21")
+
+    assert found == Filter("todo", "ann", None, START, datetime(2026, 2, 21, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("category", "gossip"),
+        ("category", ""),
+        ("agent", "a_b"),
+        ("agent", ""),
+        ("since", "yesterday"),
+        ("since", ""),
+        ("until", "2026-02-31"),
+        ("until", "0001-01-01T00:00:00+14:00"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused_and_named(field: str, value: str):
+    with pytest.raises((InvalidRequest, keys.InvalidName)) as refused:
+        wanted(**{field: value})
+
+    error = refused.value
+    assert (
+        [found.field for found in error.fields] == [field]
+        if isinstance(error, InvalidRequest)
+        else error.field == field
+    )
+
+
+def test_a_note_is_found_by_its_id_as_long_as_it_is_live_with_one_get():
+    world = space_with_notes()
+    note_id = world.live_ids()[3]
+    world.client.reset()
+
+    note = notes.get(world.store, "demo", note_id)
+
+    assert (note.content, note.status, note.consolidation) == ("note 3", "live", None)
+    assert world.client.counts == {"GET": 1}
+
+
+def test_a_folded_note_is_found_for_ever_with_its_consolidation():
+    world = space_with_notes()
+    ids = world.live_ids()
+    world.consolidate(max_notes=6)
+    world.consolidate()
+    world.client.reset()
+
+    note = notes.get(world.store, "demo", ids[8])
+
+    assert (note.content, note.status, note.consolidation) == ("note 8", "consolidated", 2)
+    # The note, the head, one listing of records, and the one record whose times cover the note.
+    assert world.client.counts == {"GET": 3, "LIST": 1}
+
+
+def test_a_folded_note_whose_consolidation_was_undone_is_live_again_and_then_folded_by_the_next():
+    world = space_with_notes(2)
+    note_id = world.live_ids()[0]
+    world.consolidate()
+    world.undo(1)
+    assert notes.get(world.store, "demo", note_id).status == "live"
+
+    world.consolidate()
+
+    note = notes.get(world.store, "demo", note_id)
+    assert (note.status, note.consolidation) == ("consolidated", 3)
+
+
+@pytest.mark.parametrize("note_id", ["20260220T140000_ann_todo_ffffffff", "20990220T140000_eve_todo_00000001"])
+def test_a_note_that_never_was_is_not_found(note_id: str):
+    world = space_with_notes()
+    world.consolidate()
+
+    with pytest.raises(NotFound) as missing:
+        notes.get(world.store, "demo", note_id)
+    assert missing.value.code == "note_not_found"
+
+
+def test_a_note_of_an_unknown_space_tells_that_the_space_is_unknown():
+    with pytest.raises(NotFound) as missing:
+        notes.get(World().store, "nowhere", "20260220T140000_ann_todo_ffffffff")
+    assert missing.value.code == "space_not_found"
+
+
+@pytest.mark.parametrize("note_id", ["", "x", "../x", "20260220T140000_ann_todo_ffffffff.md"])
+def test_what_is_no_note_id_is_refused(note_id: str):
+    with pytest.raises(keys.InvalidName):
+        notes.get(space_with_notes(0).store, "demo", note_id)

@@ -1,0 +1,280 @@
+"""The sweep: what events and retries did not finish, and what interrupted creations and deletions left behind."""
+
+from typing import Any
+
+import pytest
+
+from livemem import keys, lease, spaces, sweep
+from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
+from livemem.store import Store
+from tests.support.audit import audit
+from tests.support.counting import Killed
+from tests.support.world import World
+from tests.unit.test_counter import IgnoringS3
+from tests.unit.test_runs import die, killed_after_the_commit, killed_while_asking
+
+QUARTER = 15 * 60
+INVOCATION = QUARTER + 30
+
+
+def at_threshold(*space_ids: str) -> World:
+    world = World()
+    for space_id in space_ids or ("demo",):
+        world.create_space(space_id, threshold=2)
+        for number in range(2):
+            world.note(f"note {number}", space_id=space_id)
+    return world
+
+
+def test_a_healthy_account_is_left_as_it_is():
+    world = at_threshold()
+    world.settle()
+    world.count()
+    world.settle()
+    before = dict(world.inner.objects)
+
+    report = world.sweep()
+
+    assert report == sweep.Report(spaces=1)
+    assert world.inner.objects == before
+
+
+def test_a_threshold_that_no_event_noticed_starts_a_run():
+    world = at_threshold()
+
+    report = world.sweep()
+
+    assert report.started == ["demo"]
+    assert world.queued[0]["trigger"] == "sweep"
+    world.settle()
+    assert world.live_ids() == []
+
+
+@pytest.mark.parametrize("change", [{"threshold": 0}, {"threshold": 3}, {"auto_paused": True}])
+def test_a_space_that_is_not_due_is_not_started(change: dict[str, Any]):
+    world = at_threshold()
+    spaces.patch(world.store, "demo", **change)
+
+    assert world.sweep().started == []
+    assert not world.queued
+
+
+def test_a_run_under_way_is_left_alone():
+    world, run_id = killed_while_asking()
+    world.clock.move(INVOCATION - 1)
+
+    report = world.sweep()
+
+    assert (report.recovered, report.started) == ([], [])
+    assert world.view(run_id).status == "running"
+
+
+def test_a_run_that_died_before_its_commit_is_ended_and_its_lease_cleared():
+    world, run_id = killed_while_asking()
+    world.clock.move(INVOCATION)
+
+    assert world.sweep().recovered == ["demo"]
+
+    assert lease.look(world.store, "demo") is None
+    assert (world.view(run_id).error or {})["code"] == "interrupted"
+    assert len(world.live_ids()) == 1
+    assert world.sweep().recovered == []
+
+
+def test_a_run_that_died_before_its_commit_is_started_again_where_the_threshold_is_reached():
+    world = at_threshold()
+    world.count()
+    world.llm.queue.append(die)
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+    world.clock.move(INVOCATION)
+
+    report = world.sweep()
+
+    assert (report.recovered, report.started) == (["demo"], ["demo"])
+    world.settle()
+    assert world.live_ids() == []
+
+
+def test_a_commit_that_is_not_written_out_is_finished_without_the_llm():
+    world, _ = killed_after_the_commit()
+    acknowledged = world.live_ids()
+    world.clock.move(INVOCATION)
+
+    report = world.sweep()
+
+    assert report.recovered == ["demo"]
+    assert len(world.llm.prompts) == 1
+    assert world.live_ids() == []
+    assert audit(world.inner.objects, "demo", acknowledged).clean()
+
+
+def test_a_commit_of_a_live_lease_is_not_touched():
+    world, _ = killed_after_the_commit()
+
+    assert world.sweep().recovered == []
+    assert spaces.load(world.store, "demo").meta.committed_run is not None
+
+
+def test_the_age_of_the_oldest_pending_note_counts_spaces_with_automatic_consolidation_only():
+    world = World()
+    world.create_space("by-hand", threshold=0)
+    world.note("old", space_id="by-hand")
+    world.clock.move(100)
+    world.create_space("automatic", threshold=5)
+    world.note("young", space_id="automatic")
+    world.clock.move(60)
+    world.note("younger", space_id="automatic")
+
+    assert world.sweep().oldest_pending_note_seconds == 60.0
+
+
+def test_a_note_from_the_future_is_not_pending_for_a_negative_time():
+    world = World()
+    world.create_space(threshold=5)
+    world.clock.move(100)
+    world.note("ahead")
+    world.clock.move(-100)
+
+    assert world.sweep().oldest_pending_note_seconds == 0.0
+
+
+def interrupted_deletion() -> World:
+    world = at_threshold()
+    world.client.kill_at(len(world.client.requests) + 2, done=True)
+    with pytest.raises(Killed):
+        spaces.delete(world.store, "demo", world.clock())
+    world.new_process()
+    return world
+
+
+def test_an_interrupted_deletion_is_finished_after_a_quarter_of_an_hour():
+    world = interrupted_deletion()
+    world.clock.move(QUARTER - 1)
+    assert world.sweep().cleaned == []
+
+    world.clock.move(1)
+    assert world.sweep().cleaned == ["demo"]
+    assert world.keys("demo/") == []
+
+
+def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
+    world = World()
+    world.client.kill_at(len(world.client.requests) + 2, done=True)
+    with pytest.raises(Killed):
+        world.create_space()
+    world.new_process()
+    assert world.keys("demo/") == ["demo/_rules.md", "demo/bank/.keep", "demo/live/.keep"]
+
+    world.clock.move(QUARTER - 1)
+    assert world.sweep().cleaned == []
+    world.clock.move(1)
+    assert world.sweep().cleaned == ["demo"]
+    assert world.keys("demo/") == []
+
+
+OURS = [
+    "demo/live/20260220T140000_ann_todo_00000001.md",
+    "demo/_runs/01HZZZZZZZ0000000000000001.json",
+    "demo/_idempotency/" + "0" * 64 + ".json",
+    "demo/bank/log.md",
+    "demo/_lease.json",
+]
+
+
+@pytest.mark.parametrize("key", OURS)
+def test_a_write_that_came_just_after_a_deletion_is_cleared_away(key: str):
+    world = World()
+    world.inner.put_object(Bucket="b", Key=key, Body=b"x")
+    world.clock.move(QUARTER)
+
+    assert world.sweep().cleaned == ["demo"]
+    assert world.keys("demo/") == []
+
+
+FOREIGN = [
+    ["logs/2026/02/20/access.log"],
+    ["demo/README.md"],
+    ["demo/live/notes.txt"],
+    ["demo/_rules.md", "demo/photo.jpg"],
+    ["demo/_meta.json.bak", "demo/_rules.md"],
+    ["_backups/demo/2026-02-20T14-00-00/_meta.json"],
+    ["_system/config.json"],
+    ["My Folder/live/20260220T140000_ann_todo_00000001.md"],
+    ["top-level.txt"],
+]
+
+
+@pytest.mark.parametrize("names", FOREIGN, ids=lambda names: names[0])
+def test_folders_that_are_not_ours_are_left_alone(names: list[str]):
+    world = World()
+    for key in names:
+        world.inner.put_object(Bucket="b", Key=key, Body=b"x")
+    before = dict(world.inner.objects)
+    world.clock.move(100 * QUARTER)
+
+    report = world.sweep()
+
+    assert report.cleaned == []
+    assert world.inner.objects == before
+
+
+def test_the_failure_of_one_space_does_not_stop_the_others():
+    world = at_threshold("alpha", "beta", "gamma")
+    world.inner.put_object(Bucket="b", Key="beta/_meta.json", Body=b"{")
+
+    report = world.sweep()
+
+    assert (report.failed, report.started, report.spaces) == (["beta"], ["alpha", "gamma"], 3)
+
+
+def test_a_function_service_that_fails_for_one_space_does_not_stop_the_others():
+    world = at_threshold("alpha", "beta")
+
+    def start(payload: Any) -> None:
+        if payload["space_id"] == "alpha":
+            raise StoreUnavailable("The run could not be queued.")
+        world.start(payload)
+
+    report = sweep.sweep(world.store, clock=world.clock, new_id=world.ids, start=start, time_left=lambda: 900.0)
+
+    assert (report.failed, report.started) == (["alpha"], ["beta"])
+
+
+@pytest.mark.parametrize(("left", "looked_at"), [([30.0], 0), ([30.1, 30.0], 64), ([900.0, 900.0, 900.0], 70)])
+def test_a_sweep_that_runs_out_of_time_stops_between_two_rounds(left: list[float], looked_at: int):
+    world = World()
+    for number in range(70):
+        world.create_space(f"space-{number:02d}")
+    times = iter(left)
+
+    report = sweep.sweep(
+        world.store, clock=world.clock, new_id=world.ids, start=world.start, time_left=lambda: next(times)
+    )
+
+    assert report.spaces == looked_at
+
+
+def test_two_sweeps_at_once_start_one_run():
+    world = at_threshold()
+
+    world.sweep()
+    world.sweep()
+
+    assert len(world.queued) == 1
+
+
+def test_without_conditional_writes_the_sweep_touches_nothing():
+    world = at_threshold()
+    ignoring = IgnoringS3(world.clock)
+    ignoring.objects = world.inner.objects
+    before = set(ignoring.objects)
+
+    with pytest.raises(ConditionalWritesUnsupported):
+        sweep.sweep(
+            Store("bucket", ignoring, ignoring, threads=1),  # type: ignore[arg-type]
+            clock=world.clock, new_id=world.ids, start=world.start, time_left=lambda: 900.0,
+        )  # fmt: skip
+    assert set(ignoring.objects) - before <= {keys.PROBE}
+    assert not world.queued
