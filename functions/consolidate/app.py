@@ -1,0 +1,59 @@
+"""Starts a consolidation over HTTP, and does one when it is invoked asynchronously."""
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools import Metrics
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from livemem import clock, consolidation, llm, overview
+from livemem.consolidation import Worker
+from livemem_http import metrics as run_metrics
+from livemem_http import views
+from livemem_http.api import Api
+from livemem_http.environment import settings, start_run, store
+from livemem_http.logs import function_logger
+
+logger = function_logger("consolidate")
+metrics = Metrics(namespace="LiveMemory", service="consolidate")
+api = Api()
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/consolidations",
+    needs="write",
+    status=HTTPStatus.ACCEPTED,
+    summary="Start a consolidation",
+)
+def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
+    order = (body or views.NewConsolidation()).order(api.principal())
+    run = overview.start_consolidation(
+        store(), api.principal(), space_id, order, now=clock.now(), new_id=clock.new_id, start=start_run
+    )
+    headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}
+    return api.json(HTTPStatus.ACCEPTED, views.RunQueued(run_id=run.run_id, status=run.status), headers=headers)
+
+
+@metrics.log_metrics
+def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Work off one queued run; raises if the store fails, so that Lambda tries again."""
+    worker = Worker(
+        store=store(),
+        settings=settings(),
+        ask=llm.connect(settings()),
+        clock=clock.now,
+        deadline=clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()),
+        new_id=clock.new_id,
+        start=start_run,
+    )
+    run = consolidation.consolidate(worker, event["space_id"], event["run_id"], event["uid"])
+    return run_metrics.report(metrics, run)
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer an HTTP API event, or do the work of an asynchronous invocation."""
+    return api.handle(event, context) if "routeKey" in event else work(event, context)

@@ -1,0 +1,48 @@
+"""Appends live notes, one or a batch."""
+
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Header
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from livemem import clock, notes
+from livemem_http.api import Api
+from livemem_http.environment import new_suffix, store
+from livemem_http.logs import function_logger
+from livemem_http.views import NewNote, NewNotes, NoteList, NoteView
+
+logger = function_logger("ingest")
+api = Api()
+
+
+@api.route("POST", "/v1/spaces/{space_id}/notes", needs="write", status=HTTPStatus.CREATED, summary="Append a note")
+def append_note(
+    space_id: str, body: NewNote, idempotency_key: Annotated[str | None, Header(alias="Idempotency-Key")] = None
+) -> Response[NoteView]:
+    agent, now = api.principal().name, clock.now()
+    if idempotency_key is None:
+        note = notes.append(store(), space_id, agent, body.draft(), now=now, new_suffix=new_suffix)
+        return api.json(HTTPStatus.CREATED, NoteView.of(note))
+    note, is_new = notes.append_once(
+        store(), space_id, agent, body.draft(), idempotency_key, now=now, new_suffix=new_suffix
+    )
+    return api.json(HTTPStatus.CREATED if is_new else HTTPStatus.OK, NoteView.of(note))
+
+
+@api.route(
+    "POST", "/v1/spaces/{space_id}/notes/batch", needs="write", status=HTTPStatus.CREATED, summary="Append notes"
+)
+def append_notes(space_id: str, body: NewNotes) -> NoteList:
+    drafts = [note.draft() for note in body.notes]
+    written = notes.append_batch(
+        store(), space_id, api.principal().name, drafts, now=clock.now(), new_suffix=new_suffix
+    )
+    return NoteList(items=[NoteView.of(note) for note in written])
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one HTTP API event."""
+    return api.handle(event, context)

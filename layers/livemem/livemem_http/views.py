@@ -1,0 +1,365 @@
+"""Requests and answers of the API as models: what bodies must look like, and what OpenAPI says about answers."""
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+
+from livemem import limits, overview
+from livemem.access import Principal
+from livemem.bank import File, from_entry
+from livemem.counter import Order
+from livemem.health import Health
+from livemem.history import Cited, Detail, Summary
+from livemem.notes import Draft, Note
+from livemem.runs import Run
+from livemem.spaces import Info, Meta
+from livemem.store import Entry
+
+Limit = Annotated[int, Field(ge=1, le=limits.PAGE_ITEMS)]
+
+
+class Body(BaseModel):
+    """Base of request bodies: types are not guessed, and a misspelt field is an error, not a silent loss."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Sparse(BaseModel):
+    """Base of answers in which a field that does not apply is left out instead of being null."""
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialise(self).items() if value is not None}
+
+
+class NewSpace(Body):
+    space_id: str
+    description: str = ""
+    rules: str | None = None
+    rules_template: str | None = None
+    owner: str | None = None
+    consolidation_threshold: Annotated[int, Field(ge=0, le=limits.THRESHOLD)] | None = None
+
+    def wanted(self) -> overview.NewSpace:
+        """The space for the domain."""
+        return overview.NewSpace(
+            self.space_id, self.description, self.rules, self.rules_template, self.owner, self.consolidation_threshold
+        )
+
+
+class SpaceChange(Body):
+    description: str | None = None
+    owner: str | None = None
+    consolidation_threshold: Annotated[int, Field(ge=0, le=limits.THRESHOLD)] | None = None
+    auto_paused: bool | None = None
+
+
+class NewNote(Body):
+    category: str
+    content: str
+    tags: list[str] = []
+
+    def draft(self) -> Draft:
+        """The note for the domain."""
+        return Draft(self.category, self.content, tuple(self.tags))
+
+
+class NewNotes(Body):
+    notes: list[NewNote]
+
+
+class NewConsolidation(Body):
+    agent: str | None = None
+    max_notes: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    dry_run: bool = False
+
+    def order(self, principal: Principal) -> Order:
+        """The run for the domain."""
+        return Order("api", self.agent, self.max_notes, self.dry_run, principal.name)
+
+
+class FileContent(Body):
+    content: str
+    reason: str | None = None
+
+
+class NoteView(Sparse):
+    note_id: str
+    space_id: str
+    timestamp: str
+    agent: str
+    category: str
+    tags: list[str]
+    content: str
+    size: int
+    status: Literal["live", "consolidated"]
+    consolidation: int | None = None
+    malformed: bool | None = None
+
+    @classmethod
+    def of(cls, note: Note) -> "NoteView":
+        return cls.model_validate({**asdict(note), "malformed": note.malformed or None})
+
+
+class NotePage(BaseModel):
+    items: list[NoteView]
+    next_cursor: str | None = None
+
+
+class NoteList(BaseModel):
+    items: list[NoteView]
+
+
+class SpaceView(BaseModel):
+    """`_meta.json` without what is internal to a deletion."""
+
+    space_id: str
+    description: str
+    owner: str | None
+    created_at: str
+    last_consolidation: str | None
+    consolidation_count: int
+    total_notes_processed: int
+    version: int
+    rev: int
+    uid: str
+    consolidation_threshold: int
+    auto_paused: bool
+    committed_run: str | None
+
+    @classmethod
+    def of(cls, meta: Meta) -> "SpaceView":
+        return cls.model_validate(meta, from_attributes=True)
+
+
+class SpacePage(BaseModel):
+    items: list[SpaceView]
+    next_cursor: str | None = None
+
+
+class LiveSize(BaseModel):
+    notes_count: int
+    total_size: int
+
+
+class FileView(Sparse):
+    path: str
+    size: int
+    last_modified: str
+    content: str | None = None
+    consolidation: int | None = None
+
+    @classmethod
+    def of(cls, file: File) -> "FileView":
+        return cls.model_validate(file, from_attributes=True)
+
+
+class BankSize(BaseModel):
+    files_count: int
+    total_size: int
+    files: list[FileView]
+
+
+class SpaceInfo(SpaceView):
+    live: LiveSize
+    bank: BankSize
+    synthesis_exists: bool
+
+    @classmethod
+    def of_info(cls, info: Info) -> "SpaceInfo":
+        return cls(
+            **SpaceView.of(info.meta).model_dump(),
+            live=LiveSize(notes_count=len(info.live), total_size=_total(info.live)),
+            bank=BankSize(
+                files_count=len(info.bank),
+                total_size=_total(info.bank),
+                files=[FileView.of(from_entry(entry)) for entry in info.bank],
+            ),
+            synthesis_exists=info.synthesis_exists,
+        )
+
+
+class Rules(BaseModel):
+    rules: str
+
+
+class SynthesisView(BaseModel):
+    consolidated_at: str | None
+    consolidation_number: int | None
+    notes_processed: int | None
+    content: str
+
+
+class SpaceSummary(SpaceView):
+    rules: str
+    synthesis: SynthesisView | None
+    bank: list[FileView]
+
+    @classmethod
+    def of_summary(cls, summary: overview.Summary) -> "SpaceSummary":
+        return cls(
+            **SpaceView.of(summary.meta).model_dump(),
+            rules=summary.rules,
+            synthesis=SynthesisView.model_validate(asdict(summary.synthesis)) if summary.synthesis else None,
+            bank=[FileView.of(file) for file in summary.bank],
+        )
+
+
+class FileList(BaseModel):
+    items: list[FileView]
+
+
+class SourceView(BaseModel):
+    note_id: str
+    consolidation: int
+
+
+class SectionSources(BaseModel):
+    """A section and the notes it rests on; `corrections` are the numbers of manual changes of it."""
+
+    heading: str
+    path: list[str]
+    sources: list[SourceView]
+    corrections: list[int]
+
+    @classmethod
+    def of(cls, cited: Cited) -> "SectionSources":
+        return cls.model_validate(cited, from_attributes=True)
+
+
+class FileWithSources(FileView):
+    sections: list[SectionSources] | None = None
+
+    @classmethod
+    def of_file(cls, file: File, sections: list[Cited] | None) -> "FileWithSources":
+        cited = None if sections is None else [SectionSources.of(section) for section in sections]
+        return cls(**asdict(file), sections=cited)
+
+
+class RunQueued(BaseModel):
+    run_id: str
+    status: str
+
+
+class RunView(BaseModel):
+    run_id: str
+    space_id: str
+    status: Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"]
+    step: str | None = None
+    trigger: str
+    agent: str | None = None
+    max_notes: int | None = None
+    dry_run: bool = False
+    queued_at: str
+    started_at: str | None = None
+    finished_at: str | None = None
+    consolidation: int | None = None
+    model: str | None = None
+    metrics: dict[str, Any] = {}
+    message: str | None = None
+    error: dict[str, str] | None = None
+    plan: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> "RunView":
+        return cls.model_validate(run, from_attributes=True)
+
+
+class ChangeSummary(BaseModel):
+    number: int
+    kind: str
+    trigger: str
+    run_id: str
+    started_at: str
+    committed_at: str
+    model: str | None
+    author: str | None
+    undoes: int | None
+    undone: bool
+    notes_count: int
+    files: list[dict[str, str]]
+    metrics: dict[str, Any]
+
+    @classmethod
+    def of(cls, summary: Summary) -> "ChangeSummary":
+        return cls.model_validate(summary, from_attributes=True)
+
+
+class ChangePage(BaseModel):
+    items: list[ChangeSummary]
+    next_cursor: str | None = None
+
+
+class SynthesisBeforeAfter(BaseModel):
+    before: str | None
+    after: str | None
+
+
+class FileDiff(BaseModel):
+    path: str
+    action: str
+    diff: str
+    reason: str | None = None
+
+
+class ChangeDetail(ChangeSummary):
+    sources: list[NoteView]
+    changes: list[FileDiff]
+    synthesis: SynthesisBeforeAfter
+    discarded: list[dict[str, Any]]
+    prompt_version: str | None
+    usage: dict[str, int]
+
+    @classmethod
+    def of_detail(cls, detail: Detail) -> "ChangeDetail":
+        return cls(
+            **ChangeSummary.of(detail.summary).model_dump(),
+            sources=[
+                NoteView.of(note).model_copy(update={"status": "consolidated", "consolidation": detail.summary.number})
+                for note in detail.sources
+            ],
+            changes=[FileDiff(**change) for change in detail.changes],
+            synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
+            discarded=detail.discarded,
+            prompt_version=detail.prompt_version,
+            usage=detail.usage,
+        )
+
+
+class SpaceProblem(BaseModel):
+    space_id: str
+    code: str
+    detail: str
+
+
+class HealthView(Sparse):
+    status: Literal["ok", "degraded", "error"]
+    version: str
+    checks: dict[str, str | float | None]
+    spaces: list[SpaceProblem] | None = None
+
+    @classmethod
+    def of(cls, health: Health, version: str, *, with_spaces: bool) -> "HealthView":
+        problems = [SpaceProblem.model_validate(item, from_attributes=True) for item in health.problems]
+        return cls(
+            status=health.status, version=version, checks=dict(health.checks), spaces=problems if with_spaces else None
+        )
+
+
+class WhoAmI(BaseModel):
+    name: str
+    permissions: list[str]
+    space_ids: list[str]
+    expires_at: str | None
+
+
+class About(BaseModel):
+    version: str
+    limits: dict[str, int]
+    categories: list[str]
+    rules_templates: list[str]
+
+
+def _total(entries: list[Entry]) -> int:
+    return sum(entry.size for entry in entries)

@@ -1,0 +1,90 @@
+"""Writes docs/openapi.json from the routes in the code, or checks that it is up to date.
+
+python -m scripts.openapi           write it
+python -m scripts.openapi --check   exit 1 if it is stale
+"""
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from livemem import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs" / "openapi.json"
+HTTP_FUNCTIONS = ("ingest", "reads", "admin", "consolidate")
+DESCRIPTION = (
+    "Shared working memory for AI agents. Errors are RFC 9457 problem documents; their codes are in errors.md."
+)
+
+
+def load(function: str) -> ModuleType:
+    """The handler module of a function, imported by its path: all of them are called `app`."""
+    os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "LiveMemory")
+    spec = importlib.util.spec_from_file_location(f"{function}_app", ROOT / "functions" / function / "app.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def document() -> dict[str, Any]:
+    """One OpenAPI document for the routes of all functions."""
+    paths: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
+    version = ""
+    for function in HTTP_FUNCTIONS:
+        api = load(function).api
+        part = json.loads(api.resolver.get_openapi_json_schema(title="Live Memory", version=__version__))
+        version = part["openapi"]
+        for path, operations in part["paths"].items():
+            public = path.replace("<", "{").replace(">", "}").replace(".+", "{path}")
+            for method, operation in operations.items():
+                _complete(operation, public, api.needs, method)
+            paths.setdefault(public, {}).update(operations)
+        schemas.update(part.get("components", {}).get("schemas", {}))
+    return {
+        "openapi": version,
+        "info": {"title": "Live Memory", "version": __version__, "description": DESCRIPTION},
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": dict(sorted(schemas.items())),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _complete(operation: dict[str, Any], path: str, needs: dict[str, str], method: str) -> None:
+    if path.endswith("{path}"):
+        operation.setdefault("parameters", []).append(
+            {"name": "path", "in": "path", "required": True, "schema": {"type": "string"}}
+        )
+    template_path = path.replace("{path}", "{path+}")
+    wanted = needs[f"{method.upper()} {template_path}"]
+    operation["x-needs"] = wanted
+    if wanted == "nothing":
+        operation["security"] = []
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check the document; returns the exit status."""
+    text = json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+    if "--check" not in arguments:
+        TARGET.write_text(text, encoding="utf-8")
+        return 0
+    if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
+        print("docs/openapi.json is up to date")
+        return 0
+    print("docs/openapi.json is stale: run `make openapi`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,269 @@
+"""The functions' handlers on the sample events and on hostile ones."""
+
+import base64
+import hashlib
+import json
+
+import pytest
+
+from livemem import access, clients, notes
+from tests.support.functions import EVENTS, sample
+from tests.support.world import BOOTSTRAP_KEY
+
+SPACE = "/v1/spaces/{space_id}"
+HTTP = {
+    "ingest": "ingest-note",
+    "reads": "reads-health",
+    "admin": "admin-create-space",
+    "consolidate": "consolidate-start",
+}
+
+
+def body(answer):
+    return json.loads(answer["body"])
+
+
+@pytest.fixture
+def demo(service):
+    answer = service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "consolidation_threshold": 2})
+    assert answer["statusCode"] == 201
+    return service
+
+
+def append(service, content="x", **rest):
+    return service.http(
+        "ingest", "POST", f"{SPACE}/notes", space_id="demo", body={"category": "todo", "content": content}, **rest
+    )
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in EVENTS.glob("*.json")))
+def test_every_sample_event_passes_through_its_handler(demo, name):
+    if name == "admin-create-space":
+        demo.http("admin", "DELETE", SPACE, space_id="demo", query={"confirm": "demo"})
+    event = sample(name)
+    if "headers" in event:
+        event["headers"]["authorization"] = f"Bearer {BOOTSTRAP_KEY}"
+    answer = demo.invoke(name.split("-")[0], event)
+    expected = {
+        "ingest-note": 201,
+        "ingest-batch": 201,
+        "reads-health": 200,
+        "reads-bank-file": 404,
+        "admin-create-space": 201,
+        "admin-undo": 404,
+        "consolidate-start": 202,
+        "consolidate-run": {"status": "ignored"},
+        "counter-put": {"demo": "below_threshold"},
+    }
+    if name == "sweep-schedule":
+        assert answer["spaces"] == 1
+    else:
+        assert answer.get("statusCode", answer) == expected[name]
+
+
+def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(demo):
+    first, second = body(append(demo, "a"))["note_id"], body(append(demo, "b"))["note_id"]
+    event = sample("counter-put")
+    for note_id in (second, first, second):
+        event["Records"][0]["s3"]["object"]["key"] = f"demo/live/{note_id}.md"
+        demo.invoke("counter", event)
+    assert len(demo.lambda_api.invoked) == 1
+    (queued,) = [key for key in demo.written() if "/_runs/" in key]
+    # The LLM of this test can't be reached: an error that is told, and every note still live.
+    answer = demo.work()
+    assert answer["status"] == "error"
+    run = body(demo.http("reads", "GET", f"{SPACE}/runs/{{run_id}}", space_id="demo", run_id=queued[-31:-5]))
+    assert run["error"]["code"] == "llm_unreachable"
+    assert len(body(demo.http("reads", "GET", f"{SPACE}/notes", space_id="demo"))["items"]) == 2
+    health = body(demo.http("reads", "GET", "/v1/health"))
+    assert health["status"] == "degraded"
+    assert [problem["code"] for problem in health["spaces"]] == ["last_run_failed"]
+
+
+def test_an_event_whose_key_is_percent_encoded_as_minio_sends_it_counts(demo):
+    event = sample("counter-put")
+    (note_id, _) = (body(append(demo, "a"))["note_id"], append(demo, "b"))
+    event["Records"][0]["s3"]["object"]["key"] = f"demo%2Flive%2F{note_id}.md"
+    assert demo.invoke("counter", event) == {"demo": "started"}
+
+
+def test_header_names_are_taken_in_any_case(demo):
+    event = sample("ingest-note")
+    event["headers"] = {"Authorization": f"Bearer {BOOTSTRAP_KEY}", "Idempotency-Key": "k"}
+    assert demo.invoke("ingest", event)["statusCode"] == 201
+    assert demo.invoke("ingest", event)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    "key", ["demo/bank/x.md", "demo/live/x.md", "live/x.md", "demo/live/%2e%2e/x.md", "_system/tokens.json"]
+)
+def test_keys_that_are_no_live_notes_are_ignored(demo, key):
+    event = sample("counter-put")
+    event["Records"][0]["s3"]["object"]["key"] = key
+    assert demo.invoke("counter", event) == {}
+
+
+@pytest.mark.parametrize("function", HTTP)
+@pytest.mark.parametrize("token", [None, "", "wrong", "lm_ünïcödé", "x" * 100_000, "\x00"])
+def test_no_function_answers_without_a_good_token(service, function, token):
+    event = sample(HTTP[function])
+    if function == "reads":
+        event["routeKey"], event["rawPath"] = "GET /v1/whoami", "/v1/whoami"
+        event["requestContext"]["http"]["path"] = "/v1/whoami"
+    event["headers"].pop("authorization")
+    if token is not None:
+        event["headers"]["authorization"] = f"Bearer {token}"
+    answer = service.invoke(function, event)
+    assert answer["statusCode"] == 401
+    assert body(answer)["code"] == "unauthenticated"
+    assert [key for key in service.written() if not key.startswith("_system/")] == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "status", "code"),
+    [
+        ("no json", 400, "malformed_body"),
+        ('{"category": "todo", ', 400, "malformed_body"),
+        ("[1]", 400, "malformed_body"),
+        ('"text"', 400, "malformed_body"),
+        ("[" * 100_000, 400, "malformed_body"),
+        ("{}", 422, "invalid_request"),
+        ('{"category": "todo", "content": "\\ud800"}', 422, "invalid_request"),
+        ('{"category": "todo", "content": null}', 422, "invalid_request"),
+        ('{"category": "todo", "content": "x", "tags": "y"}', 422, "invalid_request"),
+        ('{"category": "todo", "content": "x", "tags": ["a\\nb"]}', 422, "invalid_request"),
+        (json.dumps({"category": "todo", "content": "x" * 1_100_000}), 413, "too_large"),
+    ],
+)
+def test_a_hostile_body_gets_a_problem_document_and_leaves_the_bucket_alone(demo, raw, status, code):
+    before = demo.written()
+    answer = demo.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=raw)
+    problem = body(answer)
+    assert (answer["statusCode"], problem["code"]) == (status, code)
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem["detail"]
+    assert problem["request_id"] == "JKJaXmPLvHcESHA="
+    if status == 422:
+        assert problem["errors"][0]["field"] in ("category", "content", "tags")
+    assert demo.written() == before
+
+
+def test_a_body_is_json_whatever_the_client_calls_it_and_base64_is_decoded(demo):
+    event = sample("ingest-note")
+    event["headers"] = {
+        "authorization": f"Bearer {BOOTSTRAP_KEY}", "content-type": "application/x-www-form-urlencoded"
+    }  # fmt: skip
+    event["body"] = base64.b64encode('{"category": "todo", "content": "Grüße"}'.encode()).decode()
+    event["isBase64Encoded"] = True
+    answer = demo.invoke("ingest", event)
+    assert body(answer)["content"] == "Grüße"
+
+
+def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):
+    batch = [{"category": "todo", "content": "good"}, {"category": "todo", "content": ""}]
+    answer = demo.http("ingest", "POST", f"{SPACE}/notes/batch", space_id="demo", body={"notes": batch})
+    assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (422, "notes.1.content")
+    answer = demo.http("ingest", "POST", f"{SPACE}/notes/batch", space_id="demo", body={"notes": batch[:1] * 101})
+    assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (413, "notes")
+    assert body(demo.http("reads", "GET", SPACE, space_id="demo"))["live"]["notes_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "field"),
+    [
+        ({"space_id": "-x"}, 422, "space_id"),
+        ({"space_id": "_system"}, 422, "space_id"),
+        ({"space_id": "a/b"}, 422, "space_id"),
+        ({}, 422, "space_id"),
+        ({"space_id": "new", "rules": " "}, 422, "rules"),
+        ({"space_id": "new", "rules": "x" * 50_001}, 413, "rules"),
+        ({"space_id": "new", "description": "x" * 501}, 413, "description"),
+        ({"space_id": "new", "rules_template": "none"}, 422, "rules_template"),
+        ({"space_id": "new", "consolidation_threshold": -1}, 422, "consolidation_threshold"),
+        ({"space_id": "new", "consolidation_threshold": True}, 422, "consolidation_threshold"),
+        ({"space_id": "new", "consolidation_threshold": "3"}, 422, "consolidation_threshold"),
+        ({"space_id": "new", "colour": "red"}, 422, "colour"),
+    ],
+)
+def test_a_bad_space_is_refused_with_the_field(service, wanted, status, field):
+    answer = service.http("admin", "POST", "/v1/spaces", body=wanted)
+    assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (status, field)
+    assert [key for key in service.written() if not key.startswith("_system/")] == []
+
+
+def test_a_space_that_exists_is_a_conflict_and_an_unknown_one_is_not_found(demo):
+    assert demo.http("admin", "POST", "/v1/spaces", body={"space_id": "demo"})["statusCode"] == 409
+    for path in ("", "/rules", "/summary", "/synthesis", "/notes", "/bank", "/consolidations"):
+        answer = demo.http("reads", "GET", f"{SPACE}{path}", space_id="other")
+        assert (answer["statusCode"], body(answer)["code"]) == (404, "space_not_found")
+    assert body(demo.http("reads", "GET", f"{SPACE}/synthesis", space_id="demo"))["code"] == "synthesis_not_found"
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.md", "/x.md", "_x.md", "x.txt", "a//b.md", "a/./b.md", "ü.md", f"{'x' * 250}.md"]
+)
+def test_a_bad_bank_path_is_refused_on_every_route(demo, path):
+    for function, method in (("reads", "GET"), ("admin", "PUT"), ("admin", "DELETE")):
+        sent = {"content": "# X\n"} if method == "PUT" else None
+        answer = demo.http(function, method, f"{SPACE}/bank/{{path+}}", space_id="demo", path=path, body=sent)
+        # A name that the router itself can't match is not found; all others are named.
+        assert answer["statusCode"] in (404, 422)
+        if answer["statusCode"] == 422:
+            assert body(answer)["errors"][0]["field"] == "path"
+
+
+def test_tokens_are_held_to_their_permissions_and_spaces(demo):
+    entry = {"permissions": ["read", "write"], "space_ids": ["demo"], "created_at": "2026-01-01T00:00:00Z"}
+    digest = "sha256:" + hashlib.sha256(b"lm_ann").hexdigest()
+    registry = {"version": 1, "tokens": [{"hash": digest, "name": "ann", **entry}]}
+    demo.s3.put_object(Bucket="live-memory", Key="_system/tokens.json", Body=json.dumps(registry))
+    access._last_read.clear()
+    access._registries = type(access._registries)(30)
+
+    assert append(demo, token="lm_ann")["statusCode"] == 201
+    assert body(append(demo, token="lm_ann"))["agent"] == "ann"
+    assert demo.http("reads", "GET", SPACE, space_id="demo", token="lm_ann")["statusCode"] == 200
+    # Whether the other space exists is not told.
+    assert demo.http("reads", "GET", SPACE, space_id="other", token="lm_ann")["statusCode"] == 403
+    refused = demo.http("admin", "DELETE", SPACE, space_id="demo", query={"confirm": "demo"}, token="lm_ann")
+    assert refused["statusCode"] == 403
+    who = body(demo.http("reads", "GET", "/v1/whoami", token="lm_ann"))
+    assert who == {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo"], "expires_at": None}
+    other = demo.http(
+        "consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={"agent": "bob"}, token="lm_ann"
+    )
+    assert other["statusCode"] == 403
+    assert demo.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"}, token="lm_ann")["statusCode"] == 201
+    assert demo.http("reads", "GET", SPACE, space_id="mine", token="lm_ann")["statusCode"] == 200
+
+
+@pytest.mark.parametrize("key", ["", "short", "changeme-changeme-changeme-changeme", "a" * 40])
+def test_with_a_weak_bootstrap_key_the_service_answers_health_only(service, monkeypatch, key):
+    monkeypatch.setenv("ADMIN_BOOTSTRAP_KEY", key)
+    answer = service.http("reads", "GET", "/v1/whoami", token=key or "x")
+    assert (answer["statusCode"], body(answer)["code"]) == (503, "not_configured")
+    health = service.http("reads", "GET", "/v1/health", token=None)
+    assert (health["statusCode"], body(health)["status"]) == (200, "error")
+
+
+def test_a_run_that_cannot_be_queued_is_told_and_not_left_hanging(demo, monkeypatch):
+    demo.lambda_api.close()
+    clients._lambda_client.cache_clear()
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    answer = demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo")
+    assert (answer["statusCode"], body(answer)["code"]) == (503, "store_unavailable")
+    (key,) = [key for key in demo.written() if "/_runs/" in key]
+    run = json.loads(demo.s3.get_object(Bucket="live-memory", Key=key)["Body"].read())
+    assert (run["status"], run["error"]["code"]) == ("error", "not_started")
+
+
+def test_an_unexpected_error_is_told_without_its_text(demo, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(notes, "append", fail)
+    answer = append(demo)
+    assert (answer["statusCode"], body(answer)["code"]) == (500, "internal_error")
+    assert "secret" not in answer["body"]
