@@ -1,0 +1,174 @@
+"""What each function is, what it is told and where it logs."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from livemem.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FUNCTIONS = {
+    "IngestFunction": "functions/ingest",
+    "ReadsFunction": "functions/reads",
+    "AdminFunction": "functions/admin",
+    "CounterFunction": "functions/counter",
+    "ConsolidateFunction": "functions/consolidate",
+    "SweepFunction": "functions/sweep",
+}
+HTTP_FUNCTIONS = {"IngestFunction", "ReadsFunction", "AdminFunction", "ConsolidateFunction"}
+
+# What api.md lists under "Limits that are configuration", and what the functions tell each other.
+SETTINGS = {
+    "S3_BUCKET_NAME",
+    "S3_ENDPOINT_URL",
+    "S3_REGION_NAME",
+    "S3_ACCESS_KEY_ID",
+    "S3_SECRET_ACCESS_KEY",
+    "S3_SIGNATURE",
+    "LLMAAS_API_URL",
+    "LLMAAS_MODEL",
+    "LLMAAS_MAX_TOKENS",
+    "LLMAAS_TEMPERATURE",
+    "LLMAAS_CONTEXT_TOKENS",
+    "LLMAAS_JSON_MODE",
+    "CONSOLIDATION_TIMEOUT",
+    "CONSOLIDATION_MAX_NOTES",
+    "CONSOLIDATION_THRESHOLD",
+    "KEEP_UNCITED_NOTES",
+    "PENDING_NOTE_LIMIT",
+    "BACKUP_RETENTION_DAYS",
+    "BACKUP_KEEP_LAST",
+    "LOG_LEVEL",
+    "CONSOLIDATE_FUNCTION_NAME",
+    "AWS_ENDPOINT_URL_LAMBDA",
+}
+
+
+def variables(function):
+    return function["Environment"]["Variables"]
+
+
+def test_there_are_exactly_the_functions_of_the_architecture(functions):
+    assert {name: function["CodeUri"] for name, function in functions.items()} == FUNCTIONS
+
+
+@pytest.mark.parametrize("folder", FUNCTIONS.values())
+def test_each_function_has_a_module_with_a_handler(folder):
+    tree = ast.parse((ROOT / folder / "app.py").read_text())
+    handlers = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "handler"]
+
+    assert [[argument.arg for argument in handler.args.args] for handler in handlers] == [["event", "context"]]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_runs_python_3_13_with_the_layer_on_the_chosen_architecture(functions, name):
+    function = functions[name]
+
+    assert function["Runtime"] == "python3.13"
+    assert function["Handler"] == "app.handler"
+    assert function["Architectures"] == [{"Ref": "Architecture"}]
+    assert function["Layers"] == [{"Ref": "LivememLayer"}]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_has_every_setting(functions, name):
+    assert set(variables(functions[name])) >= SETTINGS
+
+
+def test_no_function_has_a_variable_that_is_no_setting(functions):
+    declared = set().union(*(variables(function) for function in functions.values()))
+
+    assert declared == SETTINGS | {"ADMIN_BOOTSTRAP_KEY", "LLMAAS_API_KEY"}
+
+
+def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):
+    declared = set().union(*(variables(function) for function in functions.values()))
+
+    assert {name.upper() for name in Settings.model_fields} <= declared
+
+
+def test_only_what_answers_http_has_the_bootstrap_key(functions):
+    assert {
+        name for name, function in functions.items() if "ADMIN_BOOTSTRAP_KEY" in variables(function)
+    } == HTTP_FUNCTIONS
+
+
+def test_only_consolidate_is_told_where_the_llm_key_lies_and_never_the_key(functions):
+    told = {name: variables(function).get("LLMAAS_API_KEY") for name, function in functions.items()}
+
+    assert {name: value for name, value in told.items() if value} == {
+        "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"}
+    }
+
+
+def test_what_invokes_consolidate_knows_its_true_name(functions):
+    name = functions["ConsolidateFunction"]["FunctionName"]
+
+    assert {str(variables(function)["CONSOLIDATE_FUNCTION_NAME"]) for function in functions.values()} == {str(name)}
+
+
+@pytest.mark.parametrize("name", sorted(HTTP_FUNCTIONS - {"ConsolidateFunction"}))
+def test_what_answers_http_gives_up_before_the_api_does(functions, name):
+    assert functions[name]["Timeout"] < 29
+
+
+def test_a_consolidation_may_wait_for_the_llm_and_still_finish(functions, source):
+    longest_wait = source["Parameters"]["ConsolidationTimeout"]["MaxValue"]
+
+    assert functions["ConsolidateFunction"]["Timeout"] == 900
+    assert longest_wait + 60 <= 900
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_logs_json_into_a_group_of_its_own_that_forgets(functions, source, name):
+    logging = functions[name]["LoggingConfig"]
+    group = source["Resources"][logging["LogGroup"]["Ref"]]
+
+    assert logging["LogFormat"] == "JSON"
+    assert group["Type"] == "AWS::Logs::LogGroup"
+    assert group["Properties"]["LogGroupName"] == {
+        "Fn::Sub": "/aws/lambda/" + functions[name]["FunctionName"]["Fn::Sub"]
+    }
+    assert group["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+def test_every_log_group_forgets(of_type):
+    groups = of_type("AWS::Logs::LogGroup")
+
+    assert len(groups) == len(FUNCTIONS) + 1
+    assert all(group["RetentionInDays"] for group in groups.values())
+
+
+def test_the_layer_is_built_by_sam_for_the_runtime_and_the_architecture(source):
+    layer = source["Resources"]["LivememLayer"]
+
+    assert layer["Metadata"] == {"BuildMethod": "python3.13", "BuildArchitecture": {"Ref": "Architecture"}}
+    assert layer["Properties"]["ContentUri"] == "layers/livemem"
+    assert layer["Properties"]["CompatibleRuntimes"] == ["python3.13"]
+    assert (ROOT / "layers/livemem/requirements.txt").is_file()
+    assert not (ROOT / "layers/livemem/python").exists()
+
+
+def test_no_log_level_makes_lambda_drop_the_metrics(source, functions):
+    level = functions["SweepFunction"]["LoggingConfig"]["ApplicationLogLevel"]
+
+    # Metrics are lines without a level, which Lambda takes for INFO; LOG_LEVEL filters the others in the code.
+    assert level == {"Fn::FindInMap": ["LambdaLogLevel", {"Ref": "LogLevel"}, "Name"]}
+    levels = {name: entry["Name"] for name, entry in source["Mappings"]["LambdaLogLevel"].items()}
+    assert set(levels) == set(source["Parameters"]["LogLevel"]["AllowedValues"])
+    assert set(levels.values()) == {"DEBUG", "INFO"}
+
+
+def test_tracing_is_off_unless_asked_for(source, of_type):
+    assert source["Parameters"]["Tracing"]["Default"] == "Disabled"
+    assert not any("TracingConfig" in function for function in of_type("AWS::Lambda::Function").values())
+
+
+def test_tracing_brings_its_own_permission(traced):
+    resources = traced["Resources"]
+
+    for name in FUNCTIONS:
+        assert resources[name]["Properties"]["TracingConfig"] == {"Mode": {"Ref": "Tracing"}}
+        assert "XRay" in str(resources[f"{name}Role"]["Properties"]["ManagedPolicyArns"][1]).replace("Xray", "XRay")

@@ -1,0 +1,58 @@
+"""The locks: exact, hashed, complete, and free of the machine that made them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ["layers/livemem/requirements", "requirements-dev", "requirements-sam"]
+
+
+def pins(lock):
+    """Name -> versions of a compiled lock (a package may have one per Python version)."""
+    found = {}
+    for name, version in re.findall(
+        r"^([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^ ;\\\n]+)", (ROOT / lock).read_text(), re.MULTILINE
+    ):
+        found.setdefault(normalize(name), set()).add(version)
+    return found
+
+
+def normalize(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def direct_requirements(source):
+    lines = [line.split("#")[0].strip() for line in (ROOT / source).read_text().splitlines()]
+    return [line for line in lines if line and not line.startswith("-")]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_direct_requirement_is_exact_and_locked_at_that_version(name):
+    locked = pins(f"{name}.txt")
+
+    for requirement in direct_requirements(f"{name}.in"):
+        package, version = re.fullmatch(r"([A-Za-z0-9._-]+)(?:\[[^]]*])?==(\S+)", requirement).groups()
+        assert locked[normalize(package)] == {version}, f"{requirement}: run `make lock`"
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_locked_package_has_a_hash(name):
+    text = (ROOT / f"{name}.txt").read_text()
+    blocks = re.split(r"^(?=[A-Za-z0-9])", re.sub(r"^ *#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+
+    assert all("--hash=sha256:" in block for block in blocks if block.strip())
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_names_no_index_and_no_path_of_a_machine(name):
+    text = (ROOT / f"{name}.txt").read_text()
+
+    assert not re.search(r"://|--index|--find-links|(?:^|\s)/\w", text)
+
+
+def test_tests_run_with_the_versions_that_lambda_runs_with():
+    layer, development = pins("layers/livemem/requirements.txt"), pins("requirements-dev.txt")
+
+    assert {name: development.get(name) for name in layer} == layer

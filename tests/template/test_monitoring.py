@@ -1,0 +1,240 @@
+"""Alarms and dashboard: what they watch exists, is emitted by the code under that name, and can be told to somebody."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+from aws_lambda_powertools import Metrics
+
+from livemem.runs import FINAL, Run
+from livemem_http import metrics as run_metrics
+from tests.support.world import World
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
+EVERYTHING = {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Counter", "Consolidate", "Sweep")}
+
+# What AWS itself reports, as its documentation of Lambda, of API Gateway's HTTP APIs and of SQS names it.
+OF_AWS = {
+    "AWS/Lambda": {"Errors", "Throttles", "Duration", "AsyncEventAge"},
+    "AWS/ApiGateway": {"Count", "4xx", "5xx", "Latency"},
+    "AWS/SQS": {"ApproximateNumberOfMessagesVisible"},
+}
+
+
+@pytest.fixture(scope="session")
+def alarms(of_type):
+    return of_type("AWS::CloudWatch::Alarm")
+
+
+def watched(alarm):
+    """(namespace, metric, dimensions) of each metric of an alarm; dimensions as a sorted tuple of pairs."""
+    parts = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", []) if "MetricStat" in query] or [alarm]
+    return [(part["Namespace"], part["MetricName"], pairs(part["Dimensions"])) for part in parts]
+
+
+def pairs(dimensions):
+    return tuple(sorted((dimension["Name"], name_of(dimension["Value"])) for dimension in dimensions))
+
+
+def name_of(value):
+    """The logical id that a dimension refers to, or its own text."""
+    if isinstance(value, str):
+        return value
+    (target,) = value.values()
+    return target if isinstance(target, str) else target[0]
+
+
+@pytest.fixture(scope="session")
+def dashboard(source):
+    """The dashboard's body as JSON, with each placeholder as its own name (numbers as 0)."""
+    body = source["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    numbered = re.sub(r": \$\{\w+\}", ": 0", body)
+    return json.loads(re.sub(r"\$\{(\w+)(\.\w+)?\}", r"\1", numbered.replace("AWS::", "")))
+
+
+def drawn(dashboard):
+    """(namespace, metric, dimensions) of each line of the dashboard."""
+    rows = [row for widget in dashboard["widgets"] for row in widget["properties"].get("metrics", [])]
+    plain = [[part for part in row if isinstance(part, str)] for row in rows]
+    return [(row[0], row[1], tuple(sorted(zip(row[2::2], row[3::2], strict=True)))) for row in plain]
+
+
+@pytest.fixture(scope="module")
+def emitted():
+    """(namespace, metric, dimensions) of all that the code reports: consolidations in each status, and the sweep."""
+    world = World()
+    world.create_space(threshold=2)
+    world.note("first")
+    world.note("second")
+    finished = world.consolidate()
+    runs = [None, finished, *(finished.model_copy(update={"status": status, "metrics": {}}) for status in FINAL)]
+    found = set()
+    for run in runs:
+        found |= reported(run)
+    sweep = ast.parse((ROOT / "functions/sweep/app.py").read_text())
+    calls = [node for node in ast.walk(sweep) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    names = [call.args[0].value for call in calls if call.func.attr == "add_metric"]
+    return found | {("LiveMemory", name, (("service", "sweep"),)) for name in names}
+
+
+def reported(run: Run | None):
+    """What one run's invocation prints for CloudWatch, read as CloudWatch reads it."""
+    lines = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.print", lambda line, *_, **__: lines.append(line))
+        metrics = Metrics(namespace="LiveMemory", service="consolidate")
+        metrics.log_metrics(lambda event, context: run_metrics.report(metrics, run))({}, None)
+    return {
+        (directive["Namespace"], metric["Name"], tuple(sorted((name, line[name]) for name in dimensions)))
+        for line in map(json.loads, lines)
+        for directive in line["_aws"]["CloudWatchMetrics"]
+        for dimensions in directive["Dimensions"]
+        for metric in directive["Metrics"]
+    }
+
+
+def test_every_metric_of_our_own_that_is_watched_is_emitted_with_those_dimensions(alarms, dashboard, emitted):
+    ours = {seen for alarm in alarms.values() for seen in watched(alarm)} | set(drawn(dashboard))
+
+    assert {seen for seen in ours if seen[0] == "LiveMemory"} - emitted == set()
+
+
+def test_every_other_metric_that_is_watched_is_one_that_aws_reports(alarms, dashboard):
+    seen = [seen for alarm in alarms.values() for seen in watched(alarm)] + drawn(dashboard)
+
+    assert [part for part in seen if part[0] != "LiveMemory" and part[1] not in OF_AWS[part[0]]] == []
+
+
+def test_every_status_that_a_run_can_end_with_is_drawn(dashboard):
+    statuses = {dict(dimensions)["status"] for _, name, dimensions in drawn(dashboard) if name == "runs"}
+
+    assert statuses == {*FINAL, "ignored"}
+
+
+def test_only_the_count_of_runs_is_split_by_status_because_each_split_is_billed(emitted):
+    assert {name for _, name, dimensions in emitted if "status" in dict(dimensions)} == {"runs"}
+
+
+def test_every_alarm_tells_the_topic_if_there_is_one(alarms):
+    assert {name: alarm["AlarmActions"] for name, alarm in alarms.items()} == dict.fromkeys(alarms, TOPIC)
+
+
+def test_every_alarm_is_named_after_the_stack_says_what_it_means_and_decides_about_missing_data(alarms):
+    for name, alarm in alarms.items():
+        assert alarm["AlarmName"]["Fn::Sub"].startswith("${AWS::StackName}-"), name
+        assert alarm["AlarmDescription"], name
+        assert alarm["TreatMissingData"] in {"notBreaching", "missing"}, name
+
+
+def test_an_alarm_takes_no_more_metrics_than_cloudwatch_does(alarms):
+    assert all(len(alarm.get("Metrics", [])) <= 10 for alarm in alarms.values())
+
+
+def of_functions(alarm, metric):
+    return {dict(dimensions)["FunctionName"] for _, name, dimensions in watched(alarm) if name == metric}
+
+
+def test_an_error_of_any_function_raises_an_alarm(alarms):
+    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING
+    assert alarms["ErrorsAlarm"]["Threshold"] == 1
+
+
+def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait(alarms):
+    assert of_functions(alarms["ThrottlesAlarm"], "Throttles") == EVERYTHING - {"ConsolidateFunction"}
+    assert watched(alarms["WaitingAlarm"]) == [
+        ("AWS/Lambda", "AsyncEventAge", (("FunctionName", "ConsolidateFunction"),))
+    ]
+
+
+def test_waiting_consolidations_are_told_before_lambda_gives_them_up(alarms, source):
+    kept = source["Resources"]["ConsolidateFunction"]["Properties"]["EventInvokeConfig"]["MaximumEventAgeInSeconds"]
+
+    assert alarms["WaitingAlarm"]["Threshold"] == kept * 1000 / 2
+
+
+def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
+    assert watched(alarms["FailuresAlarm"]) == [
+        ("AWS/SQS", "ApproximateNumberOfMessagesVisible", (("QueueName", "FailureQueue"),))
+    ]
+    assert alarms["FailuresAlarm"]["Threshold"] == 1
+
+
+@pytest.mark.parametrize(
+    ("alarm", "names"),
+    [
+        ("SlowAlarm", {"IngestFunction", "ReadsFunction", "AdminFunction", "CounterFunction"}),
+        ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
+        ("SlowSweepAlarm", {"SweepFunction"}),
+    ],
+)
+def test_the_slowest_invocations_raise_an_alarm_at_80_percent_of_their_timeout(alarms, functions, alarm, names):
+    found = alarms[alarm]
+    statistics = {query["MetricStat"]["Stat"] for query in found.get("Metrics", []) if "MetricStat" in query}
+
+    assert of_functions(found, "Duration") == names
+    assert (statistics or {found["ExtendedStatistic"]}) == {"p99"}
+    assert {functions[name]["Timeout"] * 800 for name in names} == {found["Threshold"]}
+
+
+def test_a_note_that_waits_too_long_raises_an_alarm_and_so_does_a_sweep_that_is_silent(alarms):
+    alarm = alarms["PendingNotesAlarm"]
+
+    assert watched(alarm) == [("LiveMemory", "OldestPendingNoteSeconds", (("service", "sweep"),))]
+    assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", {"Ref": "PendingNoteLimit"})
+    assert (alarm["TreatMissingData"], alarm["InsufficientDataActions"]) == ("missing", TOPIC)
+
+
+def test_the_tokens_of_all_runs_within_a_day_raise_an_alarm_at_the_limit(alarms):
+    alarm = alarms["TokensAlarm"]
+
+    # One metric over all statuses: a sum over several would miss a status that is added later.
+    assert watched(alarm) == [("LiveMemory", "llm_tokens_used", (("service", "consolidate"),))]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Sum", 86_400, 1)
+    assert alarm["Threshold"] == {"Ref": "DailyTokenLimit"}
+
+
+def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
+    assert watched(alarms["FailedRunsAlarm"]) == [
+        ("LiveMemory", "runs", (("service", "consolidate"), ("status", "error")))
+    ]
+
+
+def test_a_space_that_the_sweep_cannot_look_after_raises_an_alarm(alarms):
+    assert watched(alarms["SweepFailuresAlarm"]) == [("LiveMemory", "SpacesFailed", (("service", "sweep"),))]
+
+
+def test_answers_of_5xx_raise_an_alarm(alarms):
+    assert watched(alarms["ServerErrorsAlarm"]) == [("AWS/ApiGateway", "5xx", (("ApiId", "HttpApi"),))]
+
+
+def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
+    assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
+    for metric in ("Errors", "Throttles", "Duration"):
+        shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
+        assert shown == EVERYTHING, metric
+
+
+def test_the_dashboard_is_small_enough_to_be_one_of_the_three_free_ones(dashboard):
+    assert len(set(drawn(dashboard))) <= 50
+
+
+def test_no_widget_of_the_dashboard_covers_another(dashboard):
+    covered = [
+        (x, y)
+        for widget in dashboard["widgets"]
+        for x in range(widget["x"], widget["x"] + widget["width"])
+        for y in range(widget["y"], widget["y"] + widget["height"])
+    ]
+
+    assert len(covered) == len(set(covered))
+    assert max(x for x, _ in covered) == 23
+
+
+def test_every_alarm_is_explained_in_the_operators_guide(alarms):
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+
+    for alarm in alarms.values():
+        assert f"`{alarm['AlarmName']['Fn::Sub'].removeprefix('${AWS::StackName}-')}`" in guide

@@ -1,0 +1,106 @@
+"""What whoever deploys may set."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What the guide writes in the same way, but is a name of the metrics, of SAM or of the template itself.
+NOT_OURS = {"LiveMemory", "Parameters", "Capabilities"}
+
+
+def test_every_parameter_is_described_and_constrained(source):
+    for name, parameter in source["Parameters"].items():
+        assert parameter.get("Description"), name
+        assert {"AllowedValues", "AllowedPattern", "MinValue", "MinLength"} & set(parameter), name
+
+
+def test_every_parameter_is_used_and_stands_in_a_group_of_the_console(source):
+    used = json.dumps({part: source[part] for part in ("Conditions", "Globals", "Resources")})
+    groups = source["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    grouped = [name for group in groups for name in group["Parameters"]]
+
+    assert sorted(grouped) == sorted(source["Parameters"])
+    for name in source["Parameters"]:
+        assert f'{{"Ref": "{name}"}}' in used or f"${{{name}}}" in used, name
+
+
+def test_the_bootstrap_key_is_long_and_never_shown(source):
+    key = source["Parameters"]["AdminBootstrapKey"]
+
+    assert key["NoEcho"] is True
+    assert key["MinLength"] == 32
+    assert "Default" not in key
+
+
+def test_the_defaults_are_those_of_the_contract(source):
+    defaults = {name: parameter.get("Default") for name, parameter in source["Parameters"].items()}
+
+    assert defaults["LlmModel"] == "qwen3-2507:235b"
+    assert defaults["LlmMaxTokens"] == "100000"
+    assert defaults["LlmContextTokens"] == 100_000
+    assert defaults["LlmTemperature"] == "0.3"
+    assert defaults["ConsolidationTimeout"] == 600
+    assert defaults["ConsolidationMaxNotes"] == 500
+    assert defaults["ConsolidationThreshold"] == 30
+    assert defaults["BackupRetentionDays"] == 30
+    assert defaults["BackupKeepLast"] == 7
+    assert defaults["Architecture"] == "arm64"
+
+
+def test_the_temperature_may_be_left_out(source):
+    pattern = source["Parameters"]["LlmTemperature"]["AllowedPattern"]
+
+    assert all(re.search(pattern, value) for value in ("", "0", "0.3", "1", "2", "2.0"))
+    assert not any(re.search(pattern, value) for value in ("-1", "3", "2.5", "warm", "0.3 "))
+
+
+def test_every_output_is_described(source):
+    assert all(output.get("Description") for output in source["Outputs"].values())
+
+
+ARN = "arn:aws:{}:eu-west-1:123456789012:{}"
+CERTIFICATE = "certificate/0a1b-2c3d"
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        (
+            "DomainName",
+            ["", "memory.example.org", "a.io"],
+            ["example", "https://a.io", "Example.org", "-a.io", "a..io"],
+        ),
+        ("CertificateArn", ["", ARN.format("acm", CERTIFICATE)], [CERTIFICATE, ARN.format("iam", CERTIFICATE)]),
+        ("AlarmTopicArn", ["", ARN.format("sns", "alarms")], ["alarms", ARN.format("sqs", "alarms")]),
+        ("BucketName", ["live-memory-4711"], ["Live", "a_b", "-ab", "ab"]),
+        ("LlmApiUrl", ["https://api.openai.com/v1", "http://10.0.0.1:8000/v1"], ["api.openai.com", "https:// x"]),
+        ("LlmApiKeyParameter", ["/live-memory/llm-api-key"], ["sk-123", "live-memory/key", "/"]),
+    ],
+)
+def test_a_parameter_takes_what_is_right_and_refuses_what_would_fail_later(source, name, good, bad):
+    pattern = source["Parameters"][name]["AllowedPattern"]
+
+    assert all(re.search(pattern, value) for value in good)
+    assert not any(re.search(pattern, value) for value in bad)
+
+
+@pytest.fixture(scope="module")
+def named_in_the_guide():
+    """What docs/deploy.md writes as `Name`."""
+    return set(re.findall(r"`([A-Z][A-Za-z]+)`", (ROOT / "docs" / "deploy.md").read_text()))
+
+
+def test_what_has_no_default_and_what_is_switched_on_by_a_value_is_explained_in_the_guide(source, named_in_the_guide):
+    to_decide = {name for name, parameter in source["Parameters"].items() if parameter.get("Default", "") == ""}
+
+    assert to_decide - named_in_the_guide == set()
+
+
+def test_whatever_the_guide_calls_by_a_name_of_the_template_is_in_the_template(source, named_in_the_guide):
+    known = set(source["Parameters"]) | set(source["Outputs"])
+
+    assert named_in_the_guide - known - NOT_OURS == set()

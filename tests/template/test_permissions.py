@@ -1,0 +1,170 @@
+"""Who may do what: the roles that SAM makes, and the bucket's own protection."""
+
+import fnmatch
+from collections import Counter
+
+import pytest
+
+FUNCTIONS = ["Ingest", "Reads", "Admin", "Counter", "Consolidate", "Sweep"]
+OBJECTS = "arn:${AWS::Partition}:s3:::${BucketName}/"
+
+# SAM adds this one to every role that it makes: writing logs.
+LOGS_POLICY = "policy/service-role/AWSLambdaBasicExecutionRole"
+
+
+def as_list(value):
+    return value if isinstance(value, list) else [value]
+
+
+@pytest.fixture(scope="session")
+def statements(of_type):
+    """Function -> the statements of its role."""
+    roles = of_type("AWS::IAM::Role")
+    return {
+        name: [
+            statement
+            for policy in roles[f"{name}FunctionRole"]["Policies"]
+            for statement in as_list(policy["PolicyDocument"]["Statement"])
+        ]
+        for name in FUNCTIONS
+    }
+
+
+def may(statements, action, key):
+    """Whether a role may do `action` on the object `key`: allowed somewhere and denied nowhere, as IAM decides."""
+
+    def covers(statement):
+        patterns = [
+            str(resource.get("Fn::Sub", ""))
+            for resource in as_list(statement["Resource"])
+            if isinstance(resource, dict)
+        ]
+        return action in as_list(statement["Action"]) and any(
+            fnmatch.fnmatchcase(OBJECTS + key, pattern.replace("[", "[[]")) for pattern in patterns
+        )
+
+    effects = {statement["Effect"] for statement in statements if covers(statement)}
+    return effects == {"Allow"}
+
+
+def test_each_function_has_a_role_of_its_own(of_type):
+    roles = [str(function["Role"]) for function in of_type("AWS::Lambda::Function").values()]
+
+    assert Counter(roles) == {str({"Fn::GetAtt": [f"{name}FunctionRole", "Arn"]}): 1 for name in FUNCTIONS}
+
+
+def test_no_role_has_a_managed_policy_but_the_one_for_logs(of_type):
+    attached = [arn for role in of_type("AWS::IAM::Role").values() for arn in role["ManagedPolicyArns"]]
+
+    assert all(str(arn).rstrip("'}]").endswith(LOGS_POLICY) for arn in attached)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_statement_allows_all_actions_or_all_resources(statements, name):
+    for statement in statements[name]:
+        assert not any("*" in action for action in as_list(statement["Action"])), statement
+        assert "*" not in as_list(statement["Resource"]), statement
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_statement_says_what_it_is_for(statements, name):
+    own = [statement for statement in statements[name] if as_list(statement["Action"]) != ["sqs:SendMessage"]]
+
+    assert all(statement.get("Sid") for statement in own)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name):
+    bucket = {"Fn::Sub": OBJECTS.rstrip("/")}
+
+    assert {"s3:ListBucket"} == {
+        action
+        for statement in statements[name]
+        if statement["Resource"] == bucket
+        for action in as_list(statement["Action"])
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "key", "allowed"),
+    [
+        ("s3:PutObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Ingest Admin Consolidate Sweep"),
+        ("s3:DeleteObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Admin Consolidate Sweep"),
+        ("s3:PutObject", "alpha/bank/progress.md", "Admin Consolidate Sweep"),
+        ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_meta.json", "Admin Consolidate Sweep"),
+        ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_rules.md", "Admin"),
+        ("s3:DeleteObject", "alpha/_rules.md", "Admin Sweep"),
+        ("s3:PutObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
+        ("s3:DeleteObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Admin"),
+        ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Sweep"),
+        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Consolidate"),
+        ("s3:PutObject", "_system/tokens.json", "Admin"),
+        ("s3:DeleteObject", "_system/tokens.json", ""),
+        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
+        ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", ""),
+    ],
+)
+def test_only_what_has_to_may_touch_a_key(statements, action, key, allowed):
+    assert {name for name in FUNCTIONS if may(statements[name], action, key)} == set(allowed.split())
+
+
+def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(statements):
+    invoking = {
+        name: statement["Resource"]
+        for name in FUNCTIONS
+        for statement in statements[name]
+        if "lambda:InvokeFunction" in as_list(statement["Action"])
+    }
+
+    assert set(invoking) == {"Counter", "Consolidate", "Sweep"}
+    assert all(
+        resource["Fn::Sub"].endswith(":function:${AWS::StackName}-consolidate") for resource in invoking.values()
+    )
+
+
+def test_only_consolidate_may_read_the_llm_key_and_decrypt_nothing_else(statements):
+    secret = {
+        name: [s for s in statements[name] if as_list(s["Action"])[0].split(":")[0] in {"ssm", "kms", "secretsmanager"}]
+        for name in FUNCTIONS
+    }
+    assert {name for name, found in secret.items() if found} == {"Consolidate"}
+
+    parameter, decrypt = secret["Consolidate"]
+    assert parameter["Action"] == "ssm:GetParameter"
+    assert parameter["Resource"]["Fn::Sub"].endswith(":parameter${LlmApiKeyParameter}")
+    assert decrypt["Action"] == "kms:Decrypt"
+    assert set(decrypt["Condition"]["StringEquals"]) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
+
+
+def test_the_bucket_is_encrypted_private_versioned_and_kept(source):
+    bucket = source["Resources"]["Bucket"]
+    properties = bucket["Properties"]
+
+    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(properties["PublicAccessBlockConfiguration"]) == 4
+    assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+
+
+def test_the_bucket_forgets_old_versions_and_broken_uploads_but_nothing_that_is_current(source):
+    rules = source["Resources"]["Bucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+
+    assert any("NoncurrentVersionExpiration" in rule for rule in rules)
+    assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
+    assert not any({"ExpirationInDays", "ExpirationDate"} & set(rule) for rule in rules)
+
+
+def test_the_bucket_refuses_plain_http(source):
+    (statement,) = source["Resources"]["BucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(statement["Resource"]) == 2

@@ -1,0 +1,173 @@
+"""What calls the functions: routes, bucket events, the schedule, asynchronous invocations."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from livemem.runs import QUEUE_LIFE
+from scripts.openapi import load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ROUTES = {
+    "IngestFunction": {
+        "POST /v1/spaces/{space_id}/notes",
+        "POST /v1/spaces/{space_id}/notes/batch",
+    },
+    "ReadsFunction": {
+        "GET /v1/health",
+        "GET /v1/whoami",
+        "GET /v1/about",
+        "GET /v1/spaces",
+        "GET /v1/spaces/{space_id}",
+        "GET /v1/spaces/{space_id}/rules",
+        "GET /v1/spaces/{space_id}/summary",
+        "GET /v1/spaces/{space_id}/synthesis",
+        "GET /v1/spaces/{space_id}/notes",
+        "GET /v1/spaces/{space_id}/notes/{note_id}",
+        "GET /v1/spaces/{space_id}/bank",
+        "GET /v1/spaces/{space_id}/bank/{path+}",
+        "GET /v1/spaces/{space_id}/runs/{run_id}",
+        "GET /v1/spaces/{space_id}/consolidations",
+        "GET /v1/spaces/{space_id}/consolidations/{number}",
+    },
+    "AdminFunction": {
+        "POST /v1/spaces",
+        "PATCH /v1/spaces/{space_id}",
+        "DELETE /v1/spaces/{space_id}",
+        "PUT /v1/spaces/{space_id}/bank/{path+}",
+        "DELETE /v1/spaces/{space_id}/bank/{path+}",
+        "POST /v1/spaces/{space_id}/consolidations/{number}/undo",
+    },
+    "ConsolidateFunction": {
+        "POST /v1/spaces/{space_id}/consolidations",
+    },
+}
+
+
+def events(function, kind):
+    return [event["Properties"] for event in function.get("Events", {}).values() if event["Type"] == kind]
+
+
+def routes(function):
+    return [f"{event['Method']} {event['Path']}" for event in events(function, "HttpApi")]
+
+
+def test_each_function_has_exactly_its_routes(functions):
+    found = {name: set(routes(function)) for name, function in functions.items() if routes(function)}
+
+    assert found == ROUTES
+
+
+def test_no_route_has_two_functions(functions):
+    counted = Counter(route for function in functions.values() for route in routes(function))
+
+    assert [route for route, times in counted.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_a_function_is_sent_exactly_the_routes_that_its_code_declares(functions, name):
+    code = load(functions[name]["CodeUri"].removeprefix("functions/"))
+
+    assert set(code.api.needs) == set(routes(functions[name]))
+
+
+def test_every_route_is_part_of_the_one_api_in_payload_version_2(functions, of_type):
+    assert {str(event["ApiId"]) for function in functions.values() for event in events(function, "HttpApi")} == {
+        str({"Ref": "HttpApi"})
+    }
+
+    (api,) = of_type("AWS::ApiGatewayV2::Api").values()
+    operations = [operation for path in api["Body"]["paths"].values() for operation in path.values()]
+    assert len(operations) == sum(len(paths) for paths in ROUTES.values())
+    assert {operation["x-amazon-apigateway-integration"]["payloadFormatVersion"] for operation in operations} == {"2.0"}
+
+
+def test_the_api_is_throttled_and_logs_each_request(of_type):
+    (stage,) = of_type("AWS::ApiGatewayV2::Stage").values()
+
+    assert set(stage["DefaultRouteSettings"]) == {"ThrottlingRateLimit", "ThrottlingBurstLimit"}
+    assert "$context.status" in stage["AccessLogSettings"]["Format"]
+    assert "authorization" not in stage["AccessLogSettings"]["Format"].lower()
+
+
+def test_the_counter_hears_of_put_objects_that_end_in_md_and_of_nothing_else(functions, of_type):
+    assert [name for name, function in functions.items() if events(function, "S3")] == ["CounterFunction"]
+
+    (bucket,) = of_type("AWS::S3::Bucket").values()
+    assert bucket["NotificationConfiguration"] == {
+        "LambdaConfigurations": [
+            {
+                "Event": "s3:ObjectCreated:Put",
+                "Function": {"Fn::GetAtt": ["CounterFunction", "Arn"]},
+                "Filter": {"S3Key": {"Rules": [{"Name": "suffix", "Value": ".md"}]}},
+            }
+        ]
+    }
+
+
+def test_the_sweep_runs_every_quarter_of_an_hour(functions):
+    assert {
+        name: [event["Schedule"] for event in events(function, "Schedule")]
+        for name, function in functions.items()
+        if events(function, "Schedule")
+    } == {"SweepFunction": ["rate(15 minutes)"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "retries", "seconds"),
+    # The sweep's next run is its retry. An hour is QUEUE_LIFE: how long a queued run counts as alive.
+    [("CounterFunction", 2, 3600), ("ConsolidateFunction", 2, 3600), ("SweepFunction", 0, 900)],
+)
+def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
+    configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
+
+    assert set(configs) == {"CounterFunction", "ConsolidateFunction", "SweepFunction"}
+    assert configs[name]["MaximumRetryAttempts"] == retries
+    assert configs[name]["MaximumEventAgeInSeconds"] == seconds
+    assert configs[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["FailureQueue", "Arn"]}}}
+
+
+def test_a_queued_run_counts_as_alive_as_long_as_lambda_keeps_its_event(source):
+    config = source["Resources"]["ConsolidateFunction"]["Properties"]["EventInvokeConfig"]
+
+    assert config["MaximumEventAgeInSeconds"] == QUEUE_LIFE.total_seconds()
+
+
+def test_the_failure_queue_is_encrypted_and_keeps_events_for_14_days(source):
+    queue = source["Resources"]["FailureQueue"]["Properties"]
+
+    assert queue["SqsManagedSseEnabled"] is True
+    assert queue["MessageRetentionPeriod"] == 14 * 86_400
+
+
+def test_the_calls_to_the_llm_in_flight_are_capped(functions, source):
+    assert functions["ConsolidateFunction"]["ReservedConcurrentExecutions"] == {
+        "Fn::If": ["ReserveConcurrency", {"Ref": "ConsolidationConcurrency"}, {"Ref": "AWS::NoValue"}]
+    }
+    assert source["Parameters"]["ConsolidationConcurrency"]["Default"] > 0
+
+
+def test_the_api_has_a_domain_only_if_one_is_asked_for_and_then_in_front_of_its_stage(compiled):
+    domain, mapping = compiled["Resources"]["Domain"], compiled["Resources"]["DomainMapping"]
+
+    assert domain["Condition"] == mapping["Condition"] == "HasDomain"
+    assert compiled["Conditions"]["HasDomain"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "DomainName"}, ""]}]}
+    (configuration,) = domain["Properties"]["DomainNameConfigurations"]
+    assert configuration["SecurityPolicy"] == "TLS_1_2"
+    assert mapping["Properties"]["Stage"] == {"Ref": "HttpApiApiGatewayDefaultStage"}
+    assert compiled["Resources"]["HttpApiApiGatewayDefaultStage"]["Properties"]["StageName"] == "$default"
+
+
+def test_a_domain_without_a_certificate_is_refused_before_anything_is_made(source):
+    rule = source["Rules"]["DomainWithCertificate"]
+
+    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "DomainName"}, ""]}]}
+    assert rule["Assertions"][0]["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "CertificateArn"}, ""]}]}
+
+
+def test_the_guide_says_how_often_sam_asks_about_authentication():
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+
+    assert f"{sum(len(paths) for paths in ROUTES.values())} routes" in " ".join(guide.split())
