@@ -1,0 +1,91 @@
+"""`python -m local`: the whole service on this machine until Ctrl-C."""
+
+import logging
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from local.children import ChildError
+from local.config import Config, ConfigError, read_config
+from local.data_dir import DataDirError
+from local.runtime import Runtime
+from local.template import TemplateError
+
+
+def main() -> int:
+    """Run until SIGINT or SIGTERM; returns the exit status."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
+    began = time.monotonic()
+    _on_signal(_interrupt)
+    try:
+        config = read_config()
+        runtime = Runtime(config)
+    except KeyboardInterrupt:
+        return 1
+    except (ConfigError, DataDirError, TemplateError) as error:
+        return _complain(str(error))
+    except OSError as error:
+        where = f"{config.host}:{config.port}"
+        return _complain(f"Cannot listen on {where}: {error.strerror}. Set PORT to another port (0: any free one).")
+    stop = threading.Event()
+    try:
+        endpoints = runtime.start()
+        _on_signal(lambda *_: stop.set())
+        print(_describe(config, endpoints, time.monotonic() - began), flush=True)
+        while not stop.wait(0.2) and not runtime.failed.is_set():
+            pass
+    except (ChildError, OSError) as error:
+        return _complain(runtime.failure or str(error))
+    except KeyboardInterrupt:
+        return 1
+    finally:
+        # A second Ctrl-C ends it at once; the children notice by themselves.
+        _on_signal(signal.SIG_DFL)
+        print("Stopping.", flush=True)
+        runtime.stop()
+    return _complain(runtime.failure) if runtime.failed.is_set() else 0
+
+
+def _on_signal(handler: Any) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
+    embedded = config.s3_url is None
+    if endpoints["llm_is_offline_stand_in"]:
+        llm = (
+            f"{endpoints['llm']}  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"
+        )
+    else:
+        llm = endpoints["llm"]
+    if endpoints["admin_key_file"]:
+        key = f'{endpoints["admin_key_file"]}  (export TOKEN=$(cat "{endpoints["admin_key_file"]}"))'
+    else:
+        key = "the one in ADMIN_BOOTSTRAP_KEY"
+    lines = [
+        f"Live Memory is ready ({seconds:.1f} s).",
+        f"  API        {endpoints['api']}/v1",
+        f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
+        f"  LLM        {llm}",
+        f"  Admin key  {key}",
+        f"  Data       {config.data}  (logs in {config.data / 'logs'})",
+        f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',
+        "Stop with Ctrl-C.",
+    ]
+    return "\n".join(lines)
+
+
+def _complain(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

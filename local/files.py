@@ -1,0 +1,52 @@
+"""Files that are either whole or not there, for everything that the runtime keeps on disk."""
+
+import itertools
+import os
+from pathlib import Path
+
+_numbers = itertools.count()
+
+
+def prepare_file(
+    folder: Path, data: bytes, *, sync: bool = True, mode: int = 0o644, modified_ns: int | None = None
+) -> Path:
+    """Write a nameless file that is to be renamed to its place.
+
+    Args:
+        folder: where it lies until then; on the file system of its place.
+        data: the whole content.
+        sync: wait until the content is on the disk; without it, it survives the process but not a power failure.
+        mode: permissions.
+        modified_ns: modification time in nanoseconds of Unix time.
+    Returns:
+        Its path.
+    Raises:
+        OSError: disk full, no permission.
+    """
+    path = folder / f".{os.getpid()}-{next(_numbers)}.tmp"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if modified_ns is not None:
+                os.utime(file.fileno(), ns=(modified_ns, modified_ns))
+            if sync:
+                os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def write_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
+    """Replace a file in one step: a reader, or a start after a crash, sees the old bytes or the new ones.
+
+    The arguments and errors are those of `prepare_file`; the file's folder exists.
+    """
+    temporary = prepare_file(path.parent, data, sync=sync, mode=mode)
+    try:
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,12 @@
+"""The offline LLM: an OpenAI-compatible HTTP server that folds notes into a bank by fixed rules.
+
+It is no language model. It stands in for one where none is configured, so that `make run`, `make demo` and the tests
+work without an account or a network. Its model id is `offline-rules`, and it says in each synthesis what it is.
+
+Data flows one way through the modules:
+
+    server -> chat (a completion) -> prompt (messages to a request) -> fold (request to answer)
+    fold -> rules (text to layout), outline (bank file to headings and items), filing (note to section),
+            closing (finished todos, answered questions), entries (note to bullet), edits (bullets to section edits),
+            synthesis
+"""

@@ -1,0 +1,41 @@
+"""Run the offline LLM: `python -m local.offline_llm --port 8899`."""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+
+from local.offline_llm.chat import MODEL
+from local.offline_llm.server import OfflineLlmServer
+
+
+def main() -> int:
+    """Serve until SIGTERM or Ctrl-C; prints one line when ready. Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m local.offline_llm",
+        description="An OpenAI-compatible server that folds notes by fixed rules. No language model.",
+    )
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 (the default) takes a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--verbose", action="store_true", help="log each request")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.DEBUG if options.verbose else logging.WARNING, stream=sys.stderr)
+    try:
+        server = OfflineLlmServer(options.host, options.port)
+    except OSError as error:
+        print(f"offline LLM: cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
+        return 1
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    threading.Thread(target=server.serve_forever, name="offline-llm", daemon=True).start()
+    print(f"offline LLM ready: rule-based stand-in, model {MODEL}, at {server.base_url}", flush=True)
+    stopped.wait()
+    server.shutdown()
+    server.server_close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

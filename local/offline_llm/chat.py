@@ -1,0 +1,133 @@
+"""A chat completion in the form of OpenAI's API, from the parsed body of a request. Pure: no sockets, no clock."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from local.offline_llm.fold import fold
+from local.offline_llm.prompt import PromptError, read_request
+
+MODEL = "offline-rules"
+_CHARACTERS_PER_TOKEN = 4  # the planning bound of consolidation.md; there is no tokenizer here
+
+
+@dataclass
+class ApiError(Exception):
+    """A request that OpenAI's API would refuse: HTTP status, its `param` and `code`, and a message for people."""
+
+    status: int
+    message: str
+    param: str | None = None
+    code: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """The error object that OpenAI clients expect."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+
+def complete_chat(body: object, completion_id: str, created: int) -> dict[str, Any]:
+    """The answer to `POST /v1/chat/completions`; `created` in seconds since 1970.
+
+    Sampling parameters are accepted and have no effect. Raises ApiError for what this server cannot answer.
+    """
+    request = _checked(body)
+    try:
+        read = read_request(request["messages"])
+    except PromptError as error:
+        raise ApiError(
+            400, f"{MODEL} only answers consolidation requests of Live Memory. {error}", "messages"
+        ) from error
+    content = json.dumps(fold(read.rules, read.bank, read.notes), ensure_ascii=False)
+    prompt_tokens = sum(_tokens(_all_text(message)) for message in request["messages"])
+    limit: int = request.get("max_completion_tokens") or request.get("max_tokens") or _tokens(content)
+    finished = _tokens(content) <= limit
+    content = content[: limit * _CHARACTERS_PER_TOKEN]
+    completion_tokens = _tokens(content)
+    return {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": created,
+        "model": MODEL,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": content, "refusal": None},
+                "logprobs": None,
+                "finish_reason": "stop" if finished else "length",
+            }
+        ],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        },
+    }
+
+
+def list_models(created: int) -> dict[str, Any]:
+    """The answer to `GET /v1/models`."""
+    return {"object": "list", "data": [describe_model(MODEL, created)]}
+
+
+def describe_model(model: str, created: int) -> dict[str, Any]:
+    """The answer to `GET /v1/models/{model}`; raises ApiError for another model."""
+    if model != MODEL:
+        raise ApiError(
+            404, f"The model {model[:80]!r} does not exist; this server has only {MODEL!r}.", "model", "model_not_found"
+        )
+    return {
+        "id": MODEL,
+        "object": "model",
+        "created": created,
+        "owned_by": "live-memory (rule-based stand-in, no language model)",
+    }
+
+
+def _checked(body: object) -> Mapping[str, Any]:
+    """The body, if this server can honour its parameters. Any model name will do: there is only one here."""
+    if not isinstance(body, dict):
+        raise ApiError(400, "The body must be a JSON object.")
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        raise ApiError(400, "You must provide a model parameter.", "model")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise ApiError(400, "'messages' must be an array with at least one message.", "messages")
+    for index, message in enumerate(messages):
+        _check_message(message, f"messages[{index}]")
+    if body.get("stream"):
+        raise ApiError(400, "Streaming is not supported here.", "stream", "unsupported_parameter")
+    if body.get("n") not in (None, 1):
+        raise ApiError(400, "Only one choice is supported here.", "n", "unsupported_value")
+    _check_format(body.get("response_format"))
+    for name in ("max_tokens", "max_completion_tokens"):
+        limit = body.get(name)
+        if limit is not None and (type(limit) is not int or limit < 1):
+            raise ApiError(400, f"{name} must be a positive integer.", name, "invalid_value")
+    return body
+
+
+def _check_message(message: object, where: str) -> None:
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise ApiError(400, "Each message must be an object with a role.", f"{where}.role")
+    if not isinstance(message.get("content"), str | list | None):
+        raise ApiError(400, "The content of a message must be a string or an array of parts.", f"{where}.content")
+
+
+def _check_format(wanted: object) -> None:
+    """Every answer is a JSON object, so JSON mode needs nothing more; a schema of the caller's cannot be followed."""
+    if wanted is None:
+        return
+    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    if kind not in ("text", "json_object"):
+        raise ApiError(400, "Supported values are 'text' and 'json_object'.", "response_format.type", "invalid_value")
+
+
+def _all_text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    return content if isinstance(content, str) else json.dumps(content or "")
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)

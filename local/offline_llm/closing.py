@@ -1,0 +1,155 @@
+"""Which open entries a new note closes: a todo that is done, a question that is answered, an issue that is solved.
+
+Closing wrongly costs more than leaving open, so a note must say so in words ("Done: ...", "... is fixed") and share
+most of the subject words of the entry.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from local.offline_llm.affinity import CURRENT
+from local.offline_llm.entries import Note, clean_text
+from local.offline_llm.words import normalise, stems
+
+_CLOSING_WORDS = {
+    "todo": r"done|finished|completed|implemented|resolved|closed|fixed|shipped|delivered|erledigt|fait|terminé",
+    "issue": r"fixed|solved|resolved|repaired|cured|gone|closed|no longer|behoben|corrigé|résolu",
+    CURRENT: r"done|finished|completed|implemented|shipped|delivered|works now|erledigt|fait|terminé",
+    "question": r"answer|answers|answered|resolved|settled|decided|clarified|solved|closed|beantwortet|répondu",
+}
+# Which categories may close what; a todo closes only when it opens with the closing word ("Done: ...").
+_CLOSERS = {
+    "todo": frozenset({"progress", "todo"}),
+    CURRENT: frozenset({"progress"}),
+    "issue": frozenset({"progress", "decision", "insight", "observation"}),
+    "question": frozenset({"decision", "observation", "insight", "progress"}),
+}
+_NEGATION = re.compile(
+    r"\b(?:not|never|nothing|half|partly|almost|nearly|hardly|isn't|wasn't|aren't|yet to be|to be|until|unless|once"
+    r"|when|if|must be|should be|cannot be|nicht|noch nicht|pas encore)\s+(?:yet\s+|been\s+|fully\s+|all\s+)?$",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
+_BEFORE = 40  # characters in front of a closing word that may deny it
+_OPENING = 0.5  # share of the entry's weighted subject words needed behind "Done: ..."
+_WITHIN = 0.67  # the same where the word stands inside a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class OpenEntry:
+    """An entry that waits: its kinds (more than one where its section mixes them), its text and where it stands."""
+
+    kinds: frozenset[str]
+    text: str
+    normalised: str
+    place: object
+    stems: frozenset[str]
+    first_stems: frozenset[str]
+
+
+def open_entry(kinds: Iterable[str], text: str, place: object) -> OpenEntry:
+    """An open entry with its subject words: those of the whole text and those of its first sentence."""
+    first = _SENTENCES.split(text, maxsplit=1)[0]
+    return OpenEntry(frozenset(kinds), text, normalise(text), place, stems(text), stems(first))
+
+
+@dataclass
+class Waiting:
+    """The open entries, oldest first, and how many of them hold each subject word."""
+
+    entries: list[OpenEntry] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, entry: OpenEntry) -> None:
+        """Another entry waits."""
+        self.entries.append(entry)
+        self.counts.update(entry.stems)
+
+    def remove(self, entry: OpenEntry) -> None:
+        """An entry is closed."""
+        self.entries.remove(entry)
+        self.counts.subtract(entry.stems)
+
+    def weight(self, words: Iterable[str]) -> float:
+        """What subject words tell together: those that many entries share tell little about which of them is meant."""
+        # fsum, because the order of a set's words differs between processes and the result must not.
+        return math.fsum(math.log(1 + len(self.entries) / max(1, self.counts[word])) for word in words)
+
+
+def find_closed(note: Note, waiting: Waiting) -> list[tuple[OpenEntry, str]]:
+    """The entries that a note closes, best match first, each with the kind that it is closed as.
+
+    The kind is "" where the section of the entry mixes kinds.
+    """
+    text = clean_text(note.content)
+    claims = {kind: _claims(note, kind, text) for kind in _CLOSING_WORDS}
+    if not any(claims.values()) and note.category != "progress":
+        return []
+    same = normalise(text)
+    found = []
+    for order, entry in enumerate(waiting.entries):
+        best = max((_match(entry, claims[kind], waiting) for kind in entry.kinds), default=0.0)
+        if note.category == "progress" and "todo" in entry.kinds and entry.normalised == same:
+            best = 1.0
+        if best:
+            found.append((-best, order, entry))
+    found.sort(key=lambda match: match[:2])
+    # One note may close several entries, but only those that it names about as well as the best one.
+    return [(entry, _only(entry.kinds)) for score, _, entry in found if score <= found[0][0] * 0.8]
+
+
+def is_done_todo(note: Note) -> bool:
+    """Whether a note of category todo reports that something is done instead of asking for it."""
+    return note.category == "todo" and bool(_opening("todo").match(clean_text(note.content)))
+
+
+def without_opening(text: str) -> str:
+    """The text behind "Done:" and the like."""
+    return _opening("todo").sub("", text, count=1).strip()
+
+
+def _claims(note: Note, kind: str, text: str) -> list[tuple[frozenset[str], float]]:
+    """The parts of a note that say something is closed: their subject words and the share that must match."""
+    if note.category not in _CLOSERS[kind]:
+        return []
+    claims = []
+    if opening := _opening(kind).match(text):
+        claims.append((stems(text[opening.end() :]), _OPENING))
+    if note.category != "todo":
+        word = re.compile(rf"\b(?:{_CLOSING_WORDS[kind]})\b", re.IGNORECASE)
+        claims += [
+            (stems(sentence), _WITHIN)
+            for sentence in _SENTENCES.split(text)
+            if any(
+                not _NEGATION.search(sentence[max(0, hit.start() - _BEFORE) : hit.start()])
+                for hit in word.finditer(sentence)
+            )
+        ]
+    return claims
+
+
+def _opening(kind: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"^\W*(?:\[x\]\s*)?(?:{_CLOSING_WORDS[kind]})\b(?:\s+(?:is|now|to|of|the)\b)?\s*[:,.!–—-]?\s*", re.IGNORECASE
+    )
+
+
+def _match(entry: OpenEntry, claims: Sequence[tuple[frozenset[str], float]], waiting: Waiting) -> float:
+    """How much of an entry's subject a note's claims name, 0.0 if not enough of it."""
+    best = 0.0
+    for claimed, needed in claims:
+        for subject in {entry.stems, entry.first_stems}:
+            common = subject & claimed
+            if not common or len(common) < min(3, len(subject)):
+                continue
+            share = waiting.weight(common) / waiting.weight(subject)
+            if share >= needed:
+                best = max(best, share)
+    return best
+
+
+def _only(kinds: frozenset[str]) -> str:
+    return next(iter(kinds)) if len(kinds) == 1 else ""

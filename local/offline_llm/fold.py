@@ -1,0 +1,183 @@
+"""Fold notes into a bank by fixed rules: the pure core of the offline LLM.
+
+The answer has the form that the service asks of any model (consolidation.md, "The contract with the LLM").
+Equal input gives an equal answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from local.offline_llm.affinity import CATEGORY_HEADINGS, OPEN_KINDS, open_kinds
+from local.offline_llm.closing import OpenEntry, Waiting, find_closed, is_done_todo, open_entry
+from local.offline_llm.edits import Bullet, FileChange, Path, Removal, write_change
+from local.offline_llm.entries import (
+    Closed,
+    Note,
+    clean_text,
+    first_paragraph,
+    label_entry,
+    labelled_kind,
+    own_text,
+    write_entry,
+)
+from local.offline_llm.filing import Shelf, choose_shelf, file_as, list_shelves, word_rarity
+from local.offline_llm.layout import FileSpec, Section, for_days
+from local.offline_llm.outline import Item, Outline, read_outline
+from local.offline_llm.rules import read_layout
+from local.offline_llm.synthesis import write_synthesis
+from local.offline_llm.words import all_stems
+
+MAX_FILES = 100  # what the service takes in one answer
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where an open entry of the bank stands."""
+
+    filename: str
+    heading: int
+    item: Item
+
+
+@dataclass(eq=False)
+class _Draft:
+    """An entry that will be written: a note, where it goes, and what it closes."""
+
+    note: Note
+    category: str  # what it is filed as
+    shelf: Shelf
+    plain: tuple[str, ...]  # its bullet as long as it closes nothing
+    closed: list[Closed] = field(default_factory=list)
+    notes: list[int] = field(default_factory=list)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Its bullet, labelled where its section holds several kinds of open entries."""
+        lines = write_entry(self.note, self.closed) if self.closed else self.plain
+        return label_entry(lines, self.category) if self.category in OPEN_KINDS and len(self.shelf.kinds) > 1 else lines
+
+
+@dataclass
+class _Desk:
+    """What filing the notes has come to so far."""
+
+    waiting: Waiting
+    known: dict[str, str]  # the text of an entry -> where it stands, in words
+    drafts: list[_Draft] = field(default_factory=list)
+    removals: list[tuple[str, Removal]] = field(default_factory=list)
+    discarded: list[dict[str, Any]] = field(default_factory=list)
+
+
+def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str, Any]:
+    """The answer for these rules, bank files (name to text) and notes.
+
+    Every note is cited by an edit or discarded with a reason. Text of the bank stays as it is, but for
+    open entries that a note closes: these move below the entry that closes them.
+    """
+    # Names of notes sort by second only, and then by author.
+    notes = sorted(notes, key=lambda note: note.moment)
+    files = _as_named(for_days(read_layout(rules), (note.day for note in notes)), bank)
+    shelves = list_shelves(files)
+    outlines = {name: read_outline(text) for name, text in bank.items()}
+    desk = _Desk(_open_entries(outlines, shelves), _known_texts(outlines))
+    rarity = word_rarity(shelves)
+    for note in notes:
+        _file_note(note, desk, shelves, rarity)
+
+    changes = {spec.name: FileChange(spec, bank.get(spec.name)) for spec, _ in files}
+    for draft in desk.drafts:
+        bullet = Bullet(draft.lines, tuple(draft.notes))
+        changes[draft.shelf.spec.name].bullets.setdefault(_path(draft), []).append(bullet)
+    for filename, removal in desk.removals:
+        change = changes.setdefault(filename, FileChange(FileSpec(filename, ""), bank[filename]))
+        change.removals.append(removal)
+    entries = [entry for change in changes.values() if (entry := write_change(change))]
+    if len(entries) > MAX_FILES:  # those that hold nothing yet can come later
+        entries = [entry for entry in entries if entry.get("edits") or entry.get("notes")]
+    return {
+        "bank_files": entries,
+        "synthesis": write_synthesis(notes, desk.waiting.entries),
+        "discarded": desk.discarded,
+    }
+
+
+def _as_named(files: Sequence[tuple[FileSpec, str]], bank: Mapping[str, str]) -> list[tuple[FileSpec, str]]:
+    """The files under the names that the bank has for them, as names that differ in case alone are refused."""
+    present = {name.lower(): name for name in bank}
+    unique: dict[str, tuple[FileSpec, str]] = {}
+    for spec, day in files:
+        key = spec.name.lower()
+        unique.setdefault(key, (replace(spec, name=present.get(key, spec.name)), day))
+    return list(unique.values())
+
+
+def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mapping[str, float]) -> None:
+    """Drop a repeat, close what the note closes, and choose its place."""
+    closed = find_closed(note, desk.waiting)
+    lines = write_entry(note)
+    text = own_text(lines)
+    if not clean_text(note.content):
+        desk.discarded.append({"note": note.number, "reason": "Empty: it holds no text."})
+        return
+    if text in desk.known and not closed:
+        desk.discarded.append({"note": note.number, "reason": f"Repeats {desk.known[text]}."})
+        return
+    desk.known.setdefault(text, f"note {note.number}")
+    category = "progress" if is_done_todo(note) or (closed and note.category == "todo") else file_as(note, shelves)
+    draft = _Draft(note, category, choose_shelf(note, category, shelves, rarity), lines, notes=[note.number])
+    for entry, kind in closed:
+        _close(entry, kind, draft, desk)
+    desk.drafts.append(draft)
+    # Where the rules have no section for it, it is filed among other things and stays there.
+    if category in OPEN_KINDS and (draft.shelf.leaf is None or category in draft.shelf.kinds):
+        desk.waiting.add(open_entry({category}, clean_text(note.content), draft))
+
+
+def _close(entry: OpenEntry, kind: str, by: _Draft, desk: _Desk) -> None:
+    """Take an open entry from where it stands and put it below the entry that closes it."""
+    desk.waiting.remove(entry)
+    if isinstance(entry.place, _Stored):
+        stored = entry.place
+        desk.removals.append((stored.filename, Removal(stored.heading, stored.item, by.note.number)))
+        by.closed.append(Closed(kind, stored.item.lines))
+    elif isinstance(entry.place, _Draft):
+        desk.drafts.remove(entry.place)
+        by.closed.append(Closed(kind, entry.place.lines))
+        by.notes += entry.place.notes
+
+
+def _path(draft: _Draft) -> Path:
+    """The headings that a draft goes under, with its date where the rules ask for one section per day."""
+    if draft.shelf.leaf is None:
+        return (Section(2, CATEGORY_HEADINGS.get(draft.category, CATEGORY_HEADINGS["progress"])),)
+    day = draft.note.day or "Undated"
+    return tuple(Section(s.level, day, s.description, day=True) if s.day else s for s in draft.shelf.leaf.path)
+
+
+# Reading the bank
+
+
+def _open_entries(outlines: Mapping[str, Outline], shelves: Sequence[Shelf]) -> Waiting:
+    """The todos, questions and issues that the bank holds, by the sections that they stand in."""
+    named = {all_stems(shelf.leaf.path[-1].text): shelf.kinds for shelf in shelves if shelf.leaf}
+    waiting = Waiting()
+    for filename, outline in outlines.items():
+        for index, heading in enumerate(outline.headings):
+            words = all_stems(heading.text)
+            kinds = named[words] if words in named else open_kinds(heading.text)
+            for item in heading.items if kinds else ():
+                kind = labelled_kind(item.lines)
+                place = _Stored(filename, index, item)
+                waiting.add(open_entry({kind} & kinds or kinds, first_paragraph(item.lines), place))
+    return waiting
+
+
+def _known_texts(outlines: Mapping[str, Outline]) -> dict[str, str]:
+    """The text of each entry of the bank, with the place to name in a reason."""
+    known: dict[str, str] = {}
+    for filename, outline in outlines.items():
+        for heading in outline.headings:
+            for item in heading.items:
+                known.setdefault(own_text(item.lines), f"an entry of {filename} under “{heading.text[:80]}”")
+    return known

@@ -1,0 +1,102 @@
+"""The request of a consolidation, read from the chat messages that the service sends to any model.
+
+The user message holds, each on a line of its own, four JSON values: rules (a string), the previous synthesis (a string
+or null), the bank files and the live notes (arrays of objects). All other lines are prose for a language model.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from local.offline_llm.entries import Note
+
+
+class PromptError(ValueError):
+    """The messages hold no request that this server understands."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be folded into what."""
+
+    rules: str
+    bank: Mapping[str, str]
+    notes: Sequence[Note]
+
+
+def read_request(messages: Sequence[Mapping[str, Any]]) -> Request:
+    """The request in the first user message that holds one; raises PromptError if none does.
+
+    `messages` are OpenAI chat messages; a content in parts is joined.
+    """
+    problem = "There is no user message."
+    for message in messages:
+        if message.get("role") == "user":
+            try:
+                return _read_text(_text(message.get("content")))
+            except PromptError as error:
+                problem = str(error)
+    raise PromptError(problem)
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    return ""
+
+
+def _read_text(text: str) -> Request:
+    # Split at \n alone: JSON may hold U+2028 and its like unescaped, and str.splitlines would cut there.
+    values = [value for line in text.split("\n") for value in _json_value(line.strip())]
+    if len(values) < 4:
+        raise PromptError(
+            f"The prompt holds {len(values)} JSON values on lines of their own; it takes rules, synthesis, bank, notes."
+        )
+    rules, synthesis, bank, notes = values[:4]
+    if not isinstance(rules, str) or not (synthesis is None or isinstance(synthesis, str)):
+        raise PromptError(
+            "The first JSON value must be the rules (a string), the second the synthesis (a string or null)."
+        )
+    if not isinstance(bank, list) or not isinstance(notes, list):
+        raise PromptError("The third JSON value must be the bank files, the fourth the notes (arrays).")
+    return Request(rules, dict(_bank_file(file) for file in bank), [_note(note) for note in notes])
+
+
+def _json_value(line: str) -> list[Any]:
+    """The JSON value that a line is, if it is a string, an array or null."""
+    if not (line.startswith(('"', "[")) or line == "null"):
+        return []
+    try:
+        return [json.loads(line)]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _bank_file(file: object) -> tuple[str, str]:
+    if isinstance(file, dict) and isinstance(file.get("filename"), str) and isinstance(file.get("content"), str):
+        return file["filename"], file["content"]
+    raise PromptError('Each bank file must be an object with the strings "filename" and "content".')
+
+
+def _note(note: object) -> Note:
+    """A note; only its number and text must be right, for a malformed note is consolidated as plain text."""
+    if not isinstance(note, dict) or type(note.get("number")) is not int or not isinstance(note.get("content"), str):
+        raise PromptError('Each note must be an object with an integer "number" and a string "content".')
+    tags = note.get("tags")
+    return Note(
+        number=note["number"],
+        timestamp=_string(note.get("timestamp")),
+        agent=_string(note.get("agent")),
+        category=_string(note.get("category")),
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        content=note["content"],
+    )
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

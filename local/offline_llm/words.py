@@ -1,0 +1,62 @@
+"""The words of a text, reduced so that "pinned" meets "pins": light English stemming, no dictionary."""
+
+import re
+from functools import lru_cache
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+_TO_DO = re.compile(r"\bto[ -]do\b", re.IGNORECASE)
+
+# Words that say nothing about the subject. Category words such as "done" and "todo" are among them: they decide by
+# affinity and by closing phrases, so as common words they would count twice.
+_STOPWORDS = """
+    a about after again all also am an and any are as at be because been before being both but by can cannot
+    could did do does doing don down each even few for from had has have having he her here him his how i if in
+    instead into is it its itself just let like may me might more most much must my need no nor not now of off
+    on once one only or other our out over own per same say says see set she should since so some still such
+    take than that the their them then there these they thing this those through thus to too two under until up
+    upon us use used uses using very was way we were what when where which while who whom why will with without
+    would yes yet you your done finished completed started begun began todo note notes au aux avec ce ces dans
+    de des du elle en est et il la le les leur lui mais ou par pas pour que qui sa se ses son sont sur un une
+    als auch auf aus bei das dass dem den der die ein eine einer es ist mit nach nicht oder sich sind und von
+    vor wie wird zu zum zur belong belongs behind every everything place places stay stays turn turned keep
+    keeps kept make makes made takes taken give gives given go goes come comes get gets put puts really rather
+    right different kind ways work works working new old first second last next
+"""
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """The stem of one lower-case word: without plural, -ing, -ed and a final e. Short words stay as they are."""
+    if len(word) > 4 and word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    for suffix in ("ing", "ed"):
+        if len(word) > len(suffix) + 2 and word.endswith(suffix):
+            word = word[: -len(suffix)]
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def all_stems(text: str) -> frozenset[str]:
+    """The stems of every word of a text, common words included."""
+    spaced = _CAMEL.sub(" ", _TO_DO.sub("todo", text))
+    return frozenset(stem(word) for word in _WORD.findall(spaced.casefold()))
+
+
+@lru_cache(maxsize=1)
+def _stop_stems() -> frozenset[str]:
+    return frozenset(stem(word) for word in _STOPWORDS.split())
+
+
+def stems(text: str) -> frozenset[str]:
+    """The stems of the words that carry the subject of a text: no common words, no single letters."""
+    return frozenset(word for word in all_stems(text) - _stop_stems() if len(word) > 1)
+
+
+def normalise(text: str) -> str:
+    """The form in which equal texts count as the same: without case, white space, escapes and a final full stop."""
+    return " ".join(text.replace("\\", "").casefold().split()).rstrip(".! ")

@@ -1,0 +1,178 @@
+"""Puts the local runtime together, in the order in which its parts need each other, and takes it apart again."""
+
+import json
+import logging
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from local.async_queue import AsyncQueue
+from local.children import Child
+from local.config import Config
+from local.data_dir import DataDir
+from local.environments import Nursery
+from local.external_s3 import ensure_bucket
+from local.http_api import MAX_BODY_BYTES, HttpApi
+from local.httpd import Request, Response, Server, answer_json
+from local.lambda_api import LambdaApi
+from local.logs import FunctionLog
+from local.pools import FunctionPool
+from local.schedules import Scheduler
+from local.spool import Spool
+from local.template import Function, Template, read_template
+from local.variables import build_environment
+
+_log = logging.getLogger(__name__)
+
+READY_SECONDS = 60.0
+# How long running HTTP requests may take to end when the runtime stops.
+STOP_SECONDS = 5.0
+OFFLINE_MODEL = "offline-rules"
+
+
+class Runtime:
+    """Everything that runs between `start` and `stop`."""
+
+    def __init__(self, config: Config) -> None:
+        """Lock the data folder, read the template and bind the port; nothing runs yet.
+
+        Raises:
+            DataDirError, TemplateError, OSError (the port), each before anything was started.
+        """
+        self.config = config
+        self.template: Template = read_template(config.template)
+        self.data = DataDir(config.data)
+        self.failed = threading.Event()
+        self.failure = ""
+        self._nursery = Nursery(_common_layers(self.template))
+        self._children: list[Child] = []
+        self._pools: dict[str, FunctionPool] = {}
+        self._scheduler: Scheduler | None = None
+        self._queue: AsyncQueue | None = None
+        self._http_api: HttpApi | None = None
+        self._lambda_api: LambdaApi | None = None
+        try:
+            self._server = Server(config.host, config.port, self._answer, max_body=MAX_BODY_BYTES)
+        except OSError:
+            self.data.close()
+            raise
+
+    def start(self) -> dict[str, Any]:
+        """Start everything and wait until it answers; returns the endpoints that are also written to the data folder.
+
+        Raises:
+            ChildError, OSError: a part did not start. Call `stop` then too.
+        """
+        # The slow starters first, side by side: two servers, and the imports of the function environments.
+        s3 = None if self.config.s3_url else self._start_s3()
+        llm = None if self.config.llm_url else self._start_child("offline LLM", "local.offline_llm", "--port", "0")
+        self._nursery.start()
+        s3_url = s3.wait_ready(READY_SECONDS) if s3 else str(self.config.s3_url)
+        if not s3:
+            ensure_bucket(self.config)
+        llm_url = llm.wait_ready(READY_SECONDS) if llm else str(self.config.llm_url)
+        admin_key = self.config.admin_key or self.data.admin_key()
+        self._start_functions(self._provide(s3_url, llm_url, admin_key))
+        endpoints = {
+            "api": self._server.url,
+            "s3": s3_url,
+            "llm": llm_url,
+            "llm_is_offline_stand_in": llm is not None,
+            "bucket": self.config.bucket,
+            "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
+            "pid": os.getpid(),
+        }
+        self.data.write_endpoints(endpoints)
+        return endpoints
+
+    def stop(self) -> None:
+        """Stop everything, in order: no new work, running requests may end, queued work stays on disk."""
+        if self._scheduler:
+            self._scheduler.stop()
+        if self._queue:
+            self._queue.close()
+        self._server.stop(grace_seconds=STOP_SECONDS)
+        for pool in self._pools.values():
+            pool.close()
+        self._nursery.close()
+        with ThreadPoolExecutor(max_workers=2) as executor:
+            list(executor.map(Child.stop, self._children))
+        self.data.close()
+
+    def _start_child(self, name: str, module: str, *arguments: str) -> Child:
+        child = Child(name, module, *arguments)
+        self._children.append(child)
+        child.watch(self._fail)
+        return child
+
+    def _start_s3(self) -> Child:
+        subscriptions = [
+            {"function": f.logical_id, "name": t.name, "prefix": t.prefix, "suffix": t.suffix}
+            for f in self.template.functions
+            for t in f.triggers
+        ]
+        return self._start_child(
+            "embedded S3 server",
+            "local.s3",
+            *("--data", str(self.config.data), "--bucket", self.config.bucket),
+            *("--subscriptions", json.dumps(subscriptions), "--invoke-url", self._server.url),
+        )
+
+    def _start_functions(self, provided: dict[str, str]) -> None:
+        for function in self.template.functions:
+            self._pools[function.logical_id] = self._make_pool(function, provided)
+        self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters)
+        self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from)
+        self._http_api = HttpApi(self.template.functions, self._pools)
+        self._server.start()
+        served = [self._pools[f.logical_id] for f in self.template.functions if f.routes]
+        for pool in served:
+            pool.warm()
+        for pool in served:
+            pool.wait_warm(READY_SECONDS)
+        self._queue.start()
+        self._scheduler = Scheduler(self.template.functions, self._queue, self.config.sweep_seconds)
+        self._scheduler.start()
+
+    def _make_pool(self, function: Function, provided: dict[str, str]) -> FunctionPool:
+        variables = build_environment(
+            function,
+            self.config.outer,
+            provided,
+            lambda_url=self._server.url,
+            own_credentials=self.config.s3_url is not None,
+        )
+        return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
+
+    def _provide(self, s3_url: str, llm_url: str, admin_key: str) -> dict[str, str]:
+        """The variables that the runtime decides, whatever the template says."""
+        provided = {
+            "S3_BUCKET_NAME": self.config.bucket,
+            "S3_ENDPOINT_URL": s3_url,
+            "LLMAAS_API_URL": llm_url,
+            "ADMIN_BOOTSTRAP_KEY": admin_key,
+            # The template's value is the name of a parameter that exists on AWS only.
+            "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
+        }
+        if self.config.s3_url is None:
+            provided |= {"S3_REGION_NAME": "us-east-1", "S3_ACCESS_KEY_ID": "local", "S3_SECRET_ACCESS_KEY": "local"}
+        if self.config.llm_url is None:
+            provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
+        return provided
+
+    def _answer(self, request: Request) -> Response:
+        if self._lambda_api is None or self._http_api is None:
+            return answer_json(503, {"message": "Service Unavailable"})
+        api = self._lambda_api if LambdaApi.owns(request) else self._http_api
+        return api.answer(request)
+
+    def _fail(self, name: str) -> None:
+        self.failure = f"The {name} has ended unexpectedly."
+        self.failed.set()
+
+
+def _common_layers(template: Template) -> tuple[Path, ...]:
+    layers = {function.layers for function in template.functions}
+    return layers.pop() if len(layers) == 1 else ()

@@ -1,0 +1,57 @@
+"""The embedded S3 server as a program: `python -m local.s3 --data .local`."""
+
+import argparse
+import json
+import logging
+import signal
+import threading
+from pathlib import Path
+
+from local.httpd import Server
+from local.s3.application import MAX_OBJECT_BYTES, S3Application
+from local.s3.backend import MotoBackend
+from local.s3.disk import Disk
+from local.s3.events import InvokePoster, Notifier, Subscription
+from local.template import PutTrigger
+
+
+def read_subscriptions(text: str) -> list[Subscription]:
+    """Read `[{"function", "name", "prefix", "suffix"}]`."""
+    return [
+        Subscription(entry["function"], PutTrigger(entry["name"], entry["prefix"], entry["suffix"]))
+        for entry in json.loads(text)
+    ]
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT; prints one line when it is ready."""
+    parser = argparse.ArgumentParser(prog="python -m local.s3", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--data", type=Path, required=True, help="folder that keeps the objects")
+    parser.add_argument("--bucket", help="created unless it exists")
+    parser.add_argument("--region", default="us-east-1", help="of that bucket")
+    parser.add_argument("--subscriptions", default="[]", help="JSON: which functions are told of puts")
+    parser.add_argument("--invoke-url", default="", help="Lambda Invoke API that takes the events")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="S3: %(message)s")
+
+    outbox = arguments.data / "s3-events"
+    notifier = Notifier(read_subscriptions(arguments.subscriptions), outbox, InvokePoster(arguments.invoke_url))
+    application = S3Application(MotoBackend(), Disk(arguments.data), notifier)
+    objects = application.load()
+    if arguments.bucket:
+        application.ensure_bucket(arguments.bucket, arguments.region)
+    server = Server(arguments.host, arguments.port, application.answer, max_body=MAX_OBJECT_BYTES)
+    notifier.start()
+    server.start()
+    print(f"S3 ready on {server.url} ({objects} objects)", flush=True)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    stop.wait()
+    server.stop(grace_seconds=2.0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,327 @@
+"""What the local runtime needs to know of template.yaml: functions, routes, S3 triggers and schedules.
+
+Only the part of SAM that this project uses is understood. Anything else that would change what runs (another event
+type, a cron expression, an unknown S3 event) is an error with the place in its text, never skipped in silence.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PUT_EVENT = "s3:ObjectCreated:Put"
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY"})
+
+_RATE = re.compile(r"^rate\(\s*(\d+)\s+(minute|hour|day)s?\s*\)$")
+_SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
+_PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
+# What CloudFormation knows by itself. The stack has a name, since names of functions are made from it.
+PSEUDO_PARAMETERS = {
+    "AWS::StackName": "live-memory",
+    "AWS::Region": "us-east-1",
+    "AWS::AccountId": "123456789012",
+    "AWS::Partition": "aws",
+}
+# Lambda's own defaults, for what neither the function nor Globals sets.
+_DEFAULT_TIMEOUT, _DEFAULT_MEMORY, _DEFAULT_RETRIES = 3, 128, 2
+
+
+class TemplateError(ValueError):
+    """The template cannot be read, or asks for something that the local runtime does not do."""
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A CloudFormation intrinsic in its short form, for example `!Ref Bucket` as Tagged("Ref", "Bucket")."""
+
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Route:
+    """One HTTP API route. `segments` are literal texts, `{x}` (one segment) or `{x+}` (the rest of the path)."""
+
+    method: str
+    path: str
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The path cut at its slashes, without the leading one."""
+        return tuple(self.path.strip("/").split("/")) if self.path.strip("/") else ()
+
+
+@dataclass(frozen=True)
+class PutTrigger:
+    """An S3 event subscription to ObjectCreated:Put, with the key filter of the notification."""
+
+    name: str
+    prefix: str = ""
+    suffix: str = ""
+
+    def matches(self, key: str) -> bool:
+        """Tell whether a put of `key` is delivered."""
+        return key.startswith(self.prefix) and key.endswith(self.suffix)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A recurring invocation. `source` is `aws.events` (a rule) or `aws.scheduler`; `payload` replaces the event."""
+
+    name: str
+    every_seconds: int
+    source: str = "aws.events"
+    payload: str | None = None
+
+
+@dataclass(frozen=True)
+class Function:
+    """One AWS::Serverless::Function.
+
+    `environment` maps each declared variable to its value in the template, or to None when only the deployment can
+    know it (an ARN, a parameter without default).
+    """
+
+    logical_id: str
+    name: str
+    code: Path
+    handler: str
+    timeout: int
+    memory: int
+    retries: int
+    reserved_concurrency: int | None
+    environment: Mapping[str, str | None]
+    layers: tuple[Path, ...]
+    routes: tuple[Route, ...]
+    triggers: tuple[PutTrigger, ...]
+    schedules: tuple[Schedule, ...]
+
+
+@dataclass(frozen=True)
+class Template:
+    """The functions of a template, in the order of the file."""
+
+    functions: tuple[Function, ...]
+
+    def find(self, name: str) -> Function | None:
+        """Return the function with this logical id or FunctionName (also the last part of an ARN), or None."""
+        plain = name.rsplit(":", 1)[-1] if name.startswith("arn:") else name
+        return next((f for f in self.functions if plain in {f.logical_id, f.name}), None)
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader that keeps CloudFormation's short tags instead of refusing them."""
+
+
+def _construct_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Tagged:
+    if isinstance(node, yaml.ScalarNode):
+        return Tagged(suffix, loader.construct_scalar(node))
+    if isinstance(node, yaml.SequenceNode):
+        return Tagged(suffix, loader.construct_sequence(node, deep=True))
+    return Tagged(suffix, loader.construct_mapping(node, deep=True))  # type: ignore[arg-type]
+
+
+_Loader.add_multi_constructor("!", _construct_tag)
+
+
+def read_template(path: Path) -> Template:
+    """Read a SAM template.
+
+    Args:
+        path: the file; CodeUri and ContentUri are relative to its folder.
+    Returns:
+        The functions with all that Globals adds to them.
+    Raises:
+        TemplateError: no such file, no YAML, or something in it that the runtime does not do.
+    """
+    try:
+        # The loader is a SafeLoader: unknown tags become plain data.
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
+    except OSError as error:
+        raise TemplateError(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise TemplateError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
+        raise TemplateError(f"{path}: no Resources")
+    reader = _Reader(document, path.parent)
+    functions = tuple(
+        reader.read_function(logical_id, resource.get("Properties") or {})
+        for logical_id, resource in document["Resources"].items()
+        if isinstance(resource, dict) and resource.get("Type") == "AWS::Serverless::Function"
+    )
+    return Template(functions)
+
+
+class _Reader:
+    """Reads functions with the document at hand, since values refer to parameters, layers and other functions."""
+
+    def __init__(self, document: dict[str, Any], root: Path) -> None:
+        self._root = root
+        self._parameters: dict[str, Any] = document.get("Parameters") or {}
+        self._resources: dict[str, Any] = document["Resources"]
+        self._globals: dict[str, Any] = (document.get("Globals") or {}).get("Function") or {}
+
+    def read_function(self, logical_id: str, properties: dict[str, Any]) -> Function:
+        def setting(name: str, default: Any) -> Any:
+            return properties.get(name, self._globals.get(name, default))
+
+        routes: list[Route] = []
+        triggers: list[PutTrigger] = []
+        schedules: list[Schedule] = []
+        for name, event in (properties.get("Events") or {}).items():
+            where = f"{logical_id}.Events.{name}"
+            kind, wanted = event.get("Type"), event.get("Properties") or {}
+            if kind == "HttpApi":
+                routes.append(_read_route(where, wanted))
+            elif kind == "S3":
+                triggers.append(_read_trigger(where, name, wanted))
+            elif kind in {"Schedule", "ScheduleV2"}:
+                schedules.extend(_read_schedule(where, name, kind, wanted))
+            else:
+                raise TemplateError(f"{where}: the local runtime does not know events of type {kind!r}")
+        asynchronous = setting("EventInvokeConfig", None) or {}
+        return Function(
+            logical_id=logical_id,
+            name=self._text(properties.get("FunctionName")) or logical_id,
+            code=self._folder(logical_id, setting("CodeUri", None)),
+            handler=self._handler(logical_id, setting("Handler", None)),
+            timeout=self._integer(logical_id, "Timeout", setting("Timeout", _DEFAULT_TIMEOUT)),
+            memory=self._integer(logical_id, "MemorySize", setting("MemorySize", _DEFAULT_MEMORY)),
+            retries=self._integer(
+                logical_id, "MaximumRetryAttempts", asynchronous.get("MaximumRetryAttempts", _DEFAULT_RETRIES)
+            ),
+            reserved_concurrency=self._optional_integer(properties.get("ReservedConcurrentExecutions")),
+            environment=self._environment(properties),
+            layers=self._layers(logical_id, properties),
+            routes=tuple(routes),
+            triggers=tuple(triggers),
+            schedules=tuple(schedules),
+        )
+
+    def _text(self, value: Any) -> str | None:
+        """A value as CloudFormation would pass it on, or None when only a deployment knows it."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str | int | float):
+            return str(value)
+        if isinstance(value, dict) and set(value) == {"Ref"}:
+            value = Tagged("Ref", value["Ref"])
+        if isinstance(value, Tagged) and isinstance(value.value, str):
+            if value.name == "Ref":
+                return self._reference(value.value)
+            if value.name == "Sub":
+                return self._substitute(value.value)
+        return None
+
+    def _reference(self, name: str) -> str | None:
+        if name in PSEUDO_PARAMETERS:
+            return PSEUDO_PARAMETERS[name]
+        if name in self._parameters:
+            return self._text(self._parameters[name].get("Default"))
+        target = self._resources.get(name) or {}
+        if target.get("Type") == "AWS::Serverless::Function":
+            return self._text((target.get("Properties") or {}).get("FunctionName")) or name
+        return None
+
+    def _substitute(self, text: str) -> str | None:
+        known = {name: self._reference(name) for name in _PLACEHOLDER.findall(text)}
+        if None in known.values():
+            return None
+        return _PLACEHOLDER.sub(lambda match: known[match[1]] or "", text)
+
+    def _environment(self, properties: dict[str, Any]) -> dict[str, str | None]:
+        merged: dict[str, Any] = {}
+        for source in (self._globals, properties):
+            merged |= (source.get("Environment") or {}).get("Variables") or {}
+        return {name: self._text(value) for name, value in merged.items()}
+
+    def _layers(self, logical_id: str, properties: dict[str, Any]) -> tuple[Path, ...]:
+        # SAM adds a function's layers behind those of Globals.
+        wanted = [*(self._globals.get("Layers") or []), *(properties.get("Layers") or [])]
+        folders = []
+        for layer in wanted:
+            name = layer.value if isinstance(layer, Tagged) else layer.get("Ref") if isinstance(layer, dict) else None
+            resource = self._resources.get(name) if isinstance(name, str) else None
+            if not resource or resource.get("Type") != "AWS::Serverless::LayerVersion":
+                raise TemplateError(f"{logical_id}.Layers: {layer!r} is not a layer of this template")
+            folders.append(self._folder(str(name), (resource.get("Properties") or {}).get("ContentUri")))
+        return tuple(folders)
+
+    def _folder(self, logical_id: str, uri: Any) -> Path:
+        if not isinstance(uri, str):
+            raise TemplateError(f"{logical_id}: needs a folder as CodeUri or ContentUri, not {uri!r}")
+        folder = (self._root / uri).resolve()
+        if not folder.is_dir():
+            raise TemplateError(f"{logical_id}: no folder {uri}")
+        return folder
+
+    def _handler(self, logical_id: str, handler: Any) -> str:
+        if not isinstance(handler, str) or "." not in handler:
+            raise TemplateError(f"{logical_id}.Handler: {handler!r} is not of the form module.function")
+        return handler
+
+    def _integer(self, logical_id: str, name: str, value: Any) -> int:
+        number = self._optional_integer(value)
+        if number is None or number < 0:
+            raise TemplateError(f"{logical_id}.{name}: {value!r} is not a number")
+        return number
+
+    def _optional_integer(self, value: Any) -> int | None:
+        text = self._text(value)
+        return int(text) if text is not None and text.lstrip("-").isdecimal() else None
+
+
+def _read_route(where: str, properties: dict[str, Any]) -> Route:
+    path, method = properties.get("Path"), str(properties.get("Method", "")).upper()
+    method = "ANY" if method in {"*", "X-AMAZON-APIGATEWAY-ANY-METHOD"} else method
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise TemplateError(f"{where}: Path {path!r} does not start with a slash")
+    if method not in METHODS:
+        raise TemplateError(f"{where}: unknown Method {properties.get('Method')!r}")
+    route = Route(method, path)
+    if any(s.endswith("+}") for s in route.segments[:-1]):
+        raise TemplateError(f"{where}: {path}: a greedy variable must be the last segment")
+    names = [s[1:-1].rstrip("+") for s in route.segments if s.startswith("{")]
+    if len(set(names)) < len(names) or not all(n.isidentifier() and n.isascii() for n in names):
+        raise TemplateError(f"{where}: {path}: path variables need different names of letters, digits and underscores")
+    return route
+
+
+def _read_trigger(where: str, name: str, properties: dict[str, Any]) -> PutTrigger:
+    wanted = properties.get("Events")
+    events = wanted if isinstance(wanted, list) else [wanted]
+    if events != [PUT_EVENT]:
+        raise TemplateError(f"{where}: the local runtime delivers {PUT_EVENT} only, not {wanted!r}")
+    filters = {"prefix": "", "suffix": ""}
+    for rule in ((properties.get("Filter") or {}).get("S3Key") or {}).get("Rules") or []:
+        kind = str(rule.get("Name", "")).lower()
+        if kind not in filters or not isinstance(rule.get("Value"), str):
+            raise TemplateError(f"{where}: a filter rule names prefix or suffix and a text, not {rule!r}")
+        filters[kind] = rule["Value"]
+    return PutTrigger(name, **filters)
+
+
+def _read_schedule(where: str, name: str, kind: str, properties: dict[str, Any]) -> list[Schedule]:
+    if properties.get("Enabled") is False or properties.get("State") == "DISABLED":
+        return []
+    expression = properties.get("Schedule", properties.get("ScheduleExpression"))
+    match = _RATE.match(expression) if isinstance(expression, str) else None
+    if not match or not int(match[1]):
+        raise TemplateError(f"{where}: the local runtime knows rate(n minutes|hours|days), not {expression!r}")
+    payload = properties.get("Input")
+    if payload is not None and not _is_json(payload):
+        raise TemplateError(f"{where}: Input must be a JSON text")
+    source = "aws.events" if kind == "Schedule" else "aws.scheduler"
+    return [Schedule(name, int(match[1]) * _SECONDS[match[2]], source, payload)]
+
+
+def _is_json(text: Any) -> bool:
+    try:
+        json.loads(text)
+    except (TypeError, ValueError):
+        return False
+    return True

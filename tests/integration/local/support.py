@@ -1,0 +1,76 @@
+"""What the tests of the local runtime share."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+
+from local.environments import Nursery
+from local.logs import FunctionLog
+from local.pools import FunctionPool
+from local.template import Function
+
+ROOT = Path(__file__).resolve().parents[3]
+MANY_BUCKET, MANY = "many-objects", 1205
+
+
+class S3Process:
+    """An embedded S3 server as the runtime starts it."""
+
+    def __init__(self, data: Path, *arguments: str) -> None:
+        self.data = data
+        command = [sys.executable, "-m", "local.s3", "--data", str(data), *arguments]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        self.url = re.search(r"http://\S+", line)[0]
+
+    def client(self, **config):
+        return boto3.client(
+            "s3",
+            endpoint_url=self.url,
+            region_name="us-east-1",
+            aws_access_key_id="a",
+            aws_secret_access_key="b",
+            config=Config(retries={"total_max_attempts": 1}, max_pool_connections=50, **config),
+        )
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def wait_until(condition, seconds: float = 10.0):
+    """Wait for what another process does; returns the first true value."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        value = condition()
+        if value:
+            return value
+        pause.wait(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+def build_pool(nursery: Nursery, root: Path, source: str, name: str, limit: int = 4, **settings) -> FunctionPool:
+    """Write a function's module and make a pool for it."""
+    folder = root / name
+    folder.mkdir()
+    (folder / "app.py").write_text(source)
+    function = Function(name, name.lower(), folder, "app.handler", 10, 256, 2, None, {}, (), (), (), ())
+    variables = {"PATH": os.environ["PATH"], "AWS_LAMBDA_FUNCTION_NAME": name.lower()}
+    return FunctionPool(replace(function, **settings), nursery, variables, FunctionLog(root / "logs", name), limit)
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

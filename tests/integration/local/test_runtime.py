@@ -1,0 +1,276 @@
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import boto3
+import pytest
+
+from local.data_dir import DataDir
+from tests.integration.local.support import ROOT, is_alive, wait_until
+
+TEMPLATE = """
+Parameters:
+  Secret: {Type: String}
+Globals:
+  Function:
+    Handler: app.handler
+    Timeout: 20
+    Environment:
+      Variables:
+        S3_BUCKET_NAME: b
+        S3_ENDPOINT_URL: ""
+        LLMAAS_API_URL: ""
+        LLMAAS_MODEL: big
+        NAME: !Sub ${AWS::StackName}-counter
+Resources:
+  WebFunction:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: web
+      Environment: {Variables: {ADMIN_BOOTSTRAP_KEY: !Ref Secret}}
+      Events:
+        Get: {Type: HttpApi, Properties: {Path: "/v1/{any+}", Method: GET}}
+  CounterFunction:
+    Type: AWS::Serverless::Function
+    Properties:
+      FunctionName: !Sub ${AWS::StackName}-counter
+      CodeUri: counter
+      Events:
+        Written:
+          Type: S3
+          Properties: {Events: s3:ObjectCreated:Put, Filter: {S3Key: {Rules: [{Name: suffix, Value: .md}]}}}
+        Sweep: {Type: Schedule, Properties: {Schedule: rate(15 minutes)}}
+"""
+
+WEB = """
+import boto3, os
+
+def handler(event, context):
+    what = event["pathParameters"]["any"]
+    if what == "environ":
+        return dict(os.environ)
+    boto3.client("lambda").invoke(FunctionName=os.environ["NAME"], InvocationType="Event", Payload=b'{"put": "by-web"}')
+    return {"queued": True}
+"""
+
+COUNTER = """
+import boto3, os
+from urllib.parse import unquote_plus
+
+s3 = boto3.client("s3", endpoint_url=os.environ["S3_ENDPOINT_URL"])
+
+def handler(event, context):
+    if "put" in event:
+        key = event["put"]
+    elif "Records" in event:
+        key = "seen/" + unquote_plus(event["Records"][0]["s3"]["object"]["key"]).removesuffix(".md")
+    else:
+        key = "swept-" + event["source"]
+    s3.put_object(Bucket=os.environ["S3_BUCKET_NAME"], Key=key, Body=b"")
+"""
+
+
+class Process:
+    """`python -m local` on a template of its own."""
+
+    def __init__(self, folder: Path, data: Path, **variables: str) -> None:
+        self.data = data
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "S3_", "LLMAAS_"))
+        }
+        environment |= {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "LIVEMEM_TEMPLATE": str(folder / "template.yaml")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "local"],
+            cwd=ROOT,
+            env=environment | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_ready(self) -> dict:
+        path = self.data / "endpoints.json"
+
+        def is_ready() -> bool:
+            # A killed runtime leaves its file behind.
+            return path.exists() and json.loads(path.read_text())["pid"] == self.process.pid
+
+        wait_until(lambda: is_ready() or self.process.poll() is not None, 60)
+        return json.loads(path.read_text())
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "template.yaml").write_text(TEMPLATE)
+    for name, source in (("web", WEB), ("counter", COUNTER)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "app.py").write_text(source)
+    return tmp_path
+
+
+@pytest.fixture
+def start(folder, tmp_path):
+    started: list[Process] = []
+
+    def start(name: str = "data", **variables: str) -> Process:
+        started.append(Process(folder, tmp_path / name, **variables))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.process.kill()
+        process.process.communicate()
+
+
+def fetch(url: str) -> dict:
+    with urllib.request.urlopen(url, timeout=20) as response:
+        return json.loads(response.read())
+
+
+def s3_client(endpoints: dict):
+    return boto3.client(
+        "s3", endpoint_url=endpoints["s3"], region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
+
+
+def list_keys(client, bucket: str) -> set[str]:
+    return {item["Key"] for item in client.list_objects_v2(Bucket=bucket).get("Contents", [])}
+
+
+def descendants(pid: int) -> set[int]:
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(after_name[1]), set()).add(int(status.parent.name))
+    found, todo = set(), [pid]
+    while todo:
+        children = parents.get(todo.pop(), set())
+        found |= children
+        todo += children
+    return found
+
+
+def test_the_whole_runtime_from_start_to_restart(start):
+    process = start(LIVEMEM_SWEEP_SECONDS="0.3", AWS_PROFILE="prod", UNDECLARED="x")
+    endpoints = process.wait_ready()
+    client, bucket = s3_client(endpoints), endpoints["bucket"]
+
+    # The functions' variables: declared ones only, and our own servers.
+    environ = fetch(f"{endpoints['api']}/v1/environ")
+    assert environ["S3_ENDPOINT_URL"] == endpoints["s3"]
+    assert environ["LLMAAS_API_URL"] == endpoints["llm"]
+    assert (environ["LLMAAS_MODEL"], environ["S3_BUCKET_NAME"]) == ("offline-rules", "live-memory")
+    assert environ["ADMIN_BOOTSTRAP_KEY"] == Path(endpoints["admin_key_file"]).read_text().strip()
+    assert not {"UNDECLARED", "AWS_PROFILE", "LLMAAS_API_KEY"} & environ.keys()
+    models = fetch(f"{endpoints['llm']}/models")
+    assert models["data"][0]["id"] == "offline-rules"
+
+    # Puts, asynchronous invocations and schedules reach their function.
+    client.put_object(Bucket=bucket, Key="space/live/a b.md", Body=b"note")
+    assert fetch(f"{endpoints['api']}/v1/queue") == {"queued": True}
+    expected = {"space/live/a b.md", "seen/space/live/a b", "by-web", "swept-aws.events"}
+    wait_until(lambda: list_keys(client, bucket) == expected, 20)
+
+    # A second runtime on the same folder is refused, and the first one goes on.
+    second = start()
+    assert second.process.wait(30) == 1
+    assert f"Another runtime (process {process.process.pid})" in second.process.stderr.read()
+    assert fetch(f"{endpoints['api']}/v1/environ")
+
+    # A stop is complete, and the next start finds everything.
+    children = descendants(process.process.pid)
+    assert len(children) >= 4
+    status, out, err = process.end()
+    assert (status, err) == (0, "")
+    assert re.search(r"API +http://127\.0\.0\.1:\d+/v1", out)
+    assert "offline stand-in" in out
+    assert not any(is_alive(child) for child in children)
+    assert not (process.data / "endpoints.json").exists()
+    again = start()
+    assert list_keys(s3_client(again.wait_ready()), bucket) == expected
+
+    # Killed without warning, it leaves no process behind, and its lock does not outlive it.
+    children = descendants(again.process.pid)
+    again.end(signal.SIGKILL)
+    wait_until(lambda: not any(is_alive(child) for child in children))
+    DataDir(again.data).close()
+
+
+def test_a_port_in_use_is_one_sentence(start):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = start(PORT=str(port))
+        assert process.process.wait(30) == 1
+        lines = process.process.stderr.read().splitlines()
+    assert len(lines) == 1
+    assert f"127.0.0.1:{port}" in lines[0]
+    assert "PORT" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "word"),
+    [
+        ({"PORT": "x"}, "PORT"),
+        ({"LIVEMEM_TEMPLATE": "/nowhere"}, "/nowhere"),
+        ({"LIVEMEM_DATA_DIR": "/dev/null/x"}, "/dev/null/x"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(start, variables, word):
+    process = start(**variables)
+    assert process.process.wait(30) == 1
+    lines = process.process.stderr.read().splitlines()
+    assert len(lines) == 1
+    assert word in lines[0]
+
+
+def test_a_store_of_ones_own_is_used_and_gets_its_bucket(start, shared_s3, s3):
+    process = start(
+        S3_ENDPOINT_URL=shared_s3.url,
+        S3_BUCKET_NAME="bucket-of-ones-own",
+        S3_ACCESS_KEY_ID="a",
+        S3_SECRET_ACCESS_KEY="b",
+        LLMAAS_API_URL="http://127.0.0.1:9/v1",
+        LLMAAS_MODEL="mine",
+        ADMIN_BOOTSTRAP_KEY="k" * 32,
+    )
+    endpoints = process.wait_ready()
+    assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
+    assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
+    environ = fetch(f"{endpoints['api']}/v1/environ")
+    assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY"]) == ("mine", "k" * 32)
+    assert s3.head_bucket(Bucket="bucket-of-ones-own")
+    # Its put events come from its own webhook, to the address that MinIO would post to.
+    event = {"Records": [{"s3": {"object": {"key": "x.md"}}}]}
+    url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
+    request = urllib.request.Request(url, json.dumps(event).encode(), {"X-Amz-Invocation-Type": "Event"})
+    assert urllib.request.urlopen(request, timeout=10).status == 202
+    wait_until(lambda: list_keys(s3, "bucket-of-ones-own") == {"seen/x"})
+    assert process.end(signal.SIGINT)[0] == 0
+
+
+def test_a_store_that_cannot_be_reached_is_a_sentence(start):
+    process = start(
+        S3_ENDPOINT_URL="http://127.0.0.1:9",
+        S3_ACCESS_KEY_ID="a",
+        S3_SECRET_ACCESS_KEY="b",
+        LLMAAS_API_URL="http://127.0.0.1:9/v1",
+    )
+    out, err = process.process.communicate(timeout=30)
+    assert process.process.returncode == 1
+    assert "http://127.0.0.1:9" in err
+    assert "Traceback" not in err
+    assert "ready" not in out

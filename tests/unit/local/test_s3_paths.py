@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.s3.paths import decode_key, encode_key
+
+PARTS = st.one_of(
+    st.sampled_from(
+        ["", ".", "..", "a", "a.md", "%", "a%", "a%%", "%2F", "%+", "x" * 199, "y" * 201, "é" * 150, "con", "~"]
+    ),
+    st.text(st.characters(codec="utf-8"), max_size=20),
+)
+KEYS = st.lists(PARTS, min_size=1, max_size=5).map("/".join)
+
+
+@given(KEYS)
+def test_a_path_leads_back_to_its_key(key):
+    assert decode_key(encode_key(key)) == key
+
+
+@given(KEYS)
+def test_no_key_escapes_its_folder_or_breaks_a_file_system(key):
+    for name in encode_key(key).split("/"):
+        assert name not in {"", ".", ".."}
+        assert name.isascii()
+        assert name.isprintable()
+        assert len(name) <= 230
+
+
+@given(KEYS, KEYS)
+def test_two_keys_never_want_the_same_file_nor_a_file_where_the_other_has_a_folder(one, other):
+    first, second = encode_key(one), encode_key(other)
+    if one != other:
+        assert first != second
+        assert not first.startswith(f"{second}/")
+        assert not second.startswith(f"{first}/")
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        ("space/live/20260220T140000_agent_todo_1a2b3c4d.md", "space/live/20260220T140000_agent_todo_1a2b3c4d.md"),
+        ("space/live/.keep", "space/live/.keep"),
+        ("space/bank/v1.2/notes.md", "space/bank/v1.2%%/notes.md"),
+        ("README", "README%"),
+        ("../../etc/passwd", "..%%/..%%/etc/passwd%"),
+        ("a//b.md", "a/%%/b.md"),
+        ("a/", "a/%"),
+        ("crème brûlée.md", "cr%C3%A8me%20br%C3%BBl%C3%A9e.md"),
+    ],
+)
+def test_names_are_readable(key, path):
+    assert encode_key(key) == path
+
+
+@pytest.mark.parametrize("path", ["a b.md", "a%%%.md", "%zz.md", "a", "a.b/c.md", "%C3%.md", "x.md%"])
+def test_a_file_that_nobody_named_so_is_no_object(path):
+    assert decode_key(path) is None
