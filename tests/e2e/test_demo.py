@@ -1,0 +1,34 @@
+"""The demo, as a newcomer runs it: its exit status says that every note is accounted for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
+def test_the_demo_accounts_for_every_note_and_shows_the_bank_and_the_runs(tmp_path):
+    environment = {
+        **os.environ,
+        "LIVEMEM_DATA_DIR": str(tmp_path),
+        "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "local.demo"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    count = len((ROOT / "examples" / "notes.jsonl").read_text().splitlines())
+    assert f"All {count} notes are accounted for" in done.stdout
+    assert "activeContext.md" in done.stdout
+    assert "offline stand-in" in done.stdout

@@ -1,0 +1,54 @@
+"""What starts a consolidation without a request: the store's put events, and the sweep's schedule."""
+
+import json
+from pathlib import Path
+
+from tests.e2e.conftest import KIND
+from tests.e2e.spaces import fresh_space, post_notes
+
+EVENTS = Path(__file__).resolve().parents[2] / "events"
+INVOCATION = "POST /2015-03-31/functions/CounterFunction/invocations"
+
+
+def counted(lines, space):
+    """What the counter logged about a space: a line per event."""
+    return [line for line in lines if '"counted"' in line and space in line]
+
+
+def test_the_log_shows_that_the_stores_put_event_started_the_consolidation(service, log_lines, capsys):
+    with fresh_space(service, 3) as space:
+        before = sum(INVOCATION in line for line in log_lines())
+        post_notes(service, space, 3)
+        record = service.wait_until(
+            lambda: service.get(f"/spaces/{space}/consolidations")["items"], lambda items: len(items) == 1
+        )[0]
+        assert record["trigger"] == "threshold"
+
+        def started() -> list[str]:
+            return [line for line in counted(log_lines(), space) if '"started"' in line]
+
+        (line,) = service.wait_until(started, bool)
+        invocations = [line for line in log_lines() if INVOCATION in line][before:]
+    if KIND == "sam":
+        # Nobody else knows the address: only MinIO's webhook asks for the counter.
+        assert invocations
+    with capsys.disabled():
+        print("", f"  counter: {line[line.index('{') :][:400]}", *(f"  {line}" for line in invocations), sep="\n")
+
+
+def test_the_schedules_event_makes_the_sweep_start_what_no_event_started(service, invoke, log_lines):
+    with fresh_space(service, 10) as space:
+        ids = post_notes(service, space, 3)
+        # The threshold comes down after the last event, so none of the store's sees that it is reached.
+        service.wait_until(lambda: counted(log_lines(), space), lambda lines: len(lines) == len(ids))
+        assert service.call("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3}).status == 200
+        assert service.get(f"/spaces/{space}/consolidations")["items"] == []
+
+        report = invoke("SweepFunction", json.loads((EVENTS / "sweep-schedule.json").read_text()))
+
+        assert not report["failed"], report
+        (record,) = service.wait_until(
+            lambda: service.get(f"/spaces/{space}/consolidations")["items"], lambda items: len(items) == 1
+        )
+        assert record["trigger"] == "sweep"
+        assert record["notes_count"] == len(ids)

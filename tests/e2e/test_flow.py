@@ -1,0 +1,169 @@
+"""The main job from outside: notes in, a memory bank out, its history, and the way back."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import Client
+
+THRESHOLD = 5
+
+
+@pytest.fixture
+def space(service: Client) -> Any:
+    """A fresh space with automatic consolidation at THRESHOLD notes; removed afterwards."""
+    space_id = f"e2e-{uuid.uuid4().hex[:12]}"
+    body = {"space_id": space_id, "description": "end to end", "consolidation_threshold": THRESHOLD}
+    assert service.call("POST", "/spaces", body).status == 201
+    yield space_id
+    # A consolidation that is being written keeps a deletion waiting for a moment.
+    service.wait_until(
+        lambda: service.call("DELETE", f"/spaces/{space_id}?confirm={space_id}").status,
+        lambda status: status in (204, 404),
+    )
+
+
+def post(service: Client, space: str, count: int, category: str = "decision") -> list[str]:
+    ids = []
+    for index in range(count):
+        content = f"Decision {index} of {uuid.uuid4().hex[:6]}: the parser reads section {index} first."
+        answer = service.call("POST", f"/spaces/{space}/notes", {"category": category, "content": content})
+        assert answer.status == 201, answer
+        ids.append(answer.body["note_id"])
+    return ids
+
+
+def history(service: Client, space: str) -> list[dict[str, Any]]:
+    return service.get(f"/spaces/{space}/consolidations")["items"]
+
+
+def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
+    ids = post(service, space, THRESHOLD)
+    (record,) = service.wait_until(lambda: history(service, space), lambda items: len(items) == 1)
+    assert record["trigger"] == "threshold"
+    # An event may overtake the last notes; those wait for the next consolidation.
+    service.wait_until(lambda: service.get(f"/spaces/{space}")["committed_run"], lambda run: run is None)
+    status = [service.get(f"/spaces/{space}/notes/{note_id}")["status"] for note_id in ids]
+    assert status.count("consolidated") == record["notes_count"] == THRESHOLD
+    bank = service.get(f"/spaces/{space}/bank?content=true")["items"]
+    assert len(bank) == 6
+    text = "\n".join(file["content"] for file in bank)
+    for index in range(THRESHOLD):
+        assert f"the parser reads section {index} first" in text
+    summary = service.get(f"/spaces/{space}/summary")
+    assert summary["rules"].strip()
+    assert summary["synthesis"]["consolidation_number"] == 1
+    assert {file["path"] for file in summary["bank"]} == {file["path"] for file in bank}
+
+
+def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(service, space):
+    ids = post(service, space, 2)
+    assert history(service, space) == []
+    started = service.call("POST", f"/spaces/{space}/consolidations", {})
+    assert started.status == 202
+    assert started.headers["location"] == f"/v1/spaces/{space}/runs/{started.body['run_id']}"
+    run = service.wait_for_run(space, started.body["run_id"])
+    assert run["status"] == "ok"
+    assert run["metrics"]["notes_processed"] == 2
+    record = service.get(f"/spaces/{space}/consolidations/{run['consolidation']}")
+    assert [source["note_id"] for source in record["sources"]] == sorted(ids)
+    assert any(change["diff"].startswith("--- /dev/null") for change in record["changes"])
+
+
+def test_a_run_without_notes_says_so(service, space):
+    started = service.call("POST", f"/spaces/{space}/consolidations")
+    run = service.wait_for_run(space, started.body["run_id"])
+    assert run["status"] == "nothing_to_do"
+    assert run["message"] == "No new notes to consolidate"
+
+
+def test_undo_brings_back_bank_and_notes_and_time_travel_shows_each_state(service, space):
+    post(service, space, 2)
+    first = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    service.wait_for_run(space, first)
+    before = {file["path"]: file["content"] for file in service.get(f"/spaces/{space}/bank?content=true")["items"]}
+    second_ids = post(service, space, 2, "issue")
+    second = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    assert service.wait_for_run(space, second)["status"] == "ok"
+
+    undone = service.call("POST", f"/spaces/{space}/consolidations/2/undo")
+
+    assert undone.status == 200, undone
+    assert undone.body["undoes"] == 2
+    after = {file["path"]: file["content"] for file in service.get(f"/spaces/{space}/bank?content=true")["items"]}
+    assert after == before
+    live = [note["note_id"] for note in service.get(f"/spaces/{space}/notes?order=asc")["items"]]
+    assert live == sorted(second_ids)
+    assert service.get(f"/spaces/{space}")["auto_paused"] is True
+    changed = service.get(f"/spaces/{space}/consolidations/2")["changes"][0]["path"]
+    assert service.get(f"/spaces/{space}/bank/{changed}?at=1")["content"] == before[changed]
+    assert service.get(f"/spaces/{space}/bank/{changed}?at=2")["content"] != before[changed]
+    assert service.call("POST", f"/spaces/{space}/consolidations/2/undo").status == 409
+
+
+def test_a_manual_edit_is_recorded_and_every_section_names_its_sources(service, space):
+    ids = post(service, space, 2)
+    run_id = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    service.wait_for_run(space, run_id)
+    path = service.get(f"/spaces/{space}/bank")["items"][0]["path"]
+    edited = service.call("PUT", f"/spaces/{space}/bank/{path}", {"content": "# By hand\n\nText.\n"})
+    assert edited.status == 200
+    assert [item["kind"] for item in history(service, space)] == ["manual", "consolidation"]
+    (section,) = service.get(f"/spaces/{space}/bank/{path}?sources=true")["sections"]
+    assert section["corrections"] == [2]
+    cited = {
+        source["note_id"]
+        for file in service.get(f"/spaces/{space}/bank")["items"]
+        for part in service.get(f"/spaces/{space}/bank/{file['path']}?sources=true")["sections"]
+        for source in part["sources"]
+    }
+    assert cited <= set(ids)
+    assert cited
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(service, space):
+    ids = post(service, space, 2)
+    run_id = service.call("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["run_id"]
+    run = service.wait_for_run(space, run_id)
+    assert run["status"] == "ok"
+    assert run["plan"]["changes"]
+    assert run["plan"]["sources"] == sorted(ids)
+    assert service.get(f"/spaces/{space}/bank")["items"] == []
+    assert len(service.get(f"/spaces/{space}/notes")["items"]) == 2
+
+
+def test_health_is_open_and_says_more_to_those_with_a_token(service):
+    stranger = Client(service.url, None).call("GET", "/health")
+    assert stranger.status == 200
+    assert "oldest_pending_note_seconds" not in stranger.body["checks"]
+    mine = service.get("/health")
+    assert mine["checks"]["store"] == "ok"
+    assert mine["checks"]["conditional_writes"] == "ok"
+    assert "oldest_pending_note_seconds" in mine["checks"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"category": "gossip", "content": "x"}, 422, "category"),
+        ({"category": "todo", "content": " "}, 422, "content"),
+        ({"category": "todo"}, 422, "content"),
+        ({"category": "todo", "content": 5}, 422, "content"),
+        ({"category": "todo", "content": "x", "tag": ["y"]}, 422, "tag"),
+        ({"category": "todo", "content": "x" * 100_001}, 413, "content"),
+    ],
+)
+def test_bad_input_is_refused_with_the_field_and_leaves_nothing(service, space, body, status, field):
+    answer = service.call("POST", f"/spaces/{space}/notes", body)
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.body["errors"][0]["field"] == field
+    assert service.get(f"/spaces/{space}")["live"]["notes_count"] == 0
+
+
+def test_a_request_without_a_token_learns_nothing(service, space):
+    stranger = Client(service.url, None)
+    for method, path in (("GET", f"/spaces/{space}"), ("GET", "/spaces/none"), ("POST", f"/spaces/{space}/notes")):
+        assert stranger.call(method, path).status == 401
+    assert Client(service.url, "lm_wrong").call("GET", "/spaces").status == 401
