@@ -1,0 +1,1 @@
+"""Programs that measure and print tables; tests assert counts, never times."""

@@ -1,0 +1,170 @@
+"""Consolidates notes of 2 kB into a bank of 200 kB on real parts (boto3 over HTTP, the openai client) and prints what
+it takes: requests, peak memory of the worker's process, and both as ratios to the smallest row.
+
+    python -m benchmarks.consolidation
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from livemem import clock, consolidation, counter, keys, llm, notes, spaces
+from livemem.settings import Settings
+from livemem.store import Store, has_conditional_writes, open_store
+from local.children import Child
+from tests.support.counting import CountingClient
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTE_BYTES = 2_000
+BANK_BYTES = 200_000
+ROWS = (10, 100, 500)
+LIMIT_MIB = 200
+TOPICS = ("storage", "users", "scope", "build tools", "architecture", "tests", "security", "releases")
+
+
+def prepare(store: Store, count: int) -> None:
+    """A space with a bank of BANK_BYTES in ten files and `count` live notes."""
+    spaces.create(
+        store,
+        space_id="bench",
+        description="",
+        rules_text=None,
+        rules_template="standard",
+        owner=None,
+        threshold=0,
+        now=clock.now(),
+        uid=clock.new_id(),
+    )
+    line = "- A line of the bank that says something which still holds today (2026-02-20, ann)\n"
+    for index in range(10):
+        text = f"# File {index}\n\n## Facts\n\n" + line * (BANK_BYTES // 10 // len(line))
+        store.put(f"bench/bank/file{index}.md", text.encode())
+    drafts = [
+        notes.Draft(
+            keys.CATEGORIES[index % len(keys.CATEGORIES)],
+            f"Note {index} on {TOPICS[index % len(TOPICS)]}: {'measured again and again. ' * (NOTE_BYTES // 25)}"[
+                :NOTE_BYTES
+            ],
+        )
+        for index in range(count)
+    ]
+    suffixes = iter(range(0, 1 << 30, 128))
+    for start in range(0, count, 100):
+        notes.append_batch(
+            store,
+            "bench",
+            "ann",
+            drafts[start : start + 100],
+            now=clock.now(),
+            new_suffix=lambda: f"{next(suffixes):08x}",
+        )
+
+
+def peak_mib() -> float:
+    """The most memory that this process has held. (getrusage would count what its parent held when it forked.)"""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def measure(s3: str, model: str, count: int) -> dict[str, Any]:
+    """In a process of its own: one consolidation, its requests and this process's peak memory in MiB."""
+    settings = Settings(
+        s3_endpoint_url=s3,
+        s3_bucket_name=f"bench-{count}",
+        s3_region_name="us-east-1",
+        s3_access_key_id="x",
+        s3_secret_access_key="x",  # noqa: S106 - the embedded server takes any
+        llmaas_api_url=model,
+        llmaas_model="offline-rules",
+        llmaas_context_tokens=1_000_000,
+        llmaas_max_tokens=None,
+    )
+    plain = open_store(settings)
+    plain.v4.create_bucket(Bucket=plain.bucket)
+    prepare(plain, count)
+    client = CountingClient(plain.v4)
+    store = Store(plain.bucket, client, client)  # type: ignore[arg-type]
+    has_conditional_writes(store)
+    client.reset()
+    queued: list[Any] = []
+    head = spaces.load(store, "bench")
+    run = counter.queue(store, head, counter.Order("api"), run_id=clock.new_id(), now=clock.now(), start=queued.append)
+    client.reset()
+    worker = consolidation.Worker(
+        store=store,
+        settings=settings,
+        ask=llm.connect(settings),
+        clock=clock.now,
+        deadline=clock.now() + timedelta(minutes=15),
+        new_id=clock.new_id,
+        start=queued.append,
+    )
+    ended = consolidation.consolidate(worker, "bench", run.run_id, head.meta.uid)
+    assert ended is not None
+    assert ended.status == "ok", ended
+    made = client.counts
+    return {
+        "notes": ended.metrics["notes_processed"],
+        "reads": made["GET"] + made["LIST"],
+        "puts": made["PUT"],
+        "written": ended.metrics["bank_files_created"] + ended.metrics["bank_files_updated"],
+        "peak_mib": peak_mib(),
+        "seconds": ended.metrics["duration_seconds"],
+    }
+
+
+def run_all(rows: Sequence[int] = ROWS) -> list[dict[str, Any]]:
+    """Start the store and the model, and measure each row in a new process."""
+    with tempfile.TemporaryDirectory() as data:
+        s3 = Child("store", "local.s3", "--data", data)
+        model = Child("model", "local.offline_llm", "--port", "0")
+        try:
+            addresses = s3.wait_ready(30), model.wait_ready(30)
+            results = []
+            for count in rows:
+                done = subprocess.run(
+                    [sys.executable, "-m", "benchmarks.consolidation", "--row", str(count), *addresses],
+                    check=True,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}"},
+                    cwd=ROOT,
+                )
+                results.append(json.loads(done.stdout))
+            return results
+        finally:
+            s3.stop()
+            model.stop()
+
+
+def main() -> int:
+    """Print the table; exits with 1 if the largest row needs more memory than the limit."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--row", nargs=3, metavar=("NOTES", "S3", "LLM"))
+    wanted = parser.parse_args()
+    if wanted.row:
+        print(json.dumps(measure(wanted.row[1], wanted.row[2], int(wanted.row[0]))))
+        return 0
+    results = run_all()
+    first = results[0]
+    print("| notes | GET+LIST | allowed | PUT | allowed | peak MiB | ratio | seconds | ratio |")
+    print("|------:|---------:|--------:|----:|--------:|---------:|------:|--------:|------:|")
+    for result in results:
+        print(
+            f"| {result['notes']:5} | {result['reads']:8} | {12 + result['notes'] + 10:7} | {result['puts']:3} "
+            f"| {result['written'] + 8:7} | {result['peak_mib']:8.0f} | {result['peak_mib'] / first['peak_mib']:5.2f} "
+            f"| {result['seconds']:7.2f} | {result['seconds'] / first['seconds']:5.1f} |"
+        )
+    print(f"\nLimit of memory for 500 notes: {LIMIT_MIB} MiB")
+    return 0 if results[-1]["peak_mib"] < LIMIT_MIB else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

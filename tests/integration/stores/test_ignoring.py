@@ -1,0 +1,103 @@
+"""A real store that answers 200 to conditional writes and ignores the conditions: rclone's `serve s3`.
+
+The service finds out by its probe, says so, and changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from livemem import health, keys
+from livemem import store as stores
+from livemem.access import Registry
+from livemem.errors import ConditionalWritesUnsupported
+from livemem.settings import Settings
+from livemem.store import Store
+from tests.support.bucket import FakeS3, error
+from tests.support.world import World
+from tests.unit.test_store_failures import ADMIN_TOKEN, NEEDING
+
+
+@pytest.fixture(name="store")
+def _store(open_bucket: Callable[..., Store]) -> Store:
+    return open_bucket("rclone")
+
+
+def contents(store: Store) -> dict[str, bytes]:
+    listed = [entry.key for entry in store.scan("") if entry.key != keys.PROBE]
+    found = store.get_many(listed)
+    return {item.key: item.body for item in found if item}
+
+
+def moved_here(store: Store) -> World:
+    """A service whose bucket was copied from a good store to this one, with a run that is queued."""
+    world = World()
+    world.create_space(threshold=2)
+    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=[ADMIN_TOKEN]).to_bytes())
+    world.note("one")
+    world.consolidate()
+    world.note("two")
+    world.note("three")
+    world.order()
+    for key, stored in world.inner.objects.items():
+        if key != keys.PROBE:
+            store.put(key, stored.body)
+    world.store = store
+    return world
+
+
+def test_the_store_takes_a_conditional_write_for_a_plain_one(store: Store):
+    store.put("a", b"first")
+
+    store.put("a", b"second", if_none_match=True)
+    store.put("a", b"third", if_match='"00000000000000000000000000000000"')
+
+    found = store.get("a")
+    assert found is not None
+    assert found.body == b"third"
+
+
+def test_the_probe_and_health_say_unsupported(store: Store):
+    assert stores.has_conditional_writes(store) is False
+
+    seen = health.shallow(store, Settings(admin_bootstrap_key="kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"))
+
+    assert seen.status == "degraded"
+    assert (seen.checks["store"], seen.checks["conditional_writes"]) == ("ok", "unsupported")
+
+
+@pytest.mark.parametrize("act", NEEDING.values(), ids=NEEDING)
+def test_what_needs_conditional_writes_is_refused_and_changes_nothing(store: Store, act: Callable[[World], Any]):
+    world = moved_here(store)
+    before = contents(store)
+    assert len(before) > 5
+
+    with pytest.raises(ConditionalWritesUnsupported) as refused:
+        act(world)
+
+    assert (refused.value.status, refused.value.code) == (503, "conditional_writes_unsupported")
+    assert contents(store) == before
+    assert len(world.llm.prompts) == 1
+
+
+def test_reading_goes_on(store: Store):
+    world = moved_here(store)
+
+    assert world.bank()["log.md"].startswith("# Log")
+    assert len(world.live_ids()) == 2
+
+
+class RefusingConditions(FakeS3):
+    """As Backblaze B2 does it: a header that it doesn't know makes the request fail."""
+
+    def put_object(self, **arguments: Any) -> dict[str, Any]:
+        if "IfMatch" in arguments or "IfNoneMatch" in arguments:
+            raise error("NotImplemented", 501, "PutObject")
+        return super().put_object(**arguments)
+
+
+def test_a_store_that_refuses_the_headers_is_unsupported_as_well():
+    refusing = RefusingConditions()
+
+    assert stores.has_conditional_writes(Store("bucket", refusing, refusing)) is False  # type: ignore[arg-type]
