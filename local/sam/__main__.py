@@ -1,0 +1,92 @@
+"""`python -m local.sam`: the service on SAM CLI, Docker and MinIO until Ctrl-C."""
+
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from local.config import ConfigError
+from local.data_dir import DataDirError
+from local.sam.config import SamConfig, read_config
+from local.sam.minio import ACCESS_KEY
+from local.sam.servers import StackError
+from local.sam.stack import Stack
+from local.template import TemplateError
+
+# Nothing was started: a part is missing or a choice is wrong.
+_CANNOT_RUN = 3
+
+
+def main() -> int:
+    """Run until SIGINT or SIGTERM; returns the exit status."""
+    began = time.monotonic()
+    _on_signal(_interrupt)
+    try:
+        config = read_config()
+        stack = Stack(config, lambda line: print(f"  {line}", flush=True))
+    except KeyboardInterrupt:
+        return 1
+    except (ConfigError, DataDirError, StackError, TemplateError) as error:
+        _complain(str(error))
+        return _CANNOT_RUN
+    stop = threading.Event()
+    failure = None
+    try:
+        endpoints = stack.start()
+        _on_signal(lambda *_: stop.set())
+        print(_describe(config, endpoints, time.monotonic() - began), flush=True)
+        while failure is None and not stop.wait(0.5):
+            failure = stack.find_failure()
+    except StackError as error:
+        failure = str(error)
+    except KeyboardInterrupt:
+        failure = "Interrupted."
+    finally:
+        # A second Ctrl-C ends it at once; the leashes notice by themselves.
+        _on_signal(signal.SIG_DFL)
+        print("Stopping.", flush=True)
+        stack.stop()
+    return _complain(failure) if failure else 0
+
+
+def _on_signal(handler: Any) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _describe(config: SamConfig, endpoints: dict[str, Any], seconds: float) -> str:
+    llm = endpoints["llm"]
+    if endpoints["llm_is_offline_stand_in"]:
+        llm += "  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"
+    key = "the one in ADMIN_BOOTSTRAP_KEY"
+    if endpoints["admin_key_file"]:
+        key = f'{endpoints["admin_key_file"]}  (export TOKEN=$(cat "{endpoints["admin_key_file"]}"))'
+    lines = [
+        f"Live Memory is ready on sam local and MinIO ({seconds:.0f} s).",
+        f"  API        {endpoints['api']}/v1",
+        f"  Lambda     {endpoints['lambda']}",
+        f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']})",
+        f"  S3 keys    {ACCESS_KEY}, {config.data / 'minio.key'}",
+        f"  LLM        {llm}",
+        f"  Admin key  {key}",
+        f"  Logs       {endpoints['logs']}",
+        f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',
+        "Schedules do not run by themselves here:",
+        f"  curl -d @events/sweep-schedule.json {endpoints['lambda']}/2015-03-31/functions/SweepFunction/invocations",
+        "Stop with Ctrl-C.",
+    ]
+    return "\n".join(lines)
+
+
+def _complain(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

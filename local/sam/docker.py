@@ -1,0 +1,96 @@
+"""What is asked of Docker, through its command line client."""
+
+import ipaddress
+import json
+import socket
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from local.sam.servers import StackError
+
+_SECONDS = 60
+_SAM_LABEL = "sam.cli.container.type=lambda"
+
+
+@dataclass(frozen=True)
+class Host:
+    """This machine, as its own processes and as containers reach it.
+
+    On Linux both is the address of Docker's bridge, so that nothing listens on any other network. Docker Desktop runs
+    containers in a machine of its own, which forwards one name to the loopback interface.
+    """
+
+    address: str
+    name_in_containers: str
+
+
+def run(*arguments: str, seconds: float = _SECONDS) -> str:
+    """Run the client and return what it prints; raises StackError with its message."""
+    try:
+        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=seconds, check=False)
+    except FileNotFoundError as error:
+        raise StackError("The docker command is missing: install Docker (on Debian, docker.io).") from error
+    except subprocess.TimeoutExpired as error:
+        raise StackError(f"docker {arguments[0]} did not answer within {seconds:.0f} s.") from error
+    if done.returncode:
+        raise StackError(f"docker {' '.join(arguments[:2])} failed: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def check_daemon() -> None:
+    """Raise StackError unless a daemon answers."""
+    try:
+        run("version", "--format", "{{.Server.Version}}", seconds=20)
+    except StackError as error:
+        raise StackError(f"No Docker daemon answers: start Docker. ({error})") from error
+
+
+def ensure_image(image: str) -> None:
+    """Pull an image unless it is there; raises StackError when it cannot be had."""
+    if run("images", "--quiet", image):
+        return
+    try:
+        run("pull", "--quiet", image, seconds=900)
+    except StackError as error:
+        raise StackError(f"The image {image} is neither on this machine nor can it be pulled. ({error})") from error
+
+
+def find_host() -> Host:
+    """Where servers on this machine listen for containers."""
+    networks: list[dict[str, Any]] = json.loads(run("network", "inspect", "bridge"))
+    for config in networks[0]["IPAM"]["Config"] or ():
+        # A daemon that was just installed names only the subnet, whose first address the bridge then has.
+        address = config.get("Gateway") or str(next(ipaddress.ip_network(config["Subnet"]).hosts()))
+        if ":" not in address and _is_ours(address):
+            return Host(address, address)
+    return Host("127.0.0.1", "host.docker.internal")
+
+
+def _is_ours(address: str) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
+def remove_functions(variable: str) -> list[str]:
+    """Remove the containers of functions that were started with `variable` (NAME=value); returns their ids.
+
+    Other projects' functions carry the same label, so the label alone does not tell.
+    """
+    ids = run("ps", "--all", "--quiet", "--filter", f"label={_SAM_LABEL}").split()
+    mine = []
+    for container in ids:
+        try:
+            found: list[dict[str, Any]] = json.loads(run("inspect", container))
+        except StackError:
+            continue  # the SAM CLI was faster
+        if variable in found[0]["Config"]["Env"]:
+            mine.append(container)
+    for container in mine:
+        # One that is being removed already is an error for the client, and none for us.
+        subprocess.run(["docker", "rm", "--force", container], capture_output=True, timeout=_SECONDS, check=False)
+    return mine

@@ -1,0 +1,98 @@
+"""The servers of the stack as processes: started on a leash, with a log file, waited for by their port, stopped."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from local.config import ROOT
+
+# More than the leash takes to ask and then to force.
+_STOP_SECONDS = 25.0
+_POLL_SECONDS = 0.1
+
+
+class StackError(Exception):
+    """The stack cannot run, or go on; the text is for the terminal."""
+
+
+class ServerProcess:
+    """One server, from its start to its stop."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, environment: Mapping[str, str], log: Path, address: tuple[str, int]
+    ) -> None:
+        """Start it.
+
+        Args:
+            name: what it is called in messages.
+            command: program and arguments.
+            environment: all of its variables.
+            log: file for what it prints; emptied.
+            address: where it will listen.
+        """
+        self.name = name
+        self.log = log
+        self._address = address
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "local.sam.leash", *command],
+                cwd=ROOT,
+                env={**environment, "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                # Ctrl-C in the terminal goes to the stack alone, which then ends everything in order.
+                start_new_session=True,
+            )
+
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def wait_ready(self, seconds: float) -> None:
+        """Wait until it listens; raises StackError when it ends before that, or takes too long."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                socket.create_connection(self._address, timeout=1).close()
+                return
+            if not self.is_running():
+                raise StackError(f"{self.name} ended with status {self._process.returncode}:\n{self.tail()}")
+            time.sleep(_POLL_SECONDS)
+        raise StackError(f"{self.name} did not listen within {seconds:.0f} s:\n{self.tail()}")
+
+    def tail(self) -> str:
+        """The end of its log."""
+        return self.log.read_text("utf-8", "replace")[-2_000:].strip()
+
+    def ask_to_stop(self) -> None:
+        """Tell it to end, without waiting."""
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+
+    def stop(self) -> None:
+        """End it and wait until it has ended."""
+        self.ask_to_stop()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def check_free(host: str, port: int) -> None:
+    """Raise StackError if somebody listens on a port, or the address is not this machine's."""
+    with socket.socket() as probe:
+        # As servers do it: a port whose last connections are still closing is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise StackError(
+                f"Cannot listen on {host}:{port}: {error.strerror}. Set PORT to another port; the next three serve too."
+            ) from error

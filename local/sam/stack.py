@@ -1,0 +1,171 @@
+"""Puts the parts together in the order in which they need each other, and takes them apart again."""
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from local.children import Child, ChildError
+from local.config import ROOT
+from local.data_dir import DataDir
+from local.files import write_file
+from local.sam import docker, minio
+from local.sam.build import build
+from local.sam.config import SamConfig
+from local.sam.servers import ServerProcess, StackError, check_free
+from local.sam.variables import Store, functions_variables, sam_variables
+from local.sam.warm_up import warm_up_api, warm_up_lambda
+from local.template import Template, read_template
+
+_READY_SECONDS = 90.0
+
+
+class Stack:
+    """Everything that runs between `start` and `stop`."""
+
+    def __init__(self, config: SamConfig, say: Callable[[str], None]) -> None:
+        """Check that all parts are there, and lock the data folder; nothing runs yet.
+
+        Args:
+            config: the choices.
+            say: takes one line about the progress.
+        Raises:
+            StackError, DataDirError, TemplateError: with one sentence on what is missing.
+        """
+        self.config = config
+        self._say = say
+        self._servers: list[ServerProcess] = []
+        self._llm: Child | None = None
+        self._after: list[Callable[[], object]] = []
+        self.template: Template = read_template(ROOT / "template.yaml")
+        if not config.sam.exists():
+            raise StackError("The SAM CLI is missing: run make setup-sam.")
+        docker.check_daemon()
+        if not minio.find_program(config.outer) and not minio.find_compose():
+            raise StackError(minio.MISSING)
+        self.host = docker.find_host()
+        check_free("127.0.0.1", config.ports.api)
+        for port in config.ports.all()[1:]:
+            check_free(self.host.address, port)
+        docker.ensure_image(config.image)
+        self.data = DataDir(config.data)
+
+    def start(self) -> dict[str, Any]:
+        """Start everything and wait until it answers; returns the endpoints, also written to the data folder.
+
+        Raises:
+            StackError: a part did not start. Call `stop` then too.
+        """
+        began = time.monotonic()
+        built = build(self.config)
+        self._say(f"built in {time.monotonic() - began:.1f} s")
+        ports, name = self.config.ports, self.host.name_in_containers
+        lambda_url = f"http://{self.host.address}:{ports.lambda_api}"
+        store_url = f"http://{self.host.address}:{ports.store}"
+        store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, self._store_key())
+        llm_url = self.config.llm_url or self._start_llm()
+        admin_key = self.config.admin_key or self.data.admin_key()
+        functions = functions_variables(
+            self.template,
+            self.config.outer,
+            store=store,
+            lambda_url=f"http://{name}:{ports.lambda_api}",
+            llm_url=llm_url,
+            llm_is_offline=self.config.llm_url is None,
+            admin_key=admin_key,
+        )
+        env_file = self.data.root / "env.json"
+        write_file(env_file, json.dumps(functions, indent=2).encode(), mode=0o600)
+
+        # Before MinIO, which refuses to notify a webhook that it cannot reach.
+        self._after.append(lambda: docker.remove_functions(f"AWS_ENDPOINT_URL_LAMBDA=http://{name}:{ports.lambda_api}"))
+        self._start_sam("start-lambda", self.host.address, ports.lambda_api, built, env_file)
+        self._start_sam("start-api", "127.0.0.1", ports.api, built, env_file)
+        server, remove = minio.start(self.config, self.host, self.template, secret_key=store.secret_key)
+        self._servers.append(server)
+        self._after.append(remove)
+        for server in self._servers:
+            server.wait_ready(minio.ready_seconds(self.config) if server.name.startswith("MinIO") else _READY_SECONDS)
+        minio.prepare_bucket(store_url, store, self.template)
+        self._say("first call of each function:")
+        warm_up_lambda(self.template, lambda_url, self._say)
+        warm_up_api(self.template, f"http://127.0.0.1:{ports.api}", self._say)
+        endpoints = {
+            "api": f"http://127.0.0.1:{ports.api}",
+            "lambda": lambda_url,
+            "s3": store_url,
+            "llm": llm_url,
+            "llm_is_offline_stand_in": self.config.llm_url is None,
+            "bucket": self.config.bucket,
+            "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
+            "logs": str(self.data.logs),
+            "pid": os.getpid(),
+        }
+        self.data.write_endpoints(endpoints)
+        return endpoints
+
+    def find_failure(self) -> str | None:
+        """One sentence about a part that has ended, or None."""
+        for server in self._servers:
+            if not server.is_running():
+                return f"{server.name} has ended unexpectedly:\n{server.tail()}"
+        return None
+
+    def stop(self) -> None:
+        """Stop everything that runs."""
+        for server in self._servers:
+            server.ask_to_stop()
+        for server in self._servers:
+            server.stop()
+        if self._llm:
+            self._llm.stop()
+        for clean in self._after:
+            clean()
+        self.data.close()
+
+    def _store_key(self) -> str:
+        """MinIO's secret key, made at the first start."""
+        file = self.data.root / "minio.key"
+        if not file.exists():
+            write_file(file, f"{secrets.token_urlsafe(24)}\n".encode(), mode=0o600)
+        return file.read_text("ascii").strip()
+
+    def _start_llm(self) -> str:
+        """The offline LLM; returns its URL for containers."""
+        port = self.config.ports.llm
+        self._llm = Child("offline LLM", "local.offline_llm", "--host", self.host.address, "--port", str(port))
+        try:
+            self._llm.wait_ready(_READY_SECONDS)
+        except ChildError as error:
+            raise StackError(str(error)) from error
+        return f"http://{self.host.name_in_containers}:{port}/v1"
+
+    def _start_sam(self, kind: str, host: str, port: int, template: Path, env_file: Path) -> None:
+        command = [
+            str(self.config.sam),
+            "local",
+            kind,
+            "--template",
+            str(template),
+            "--host",
+            host,
+            "--port",
+            str(port),
+        ]
+        command += ["--env-vars", str(env_file), "--skip-pull-image", "--no-watch"]
+        # LAZY: EAGER leaks containers.
+        command += ["--warm-containers", "LAZY", "--add-host", "host.docker.internal:host-gateway"]
+        command += ["--layer-cache-basedir", str(self.data.root / "layers")]
+        overrides = {"Architecture": self.config.architecture, "BucketName": self.config.bucket}
+        command += ["--parameter-overrides", *(f"{name}={value}" for name, value in overrides.items())]
+        server = ServerProcess(
+            f"sam local {kind}",
+            command,
+            environment=sam_variables(self.config.outer),
+            log=self.data.logs / f"{kind}.log",
+            address=(host, port),
+        )
+        self._servers.append(server)

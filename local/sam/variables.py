@@ -1,0 +1,83 @@
+"""The variables of the functions (the file for `--env-vars`), and those of the SAM CLI itself."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from local.template import Template
+
+_OFFLINE = {"LLMAAS_MODEL": "offline-rules", "LLMAAS_API_KEY": "offline"}
+# Beyond these, the developer's AWS settings stay out of it: nothing here may reach a real account.
+_DUMMY_AWS = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    # The CLI asks STS who it is; refused at once, it goes on, and saves seconds of retries.
+    "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1",
+    "AWS_MAX_ATTEMPTS": "1",
+}
+
+
+@dataclass(frozen=True)
+class Store:
+    """The bucket and the keys to it. `url` is the one for containers."""
+
+    url: str
+    bucket: str
+    access_key: str
+    secret_key: str
+
+
+def functions_variables(
+    template: Template,
+    outer: Mapping[str, str],
+    *,
+    store: Store,
+    lambda_url: str,
+    llm_url: str,
+    llm_is_offline: bool,
+    admin_key: str,
+) -> dict[str, dict[str, str]]:
+    """Variables by function (logical id): what the stack decides and the caller set, if the template declares it."""
+    provided = {
+        "S3_BUCKET_NAME": store.bucket,
+        "S3_ENDPOINT_URL": store.url,
+        "S3_REGION_NAME": "us-east-1",
+        "S3_ACCESS_KEY_ID": store.access_key,
+        "S3_SECRET_ACCESS_KEY": store.secret_key,
+        "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
+        "LLMAAS_API_URL": llm_url,
+        "ADMIN_BOOTSTRAP_KEY": admin_key,
+        # The template's value is the name of a parameter that exists on AWS only.
+        "LLMAAS_API_KEY": outer.get("LLMAAS_API_KEY", ""),
+    }
+    if llm_is_offline:
+        provided |= _OFFLINE
+    return {
+        function.logical_id: {
+            name: value
+            for name, declared in function.environment.items()
+            if (value := _choose(name, declared, template, provided, outer)) is not None
+        }
+        for function in template.functions
+    }
+
+
+def _choose(
+    name: str, declared: str | None, template: Template, provided: Mapping[str, str], outer: Mapping[str, str]
+) -> str | None:
+    if name.endswith("_FUNCTION_NAME"):
+        # Here functions go by their logical ids: only a deployment gives them names.
+        function = template.find(declared or "")
+        return function.logical_id if function else None
+    return provided.get(name, outer.get(name))
+
+
+def sam_variables(outer: Mapping[str, str]) -> dict[str, str]:
+    """The variables of `sam local` itself."""
+    kept = {name: value for name, value in outer.items() if not name.startswith("AWS_")}
+    return kept | _DUMMY_AWS | {"SAM_CLI_TELEMETRY": "0"}
