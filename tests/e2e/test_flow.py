@@ -1,27 +1,21 @@
 """The main job from outside: notes in, a memory bank out, its history, and the way back."""
 
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.e2e.client import Client
+from tests.e2e.spaces import fresh_space
 
 THRESHOLD = 5
 
 
 @pytest.fixture
-def space(service: Client) -> Any:
-    """A fresh space with automatic consolidation at THRESHOLD notes; removed afterwards."""
-    space_id = f"e2e-{uuid.uuid4().hex[:12]}"
-    body = {"space_id": space_id, "description": "end to end", "consolidation_threshold": THRESHOLD}
-    assert service.call("POST", "/spaces", body).status == 201
-    yield space_id
-    # A consolidation that is being written keeps a deletion waiting for a moment.
-    service.wait_until(
-        lambda: service.call("DELETE", f"/spaces/{space_id}?confirm={space_id}").status,
-        lambda status: status in (204, 404),
-    )
+def space(service: Client) -> Iterator[str]:
+    with fresh_space(service, THRESHOLD) as space_id:
+        yield space_id
 
 
 def post(service: Client, space: str, count: int, category: str = "decision") -> list[str]:
