@@ -43,6 +43,14 @@ def test_the_oldest_value_goes_when_there_are_too_many():
     assert [cache.get(number) for number in (1, 2, 3)] == [None, 2, 3]
 
 
+def test_a_value_that_was_put_in_again_is_not_the_oldest():
+    cache = TimedCache[int](30, size=2, clock=Seconds())
+    for number in (1, 2, 1, 3):
+        cache.put(number, number)
+
+    assert [cache.get(number) for number in (1, 2, 3)] == [1, None, 3]
+
+
 def test_a_dropped_value_is_gone_and_dropping_nothing_is_no_error():
     cache = TimedCache[int](30, clock=Seconds())
     cache.put(1, 1)

@@ -255,6 +255,7 @@ def test_the_list_of_spaces_shows_what_the_token_may_see_page_by_page():
         return [meta.space_id for meta in found], more
 
     assert listed(ADMIN, 50) == (["alpha", "beta-2", "delta"], None)
+    assert listed(ADMIN, 3) == (["alpha", "beta-2", "delta"], None)
     assert listed(ADMIN, 2) == (["alpha", "beta-2"], "beta-2")
     assert listed(ADMIN, 2, "beta-2") == (["delta"], None)
     assert listed(limited, 50) == (["alpha", "delta"], None)

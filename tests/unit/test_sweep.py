@@ -44,7 +44,7 @@ def test_a_threshold_that_no_event_noticed_starts_a_run():
 
     report = world.sweep()
 
-    assert report.started == ["demo"]
+    assert (report.started, report.recovered) == (["demo"], [])
     assert world.queued[0]["trigger"] == "sweep"
     world.settle()
     assert world.live_ids() == []
@@ -79,6 +79,17 @@ def test_a_run_that_died_before_its_commit_is_ended_and_its_lease_cleared():
     assert (world.view(run_id).error or {})["code"] == "interrupted"
     assert len(world.live_ids()) == 1
     assert world.sweep().recovered == []
+
+
+def test_a_run_that_died_is_cleared_away_also_where_too_few_notes_are_left_for_another():
+    world, run_id = killed_while_asking()
+    spaces.patch(world.store, "demo", threshold=5)
+    world.clock.move(INVOCATION)
+
+    report = world.sweep()
+
+    assert (report.recovered, report.started) == (["demo"], [])
+    assert (world.view(run_id).error or {})["code"] == "interrupted"
 
 
 def test_a_run_that_died_before_its_commit_is_started_again_where_the_threshold_is_reached():
@@ -128,6 +139,8 @@ def test_the_age_of_the_oldest_pending_note_counts_spaces_with_automatic_consoli
     world.note("younger", space_id="automatic")
 
     assert world.sweep().oldest_pending_note_seconds == 60.0
+    spaces.patch(world.store, "automatic", auto_paused=True)
+    assert world.sweep().oldest_pending_note_seconds == 0.0
 
 
 def test_a_note_from_the_future_is_not_pending_for_a_negative_time():
