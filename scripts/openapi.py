@@ -6,7 +6,6 @@ python -m scripts.openapi --check   exit 1 if it is stale
 
 import importlib.util
 import json
-import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +23,6 @@ DESCRIPTION = (
 
 def load(function: str) -> ModuleType:
     """The handler module of a function, imported by its path: all of them are called `app`."""
-    os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "LiveMemory")
     spec = importlib.util.spec_from_file_location(f"{function}_app", ROOT / "functions" / function / "app.py")
     assert spec is not None
     assert spec.loader is not None

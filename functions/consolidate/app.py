@@ -17,7 +17,7 @@ from livemem_http.environment import settings, start_run, store
 from livemem_http.logs import function_logger
 
 logger = function_logger("consolidate")
-metrics = Metrics(namespace="LiveMemory", service="consolidate")
+metrics = Metrics(service="consolidate")
 api = Api()
 
 

@@ -12,7 +12,7 @@ from livemem_http.environment import start_run, store
 from livemem_http.logs import function_logger
 
 logger = function_logger("sweep")
-metrics = Metrics(namespace="LiveMemory", service="sweep")
+metrics = Metrics(service="sweep")
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -80,7 +80,7 @@ def test_each_function_has_every_setting(functions, name):
 def test_no_function_has_a_variable_that_is_no_setting(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
-    assert declared == SETTINGS | {"ADMIN_BOOTSTRAP_KEY", "LLMAAS_API_KEY"}
+    assert declared == SETTINGS | {"ADMIN_BOOTSTRAP_KEY", "LLMAAS_API_KEY", "POWERTOOLS_METRICS_NAMESPACE"}
 
 
 def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):

@@ -15,6 +15,8 @@ from tests.support.world import World
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 EVERYTHING = {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Counter", "Consolidate", "Sweep")}
+OURS = "LiveMemory/StackName"
+"""The namespace of our own metrics, as `plain` reads it."""
 
 # What AWS itself reports, as its documentation of Lambda, of API Gateway's HTTP APIs and of SQS names it.
 OF_AWS = {
@@ -32,7 +34,12 @@ def alarms(of_type):
 def watched(alarm):
     """(namespace, metric, dimensions) of each metric of an alarm; dimensions as a sorted tuple of pairs."""
     parts = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", []) if "MetricStat" in query] or [alarm]
-    return [(part["Namespace"], part["MetricName"], pairs(part["Dimensions"])) for part in parts]
+    return [(plain(part["Namespace"]), part["MetricName"], pairs(part["Dimensions"])) for part in parts]
+
+
+def plain(text):
+    """A text of the template with each placeholder as its own name."""
+    return re.sub(r"\$\{(?:AWS::)?(\w+)(\.\w+)?\}", r"\1", text["Fn::Sub"] if isinstance(text, dict) else text)
 
 
 def pairs(dimensions):
@@ -51,8 +58,7 @@ def name_of(value):
 def dashboard(source):
     """The dashboard's body as JSON, with each placeholder as its own name (numbers as 0)."""
     body = source["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-    numbered = re.sub(r": \$\{\w+\}", ": 0", body)
-    return json.loads(re.sub(r"\$\{(\w+)(\.\w+)?\}", r"\1", numbered.replace("AWS::", "")))
+    return json.loads(plain(re.sub(r": \$\{\w+\}", ": 0", body)))
 
 
 def drawn(dashboard):
@@ -77,7 +83,7 @@ def emitted():
     sweep = ast.parse((ROOT / "functions/sweep/app.py").read_text())
     calls = [node for node in ast.walk(sweep) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     names = [call.args[0].value for call in calls if call.func.attr == "add_metric"]
-    return found | {("LiveMemory", name, (("service", "sweep"),)) for name in names}
+    return found | {(OURS, name, (("service", "sweep"),)) for name in names}
 
 
 def reported(run: Run | None):
@@ -85,7 +91,8 @@ def reported(run: Run | None):
     lines = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.print", lambda line, *_, **__: lines.append(line))
-        metrics = Metrics(namespace="LiveMemory", service="consolidate")
+        patch.setenv("POWERTOOLS_METRICS_NAMESPACE", OURS)
+        metrics = Metrics(service="consolidate")
         metrics.log_metrics(lambda event, context: run_metrics.report(metrics, run))({}, None)
     return {
         (directive["Namespace"], metric["Name"], tuple(sorted((name, line[name]) for name in dimensions)))
@@ -96,16 +103,22 @@ def reported(run: Run | None):
     }
 
 
+def test_each_stack_has_a_namespace_of_its_own(source):
+    variables = source["Globals"]["Function"]["Environment"]["Variables"]
+
+    assert plain(variables["POWERTOOLS_METRICS_NAMESPACE"]) == OURS
+
+
 def test_every_metric_of_our_own_that_is_watched_is_emitted_with_those_dimensions(alarms, dashboard, emitted):
     ours = {seen for alarm in alarms.values() for seen in watched(alarm)} | set(drawn(dashboard))
 
-    assert {seen for seen in ours if seen[0] == "LiveMemory"} - emitted == set()
+    assert {seen for seen in ours if seen[0] == OURS} - emitted == set()
 
 
 def test_every_other_metric_that_is_watched_is_one_that_aws_reports(alarms, dashboard):
     seen = [seen for alarm in alarms.values() for seen in watched(alarm)] + drawn(dashboard)
 
-    assert [part for part in seen if part[0] != "LiveMemory" and part[1] not in OF_AWS[part[0]]] == []
+    assert [part for part in seen if part[0] != OURS and part[1] not in OF_AWS[part[0]]] == []
 
 
 def test_every_status_that_a_run_can_end_with_is_drawn(dashboard):
@@ -182,7 +195,7 @@ def test_the_slowest_invocations_raise_an_alarm_at_80_percent_of_their_timeout(a
 def test_a_note_that_waits_too_long_raises_an_alarm_and_so_does_a_sweep_that_is_silent(alarms):
     alarm = alarms["PendingNotesAlarm"]
 
-    assert watched(alarm) == [("LiveMemory", "OldestPendingNoteSeconds", (("service", "sweep"),))]
+    assert watched(alarm) == [(OURS, "OldestPendingNoteSeconds", (("service", "sweep"),))]
     assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", {"Ref": "PendingNoteLimit"})
     assert (alarm["TreatMissingData"], alarm["InsufficientDataActions"]) == ("missing", TOPIC)
 
@@ -191,19 +204,17 @@ def test_the_tokens_of_all_runs_within_a_day_raise_an_alarm_at_the_limit(alarms)
     alarm = alarms["TokensAlarm"]
 
     # One metric over all statuses: a sum over several would miss a status that is added later.
-    assert watched(alarm) == [("LiveMemory", "llm_tokens_used", (("service", "consolidate"),))]
+    assert watched(alarm) == [(OURS, "llm_tokens_used", (("service", "consolidate"),))]
     assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Sum", 86_400, 1)
     assert alarm["Threshold"] == {"Ref": "DailyTokenLimit"}
 
 
 def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
-    assert watched(alarms["FailedRunsAlarm"]) == [
-        ("LiveMemory", "runs", (("service", "consolidate"), ("status", "error")))
-    ]
+    assert watched(alarms["FailedRunsAlarm"]) == [(OURS, "runs", (("service", "consolidate"), ("status", "error")))]
 
 
 def test_a_space_that_the_sweep_cannot_look_after_raises_an_alarm(alarms):
-    assert watched(alarms["SweepFailuresAlarm"]) == [("LiveMemory", "SpacesFailed", (("service", "sweep"),))]
+    assert watched(alarms["SweepFailuresAlarm"]) == [(OURS, "SpacesFailed", (("service", "sweep"),))]
 
 
 def test_answers_of_5xx_raise_an_alarm(alarms):

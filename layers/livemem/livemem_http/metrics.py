@@ -1,5 +1,7 @@
 """A run's metrics as CloudWatch metrics (EMF): what the alarms and the dashboard of template.yaml rest on.
 
+Their namespace is the stack's own, by POWERTOOLS_METRICS_NAMESPACE in template.yaml.
+
 CloudWatch bills each name with each combination of dimensions as a metric of its own, and an alarm can only be set on
 one whose dimensions are known. So the numbers carry the service alone, and only the count of runs is split by status.
 """
@@ -11,14 +13,13 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from livemem.runs import Run
 
-NAMESPACE = "LiveMemory"
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 
 
 def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
     """Emit the run's numbers and its status (`ignored` for None); returns what the invocation answers."""
     status = run.status if run else "ignored"
-    with single_metric("runs", MetricUnit.Count, 1, namespace=NAMESPACE) as by_status:
+    with single_metric("runs", MetricUnit.Count, 1) as by_status:
         by_status.add_dimension("service", "consolidate")
         by_status.add_dimension("status", status)
     metrics.add_metric("runs", MetricUnit.Count, 1)
