@@ -1,12 +1,13 @@
 """Reading notes: pages in both orders, filters, and what a page costs."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from livemem import clock, keys, notes
+from livemem import clock, keys, limits, notes
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import Draft, Filter
 from tests.support.world import START, World
@@ -97,6 +98,38 @@ def test_filters_together_show_exactly_what_they_say(
     found = walk(space_with_notes(), wanted, limit=limit, oldest_first=oldest_first)
 
     assert found == (expected if oldest_first else expected[::-1])
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_a_page_of_large_notes_ends_early_and_the_pages_together_still_show_all(oldest_first: bool):
+    world = World()
+    world.create_space()
+    for number in range(12):
+        world.note(f"note {number} " + "x" * (limits.NOTE_BYTES - 10))
+        world.clock.move(60)
+
+    page = notes.page(world.store, "demo", ANY, limit=500, oldest_first=oldest_first)
+
+    assert len(page.items) == limits.PAGE_BYTES // limits.NOTE_BYTES - 1  # front matter takes its part
+    in_order = walk(world, ANY, limit=500, oldest_first=oldest_first)
+    assert in_order == (list(range(12)) if oldest_first else list(range(11, -1, -1)))
+    assert walk(world, Filter(tag="none"), limit=500) == []
+
+
+def test_a_page_holds_a_note_however_large_it_is():
+    world = space_with_notes(2)
+    key = keys.note("demo", world.live_ids()[0])
+    world.inner.put_object(Bucket="b", Key=key, Body=b"note 0 " + b"x" * 2 * limits.PAGE_BYTES)
+
+    assert walk(world, ANY, limit=500) == [1, 0]
+
+
+def test_the_largest_page_fits_into_what_lambda_answers():
+    # The costliest character: \u0001 in the body's JSON, and that backslash doubled in the answer's.
+    text = json.dumps({"body": json.dumps({"content": "\x01" * limits.PAGE_BYTES})})
+    others = limits.PAGE_ITEMS * 500
+
+    assert len(text) + others < 6 * 1024 * 1024
 
 
 def test_a_cursor_goes_on_behind_a_note_that_is_gone_meanwhile():

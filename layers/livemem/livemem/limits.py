@@ -15,6 +15,8 @@ SYNTHESIS_BYTES = 50_000
 IDEMPOTENCY_KEY_CHARACTERS = 200
 PAGE_ITEMS = 500
 PAGE_DEFAULT = 50
+PAGE_BYTES = 800_000
+"""Objects of one page together. Lambda answers 6 MB at most (its quotas); in JSON within JSON a byte takes up to 7."""
 THRESHOLD = 1_000
 
 

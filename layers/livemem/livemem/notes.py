@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 import yaml
@@ -322,7 +323,7 @@ def page(
 ) -> Page:
     """One page of live notes: ceil(N/1000) LIST and at most `limit` GET (with a tag filter at most 500).
 
-    A page by tag may hold fewer than `limit` notes and still have a next one.
+    A page of large notes, or by tag, may hold fewer than `limit` notes and still have a next one.
     """
     start = keys.note(space_id, after) if after and oldest_first else ""
     entries = list(store.scan(keys.live_prefix(space_id), start_after=start))
@@ -332,12 +333,18 @@ def page(
     if after:
         named = [(e, n) for e, n in named if (n.note_id > after if oldest_first else n.note_id < after)]
     named = [(entry, name) for entry, name in named if wanted.admits(name)]
-    scan = named[: limit if wanted.tag is None else max(limit, TAG_SCAN)]
+    scan = _within_a_page(named[: limit if wanted.tag is None else max(limit, TAG_SCAN)])
     notes = [note for note in read_all(store, space_id, [entry for entry, _ in scan]) if note]
     shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags][:limit]
     last_read = shown[-1].note_id if len(shown) == limit else (scan[-1][1].note_id if scan else "")
     more = bool(named) and named[-1][1].note_id != last_read
     return Page(shown, last_read if more and last_read else None)
+
+
+def _within_a_page(named: list[tuple[Entry, keys.NoteName]]) -> list[tuple[Entry, keys.NoteName]]:
+    """The first of them that together are small enough for one answer, and at least one."""
+    ends = accumulate(entry.size for entry, _ in named)
+    return named[: max(1, sum(end <= limits.PAGE_BYTES for end in ends))]
 
 
 def read_all(store: Store, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:
