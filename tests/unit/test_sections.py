@@ -11,17 +11,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from livemem.sections import (
-    Edit,
-    SectionError,
-    addressed,
-    apply_edits,
-    list_sections,
-    own_text,
-    preamble,
-    section_text,
-    split_lines,
-)
+from livemem.blocks import SectionError, split_lines
+from livemem.edits import Edit, apply_edits
+from livemem.sections import addressed, list_sections, own_text, preamble, section_text
 
 DOC = """\
 Preamble.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from livemem import bank, diffs, keys, notes, records, sections, spaces
+from livemem.blocks import SectionError
 from livemem.errors import InvalidRequest
 from livemem.records import FileChange, Record
 from livemem.store import Store
@@ -218,7 +219,7 @@ def _credits(record: Record, change: FileChange, paths: list[SectionPath]) -> di
 def _addressed(content: str, heading: str) -> list[SectionPath]:
     try:
         return [section.path for section in sections.addressed(content, heading)]
-    except sections.SectionError:
+    except SectionError:
         return []
 
 
@@ -228,7 +229,7 @@ def _own_texts(content: str) -> dict[SectionPath, str]:
         found: dict[SectionPath, str] = {PREAMBLE: sections.preamble(content)}
         for section in sections.list_sections(content):
             found[section.path] = found.get(section.path, "") + sections.own_text(content, section)
-    except sections.SectionError:
+    except SectionError:
         # Nested beyond what the parser follows: then the file is one piece of text.
         return {PREAMBLE: content}
     return found

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from livemem import limits, paths, sections
+from livemem import limits, paths
 from livemem.answer import Answer, ContractError, FileAnswer
+from livemem.blocks import SectionError
+from livemem.edits import Edit, apply_edits
 from livemem.records import Before, FileChange
 
 SHRINK_FACTOR = 2
@@ -127,10 +129,10 @@ def _change(
 def _edited(entry: FileAnswer, path: str, text: str) -> str:
     if not entry.edits:
         return text
-    edits = [sections.Edit(edit.op, edit.heading, edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits]
+    edits = [Edit(edit.op, edit.heading, edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits]
     try:
-        return sections.apply_edits(text, edits)
-    except sections.SectionError as error:
+        return apply_edits(text, edits)
+    except SectionError as error:
         raise ContractError(f"{path}: {error}") from None
 
 
