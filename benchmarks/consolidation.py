@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from livemem import clock, consolidation, counter, keys, llm, notes, spaces
+from livemem import appending, clock, consolidation, counter, keys, llm, spaces
 from livemem.settings import Settings
 from livemem.store import Store, has_conditional_writes, open_store
 from local.children import Child
@@ -47,7 +47,7 @@ def prepare(store: Store, count: int) -> None:
         text = f"# File {index}\n\n## Facts\n\n" + line * (BANK_BYTES // 10 // len(line))
         store.put(f"bench/bank/file{index}.md", text.encode())
     drafts = [
-        notes.Draft(
+        appending.Draft(
             keys.CATEGORIES[index % len(keys.CATEGORIES)],
             f"Note {index} on {TOPICS[index % len(TOPICS)]}: {'measured again and again. ' * (NOTE_BYTES // 25)}"[
                 :NOTE_BYTES
@@ -57,7 +57,7 @@ def prepare(store: Store, count: int) -> None:
     ]
     suffixes = iter(range(0, 1 << 30, 128))
     for start in range(0, count, 100):
-        notes.append_batch(
+        appending.append_batch(
             store,
             "bench",
             "ann",

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import clock, notes
+from livemem import appending, clock
 from livemem_http.api import Api
 from livemem_http.environment import new_suffix, store
 from livemem_http.logs import function_logger
@@ -23,9 +23,9 @@ def append_note(
 ) -> Response[NoteView]:
     agent, now = api.principal().name, clock.now()
     if idempotency_key is None:
-        note = notes.append(store(), space_id, agent, body.draft(), now=now, new_suffix=new_suffix)
+        note = appending.append(store(), space_id, agent, body.draft(), now=now, new_suffix=new_suffix)
         return api.json(HTTPStatus.CREATED, NoteView.of(note))
-    note, is_new = notes.append_once(
+    note, is_new = appending.append_once(
         store(), space_id, agent, body.draft(), idempotency_key, now=now, new_suffix=new_suffix
     )
     return api.json(HTTPStatus.CREATED if is_new else HTTPStatus.OK, NoteView.of(note))
@@ -36,7 +36,7 @@ def append_note(
 )
 def append_notes(space_id: str, body: NewNotes) -> NoteList:
     drafts = [note.draft() for note in body.notes]
-    written = notes.append_batch(
+    written = appending.append_batch(
         store(), space_id, api.principal().name, drafts, now=clock.now(), new_suffix=new_suffix
     )
     return NoteList(items=[NoteView.of(note) for note in written])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from livemem import access, clients, notes
+from livemem import access, appending, clients
 from tests.support.functions import EVENTS, sample
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -263,7 +263,7 @@ def test_an_unexpected_error_is_told_without_its_text(demo, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(notes, "append", fail)
+    monkeypatch.setattr(appending, "append", fail)
     answer = append(demo)
     assert (answer["statusCode"], body(answer)["code"]) == (500, "internal_error")
     assert "secret" not in answer["body"]

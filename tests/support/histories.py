@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from livemem import consolidation, corrections, counter, notes, overview, runs, spaces
+from livemem import appending, consolidation, corrections, counter, overview, runs, spaces
 from livemem import sweep as sweeping
 from livemem.consolidation import Worker
 from livemem.corrections import Editor
@@ -82,9 +82,9 @@ class Histories(RuleBasedStateMachine):
         world = self.world
 
         def work(actor: Actor) -> None:
-            draft = notes.Draft("progress", f"{content} under {key}")
+            draft = appending.Draft("progress", f"{content} under {key}")
             uid = self._uid()
-            note, _ = notes.append_once(
+            note, _ = appending.append_once(
                 actor.store, SPACE, "ann", draft, key, now=world.clock(), new_suffix=world.ids.suffix
             )
             if uid is not None and uid == self._uid():

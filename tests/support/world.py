@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from livemem import access, consolidation, corrections, counter, notes, runs, spaces, sweep
+from livemem import access, appending, consolidation, corrections, counter, notes, runs, spaces, sweep
 from livemem import store as stores
 from livemem.consolidation import Worker
 from livemem.corrections import Editor
@@ -157,8 +157,8 @@ class World:
     def note(
         self, content: str, *, space_id: str = "demo", agent: str = "ann", category: str = "progress"
     ) -> notes.Note:
-        draft = notes.Draft(category, content)
-        return notes.append(self.store, space_id, agent, draft, now=self.clock(), new_suffix=self.ids.suffix)
+        draft = appending.Draft(category, content)
+        return appending.append(self.store, space_id, agent, draft, now=self.clock(), new_suffix=self.ids.suffix)
 
     def count(self, space_id: str = "demo", trigger: runs.Trigger = "threshold") -> counter.Outcome:
         return counter.start_if_due(self.store, space_id, trigger, now=self.clock(), new_id=self.ids, start=self.start)

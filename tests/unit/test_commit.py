@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from livemem import commit, keys, lease, notes, runs, spaces
+from livemem import appending, commit, keys, lease, runs, spaces
 from livemem.commit import CommitLost
 from livemem.errors import Busy
 from tests.support.audit import audit
@@ -195,11 +195,11 @@ def test_a_bank_file_changed_behind_the_services_back_is_kept_aside(world):
 
 
 def test_a_note_that_comes_twice_under_one_name_is_written_once(world):
-    draft = notes.Draft("todo", "x")
+    draft = appending.Draft("todo", "x")
     suffix = iter(["00000001", "00000001", "00000002"])
-    first = notes.append(world.store, "demo", "ann", draft, now=world.clock(), new_suffix=lambda: next(suffix))
-    other = notes.Draft("todo", "y")
-    second = notes.append(world.store, "demo", "ann", other, now=world.clock(), new_suffix=lambda: next(suffix))
+    first = appending.append(world.store, "demo", "ann", draft, now=world.clock(), new_suffix=lambda: next(suffix))
+    other = appending.Draft("todo", "y")
+    second = appending.append(world.store, "demo", "ann", other, now=world.clock(), new_suffix=lambda: next(suffix))
     assert first.note_id != second.note_id
     assert sorted(world.live_ids()) == sorted([first.note_id, second.note_id])
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from livemem import keys, notes, spaces
+from livemem import appending, keys, notes, spaces
+from livemem.appending import Draft
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, StoreUnavailable, TooLarge
-from livemem.notes import Draft
 from tests.support.world import World
 
 
@@ -18,13 +18,13 @@ def new_world() -> World:
 
 
 def append(world: World, draft: Draft, agent: str = "ann", **changes: Any) -> notes.Note:
-    return notes.append(
+    return appending.append(
         world.store, "demo", agent, draft, **{"now": world.clock(), "new_suffix": world.ids.suffix} | changes
     )
 
 
 def batch(world: World, drafts: list[Draft]) -> list[notes.Note]:
-    return notes.append_batch(world.store, "demo", "ann", drafts, now=world.clock(), new_suffix=lambda: "12345678")
+    return appending.append_batch(world.store, "demo", "ann", drafts, now=world.clock(), new_suffix=lambda: "12345678")
 
 
 def test_an_appended_note_is_one_object_that_reads_back_as_it_was_answered():
@@ -123,7 +123,7 @@ def test_a_batch_keeps_its_order_within_the_second():
 def test_the_suffixes_of_a_batch_stay_eight_hex_digits(suffix: str):
     world = new_world()
 
-    written = notes.append_batch(
+    written = appending.append_batch(
         world.store, "demo", "ann", [Draft("todo", "x")] * 100, now=world.clock(), new_suffix=lambda: suffix
     )
 
@@ -161,7 +161,7 @@ def test_an_unknown_space_takes_no_note():
     for write in (
         lambda: append(world, Draft("todo", "x")),
         lambda: batch(world, [Draft("todo", "x")]),
-        lambda: notes.append_once(
+        lambda: appending.append_once(
             world.store, "demo", "ann", Draft("todo", "x"), "k", now=world.clock(), new_suffix=world.ids.suffix
         ),
     ):

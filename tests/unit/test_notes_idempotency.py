@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from livemem import keys, notes
+from livemem import appending, keys, notes
+from livemem.appending import Draft
 from livemem.errors import InvalidRequest
-from livemem.notes import Draft
 from tests.support.counting import Killed
 from tests.support.world import World
 
@@ -22,7 +22,7 @@ def new_world() -> World:
 
 
 def append(world: World, draft: Draft = DRAFT, key: str = "k-1", agent: str = "ann") -> tuple[notes.Note, bool]:
-    return notes.append_once(world.store, "demo", agent, draft, key, now=world.clock(), new_suffix=world.ids.suffix)
+    return appending.append_once(world.store, "demo", agent, draft, key, now=world.clock(), new_suffix=world.ids.suffix)
 
 
 def test_a_first_try_is_two_puts():

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from livemem import clock, keys, limits, notes
+from livemem import appending, clock, keys, limits, notes
+from livemem.appending import Draft
 from livemem.errors import InvalidRequest, NotFound
-from livemem.notes import Draft, Filter
+from livemem.notes import Filter
 from tests.support.world import START, World
 
 ANY = Filter()
@@ -22,7 +23,7 @@ def space_with_notes(count: int = 12) -> World:
     for number in range(count):
         draft = Draft(keys.CATEGORIES[number % 3], f"note {number}", ("even" if number % 2 == 0 else "odd",))
         agent = ("ann", "bob", "cat")[number % 3]
-        notes.append(world.store, "demo", agent, draft, now=world.clock(), new_suffix=world.ids.suffix)
+        appending.append(world.store, "demo", agent, draft, now=world.clock(), new_suffix=world.ids.suffix)
         world.clock.move(60)
     world.new_process()
     return world

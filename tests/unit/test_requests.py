@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from livemem import access, bank, notes, overview, spaces
-from livemem.notes import Draft, Filter
+from livemem import access, appending, bank, notes, overview, spaces
+from livemem.appending import Draft
+from livemem.notes import Filter
 from livemem.store import has_conditional_writes
 from tests.support.crash import several_files
 from tests.support.world import World
@@ -45,7 +46,7 @@ def test_appending_takes_1_put_once_the_space_is_known(world):
 def test_appending_with_an_idempotency_key_takes_2_put(world):
     world.note("first")
     world.client.reset()
-    notes.append_once(
+    appending.append_once(
         world.store, "demo", "ann", Draft("todo", "x"), "k", now=world.clock(), new_suffix=world.ids.suffix
     )
     assert counts(world) == {"PUT": 2}
@@ -55,7 +56,7 @@ def test_a_batch_takes_1_put_a_note(world):
     world.note("first")
     world.client.reset()
     drafts = [Draft("todo", str(index)) for index in range(100)]
-    notes.append_batch(world.store, "demo", "ann", drafts, now=world.clock(), new_suffix=world.ids.suffix)
+    appending.append_batch(world.store, "demo", "ann", drafts, now=world.clock(), new_suffix=world.ids.suffix)
     assert counts(world) == {"PUT": 100}
 
 

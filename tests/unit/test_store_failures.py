@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from livemem import corrections, keys, notes, overview, spaces
+from livemem import appending, corrections, keys, overview, spaces
 from livemem import store as stores
 from livemem.access import Registry, Token, allow_space
+from livemem.appending import Draft
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
-from livemem.notes import Draft
 from livemem.store import Store
 from tests.support.bucket import FakeS3, error
 from tests.support.counting import CountingClient
@@ -152,10 +152,10 @@ NEEDING: dict[str, Callable[[World], Any]] = {
     "change a space": lambda world: spaces.patch(world.store, "demo", description="new"),
     "delete a space": lambda world: overview.delete_space(world.store, "demo", "demo", world.clock()),
     "append a note": lambda world: world.note("new"),
-    "append a batch": lambda world: notes.append_batch(
+    "append a batch": lambda world: appending.append_batch(
         world.store, "demo", "ann", [Draft("todo", "x")] * 2, now=world.clock(), new_suffix=world.ids.suffix
     ),
-    "append once": lambda world: notes.append_once(
+    "append once": lambda world: appending.append_once(
         world.store, "demo", "ann", Draft("todo", "x"), "key", now=world.clock(), new_suffix=world.ids.suffix
     ),
     "start at the threshold": lambda world: world.count(),

@@ -7,11 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from livemem import limits, overview
 from livemem.access import Principal
+from livemem.appending import Draft
 from livemem.bank import File, from_entry
 from livemem.counter import Order
 from livemem.health import Health
 from livemem.history import Cited, Detail, Summary
-from livemem.notes import Draft, Note
+from livemem.notes import Note
 from livemem.runs import Run
 from livemem.spaces import Info, Meta
 from livemem.store import Entry
