@@ -1,6 +1,7 @@
 """A plain HTTP client of the API, as any user could write one: the standard library, JSON in and out."""
 
 import json
+import os
 import time
 import urllib.error
 import urllib.request
@@ -8,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 POLL_SECONDS = 0.2
-PATIENCE_SECONDS = 90
-"""Real parts may start cold; what is waited for comes within a second or two as a rule."""
+PATIENCE_SECONDS = float(os.environ.get("E2E_PATIENCE_SECONDS") or 90)
+"""Real parts may start cold; what is waited for comes within a second or two as a rule. A real LLM takes minutes."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 E2E_STACK      `local` (the default: the local runtime) or `sam` (sam local, Docker and MinIO, started here)
 LIVEMEM_URL    a service that runs: base URL without /v1 (then LIVEMEM_TOKEN is an admin token of it)
 LIVEMEM_LAMBDA_URL  the Lambda API of that service, for the tests that invoke a function
+E2E_PATIENCE_SECONDS  longest wait for anything (90); a service with a real LLM needs some minutes
 E2E_REQUIRED   1: what cannot be tested fails instead of being skipped
 """
 
