@@ -59,9 +59,9 @@ def start(
     listen = (host.address, config.ports.store)
     settings = {"MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": secret_key, "MINIO_BROWSER": "off"}
     log, data = config.data / "logs" / "minio.log", config.data / "minio"
+    data.mkdir(parents=True, exist_ok=True)
     if program := find_program(config.outer):
         settings |= _webhooks(template, f"http://{host.address}:{config.ports.lambda_api}")
-        data.mkdir(parents=True, exist_ok=True)
         command = [program, "server", "--quiet", "--address", f"{listen[0]}:{listen[1]}", str(data)]
         kept = {name: value for name, value in config.outer.items() if not name.startswith("MINIO_")}
         return ServerProcess("MinIO", command, environment=kept | settings, log=log, address=listen), lambda: None
@@ -77,6 +77,8 @@ def start(
         **config.outer,
         "MINIO_LISTEN": f"{listen[0]}:{listen[1]}",
         "MINIO_ENV_FILE": str(env_file),
+        "MINIO_DATA": str(data),
+        "MINIO_OWNER": f"{os.getuid()}:{os.getgid()}",
         "COMPOSE_PROJECT_NAME": f"livemem-{config.ports.store}",
     }
     command = [*compose, "--file", str(_COMPOSE_FILE)]

@@ -2,13 +2,14 @@
 
 E2E_STACK      `local` (the default: the local runtime) or `sam` (sam local, Docker and MinIO, started here)
 LIVEMEM_URL    a service that runs: base URL without /v1 (then LIVEMEM_TOKEN is an admin token of it)
-LIVEMEM_LAMBDA_URL  the Lambda API of that service, for the tests that invoke a function
+LIVEMEM_LAMBDA_URL, LIVEMEM_LOGS  the Lambda API of that service and the folder of its logs, for tests that need them
 E2E_PATIENCE_SECONDS  longest wait for anything (90); a service with a real LLM needs some minutes
 E2E_REQUIRED   1: what cannot be tested fails instead of being skipped
 """
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -50,8 +52,12 @@ class Running:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The service that all tests share."""
     if url := os.environ.get("LIVEMEM_URL"):
-        yield Running(url, os.environ["LIVEMEM_TOKEN"], os.environ.get("LIVEMEM_LAMBDA_URL"))
+        logs = os.environ.get("LIVEMEM_LOGS")
+        yield Running(
+            url, os.environ["LIVEMEM_TOKEN"], os.environ.get("LIVEMEM_LAMBDA_URL"), Path(logs) if logs else None
+        )
         return
+    others = _containers()
     data = tmp_path_factory.mktemp("data")
     environment = {
         **os.environ,
@@ -71,7 +77,13 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield Running(endpoints["api"], key, endpoints.get("lambda", endpoints["api"]), data / "logs")
     finally:
         process.terminate()
-        process.wait(timeout=STOP_SECONDS[KIND])
+        status = process.wait(timeout=STOP_SECONDS[KIND])
+    # Only after a start that succeeded: another failure is not hidden by this one.
+    assert status == 0, output.read_text("utf-8", "replace")
+    for name in ("api", "lambda", "s3", "llm"):
+        if name in endpoints:
+            assert not _listens(endpoints[name]), f"{name} still listens at {endpoints[name]}"
+    assert _containers() <= others
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +113,7 @@ def log_lines(running: Running) -> Callable[[], list[str]]:
     """What the functions have logged so far."""
     folder = running.logs
     if folder is None:
-        give_up("the logs of this service are not here")
+        give_up("LIVEMEM_LOGS is not set: there are no logs to look at")
     return lambda: [
         line for file in sorted(folder.glob("*.log")) for line in file.read_text("utf-8", "replace").splitlines()
     ]
@@ -126,6 +138,20 @@ def _wait_for(file: Path, process: "subprocess.Popen[bytes]", output: Path) -> d
             pytest.fail(f"the stack ended with {status} while it started:\n{told}")
         time.sleep(0.1)
     pytest.fail(f"the stack did not start in time:\n{output.read_text('utf-8', 'replace')}")
+
+
+def _listens(url: str) -> bool:
+    address = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((address.hostname, address.port)) == 0
+
+
+def _containers() -> set[str]:
+    """The functions that run in Docker, anybody's; none where it is not needed."""
+    if KIND != "sam" or not shutil.which("docker"):
+        return set()
+    command = ["docker", "ps", "--all", "--quiet", "--filter", "label=sam.cli.container.type=lambda"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=False).stdout.split())
 
 
 def _free_ports(count: int) -> int:
