@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from livemem import access, appending, clients
+from livemem import access, appending, clients, limits
 from tests.support.functions import EVENTS, sample
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -159,6 +159,30 @@ def test_a_body_is_json_whatever_the_client_calls_it_and_base64_is_decoded(demo)
     event["isBase64Encoded"] = True
     answer = demo.invoke("ingest", event)
     assert body(answer)["content"] == "Grüße"
+
+
+@pytest.mark.parametrize(("files", "status"), [(11, 200), (12, 413)])
+def test_an_answer_that_lambda_would_refuse_is_told_with_what_to_do(demo, files, status):
+    for number in range(files):
+        demo.s3.put_object(Bucket="live-memory", Key=f"demo/bank/{number:02}.md", Body=b"x" * 500_000)
+
+    answer = demo.http("reads", "GET", f"{SPACE}/bank", space_id="demo", query={"content": "true"})
+
+    assert answer["statusCode"] == status
+    assert len(json.dumps(answer)) < 6_000_000
+    if status == 413:
+        assert body(answer)["code"] == "answer_too_large"
+        assert body(answer)["detail"].startswith("The answer is larger")
+
+
+def test_a_change_whose_answer_is_too_large_is_said_to_be_carried_out(demo, monkeypatch):
+    monkeypatch.setattr(limits, "ANSWER_BYTES", 100)
+
+    answer = append(demo)
+
+    assert (answer["statusCode"], body(answer)["code"]) == (413, "answer_too_large")
+    assert body(answer)["detail"].startswith("The request was carried out")
+    assert any(key.startswith("demo/live/") for key in demo.written())
 
 
 def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):

@@ -130,7 +130,7 @@ def test_the_largest_page_fits_into_what_lambda_answers():
     text = json.dumps({"body": json.dumps({"content": "\x01" * limits.PAGE_BYTES})})
     others = limits.PAGE_ITEMS * 500
 
-    assert len(text) + others < 6 * 1024 * 1024
+    assert len(text) + others < limits.ANSWER_BYTES
 
 
 def test_a_cursor_goes_on_behind_a_note_that_is_gone_meanwhile():

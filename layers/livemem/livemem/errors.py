@@ -62,6 +62,13 @@ class TooLarge(LiveMemoryError):
         return cls(f"{field}: {message}", fields=[FieldError(field, message)])
 
 
+class AnswerTooLarge(LiveMemoryError):
+    """What was asked for is more than one answer can hold."""
+
+    status = 413
+    code = "answer_too_large"
+
+
 class Unauthenticated(LiveMemoryError):
     """No token, or one that is unknown, expired or revoked."""
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from livemem import access, clock, keys, limits
 from livemem.access import Permission, Principal
-from livemem.errors import LiveMemoryError, MalformedBody, TooLarge
+from livemem.errors import AnswerTooLarge, LiveMemoryError, MalformedBody, TooLarge
 from livemem_http import environment, problems
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,14 @@ class Api:
             event = self._admitted(event)
         except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
             return self._plain(error, event)
-        return self.resolver.resolve(event, context)
+        answer = self.resolver.resolve(event, context)
+        if _is_too_large(answer.get("body") or ""):
+            # Lambda would refuse it, and API Gateway would answer for us, without a word of help.
+            read = str(event.get("routeKey")).startswith("GET ")
+            answer_is = "The answer is" if read else "The request was carried out, but the answer is"
+            detail = f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one."
+            return self._plain(AnswerTooLarge(detail), event)
+        return answer
 
     def _admitted(self, event: dict[str, Any]) -> dict[str, Any]:
         body = _body(event)
@@ -155,6 +162,13 @@ def _body(event: dict[str, Any]) -> str | None:
         return base64.b64decode(body, validate=True).decode()
     except (ValueError, binascii.Error):
         raise MalformedBody("The body is not JSON in UTF-8.") from None
+
+
+def _is_too_large(body: str) -> bool:
+    # Quick for all usual bodies: a character takes at most 4 bytes.
+    return (
+        len(body) * 4 > limits.ANSWER_BYTES and len(json.dumps(body, ensure_ascii=False).encode()) > limits.ANSWER_BYTES
+    )
 
 
 def _check_json(body: str) -> None:
