@@ -119,6 +119,7 @@ class World:
         spaces._known = type(spaces._known)(30)
         access._registries = type(access._registries)(30)
         access._last_read.clear()
+        notes._read_before.clear()
         assert stores.has_conditional_writes(store)
         self.client.reset()
         self.store = store

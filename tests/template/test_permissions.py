@@ -102,6 +102,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Consolidate Sweep"),
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Admin"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Sweep"),
+        ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Admin Sweep"),
         ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Consolidate"),
         ("s3:PutObject", "_system/tokens.json", "Admin"),
         ("s3:DeleteObject", "_system/tokens.json", ""),

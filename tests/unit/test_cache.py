@@ -1,6 +1,6 @@
 """The cache of one process: values live for their time, and only so many of them."""
 
-from livemem.cache import TimedCache
+from livemem.cache import SizedCache, TimedCache
 
 
 class Seconds:
@@ -59,3 +59,44 @@ def test_a_dropped_value_is_gone_and_dropping_nothing_is_no_error():
     cache.drop(2)
 
     assert cache.get(1) is None
+
+
+def test_what_was_not_asked_for_longest_goes_when_the_sizes_are_too_many():
+    cache = SizedCache[str](10)
+    for key in "abc":
+        cache.put(key, key.upper(), 3)
+    assert cache.get("a") == "A"
+
+    cache.put("d", "D", 4)
+
+    assert [cache.get(key) for key in "abcd"] == ["A", None, "C", "D"]
+
+
+def test_a_value_that_is_put_in_again_counts_once_with_its_new_size():
+    cache = SizedCache[str](10)
+    for size in (9, 2, 5):
+        cache.put("a", f"of {size}", size)
+    cache.put("b", "B", 5)
+
+    assert (cache.get("a"), cache.get("b")) == ("of 5", "B")
+
+
+def test_a_value_that_alone_is_too_large_is_not_kept():
+    cache = SizedCache[str](10)
+
+    assert cache.put("a", "A", 11) == "A"
+    assert cache.get("a") is None
+
+    cache.put("b", "B", 10)
+    assert cache.get("b") == "B"
+
+
+def test_a_cleared_cache_is_empty_and_takes_as_much_as_a_new_one():
+    cache = SizedCache[str](10)
+    cache.put("a", "A", 10)
+    cache.clear()
+    assert cache.get("a") is None
+
+    cache.put("b", "B", 10)
+    cache.put("c", "C", 0)
+    assert (cache.get("b"), cache.get("c")) == ("B", "C")

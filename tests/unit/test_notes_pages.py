@@ -175,6 +175,28 @@ def test_a_page_costs_one_list_and_one_get_for_each_note_shown():
     assert world.client.counts == {"LIST": 1, "GET": 3}
 
 
+def test_a_note_that_was_read_before_costs_nothing_and_is_shown_only_while_it_is_listed():
+    world = space_with_notes()
+    first = notes.page(world.store, "demo", ANY, limit=3)
+    world.note("note 12")
+    world.inner.delete_object(Bucket="b", Key=keys.note("demo", first.items[1].note_id))
+    world.client.reset()
+
+    again = notes.page(world.store, "demo", ANY, limit=3)
+
+    assert contents(again) == [12, 11, 9]
+    assert again.items[1:] == [first.items[0], first.items[2]]
+    assert world.client.counts == {"LIST": 1, "GET": 1}
+
+
+def test_an_object_that_was_replaced_is_read_again():
+    world = space_with_notes(1)
+    notes.page(world.store, "demo", ANY, limit=3)
+    world.inner.put_object(Bucket="b", Key=keys.note("demo", world.live_ids()[0]), Body=b"note 7 by hand")
+
+    assert contents(notes.page(world.store, "demo", ANY, limit=3)) == [7]
+
+
 def many(world: World, count: int) -> None:
     body = notes.format_note(notes.Note("", "demo", clock.iso(START), "ann", "todo", ("x",), "note 1", 6))
     for number in range(count):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from livemem import keys, lease, spaces, sweep
+from livemem.appending import CLAIM_LIFE, Draft, append_once
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.store import Store
 from tests.support.audit import audit
@@ -291,3 +292,94 @@ def test_without_conditional_writes_the_sweep_touches_nothing():
         )  # fmt: skip
     assert set(ignoring.objects) - before <= {keys.PROBE}
     assert not world.queued
+
+
+def claims(world: World, space_id: str = "demo") -> list[str]:
+    return [key for key in world.inner.objects if key.startswith(keys.idempotency_prefix(space_id))]
+
+
+def append_with_key(world: World, key: str, space_id: str = "demo") -> str:
+    note, _ = append_once(
+        world.store, space_id, "ann", Draft("todo", key), key, now=world.clock(), new_suffix=world.ids.suffix
+    )
+    return note.note_id
+
+
+def a_day_of_sweeps(world: World) -> list[sweep.Report]:
+    reports = []
+    for _ in range(96):
+        reports.append(world.sweep())
+        world.clock.move(QUARTER)
+    return reports
+
+
+def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
+    world = World()
+    world.create_space(threshold=0)
+    expired = [append_with_key(world, f"old {number}") for number in range(3)]
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+    append_with_key(world, "young")
+    (young,) = set(claims(world)[-1:])
+    world.client.reset()
+
+    reports = a_day_of_sweeps(world)
+
+    assert [report.expired_keys for report in reports if report.expired_keys] == [3]
+    assert claims(world) == [young]
+    # Beyond looking at the space (2 GET a round): the list of spaces each time, and that of its keys once a day.
+    assert world.client.counts == {"GET": 2 * 96, "LIST": 96 + 1, "DELETE": 3}
+    assert set(expired) < set(world.live_ids())
+
+
+def test_a_key_that_comes_into_use_again_while_the_sweep_cleans_is_kept():
+    world = World()
+    world.create_space(threshold=0)
+    append_with_key(world, "again")
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+    listed: list[int] = []
+
+    def used_again(index: int, verb: str) -> None:
+        if verb == "DELETE" and not listed:
+            listed.append(index)
+            world.inner.put_object(Bucket="b", Key=claims(world)[0], Body=b"{}")
+
+    world.client.before = used_again
+
+    a_day_of_sweeps(world)
+
+    assert listed
+    assert len(claims(world)) == 1
+
+
+def test_spaces_take_their_turns_over_the_day():
+    world = World()
+    for number in range(20):
+        world.create_space(f"space-{number}", threshold=0)
+        append_with_key(world, "key", f"space-{number}")
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+
+    found = [report.expired_keys for report in a_day_of_sweeps(world)]
+
+    assert sum(found) == 20
+    assert max(found) <= 4
+
+
+def test_a_space_whose_keys_cannot_be_listed_is_named_and_the_others_are_cleaned(monkeypatch):
+    world = World()
+    for space_id in ("bad", "good"):
+        world.create_space(space_id, threshold=0)
+        append_with_key(world, "key", space_id)
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+    whole = Store.scan
+
+    def scan(store: Store, prefix: str, **rest: Any) -> Any:
+        if prefix == keys.idempotency_prefix("bad"):
+            raise StoreUnavailable("no")
+        return whole(store, prefix, **rest)
+
+    monkeypatch.setattr(Store, "scan", scan)
+
+    reports = a_day_of_sweeps(world)
+
+    assert [report.failed for report in reports if report.failed] == [["bad"]]
+    assert (len(claims(world, "bad")), claims(world, "good")) == (1, [])

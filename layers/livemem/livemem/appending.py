@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 
 from livemem import clock, documents, keys, limits, notes, spaces
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, TooLarge
@@ -13,6 +14,9 @@ from livemem.notes import Note
 from livemem.store import Store, require_conditional_writes
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
+"""For how long a repeat gives the first note (data-model.md)."""
+CLAIM_LIFE = IDEMPOTENCY_LIFE + timedelta(days=1)
+CLAIMS_AT_ONCE = 1_000
 APPEND_TRIES = 5
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -113,6 +117,16 @@ def append_once(
     except NotFound:
         first = keys.parse_note_id(earlier["note_id"])
         return _write(store, _new_note(space_id, agent, draft, first.timestamp, first.suffix), new_suffix), True
+
+
+def drop_expired_claims(store: Store, space_id: str, now: datetime) -> int:
+    """Delete what Idempotency-Keys left a day after their time, at most 1,000 of them; returns how many.
+
+    1 LIST per 1,000 keys and 1 DELETE each. Conditional: the key may just be in use for another note.
+    """
+    claims = store.scan(keys.idempotency_prefix(space_id))
+    expired = list(islice((claim for claim in claims if now - claim.last_modified > CLAIM_LIFE), CLAIMS_AT_ONCE))
+    return sum(store.map(lambda claim: store.delete(claim.key, if_match=claim.etag), expired))
 
 
 def _read_claim(body: bytes) -> dict[str, str] | None:

@@ -1,6 +1,7 @@
-"""A small cache whose entries live for a time, for what every request of one process asks again."""
+"""Small caches of one process, for what many of its requests ask again."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -32,3 +33,35 @@ class TimedCache(Generic[V]):
     def drop(self, key: Hashable) -> None:
         """Forget one entry."""
         self._values.pop(key, None)
+
+
+class SizedCache(Generic[V]):
+    """Values whose sizes, as given, add up to `capacity` at most; what was not asked for longest goes first."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._total = 0
+        self._values: OrderedDict[Hashable, tuple[int, V]] = OrderedDict()
+
+    def get(self, key: Hashable) -> V | None:
+        """The value, or None."""
+        found = self._values.get(key)
+        if not found:
+            return None
+        self._values.move_to_end(key)
+        return found[1]
+
+    def put(self, key: Hashable, value: V, size: int) -> V:
+        """Keep `value`, unless it alone is too large, and return it."""
+        earlier = self._values.pop(key, None)
+        self._total += size - (earlier[0] if earlier else 0)
+        self._values[key] = (size, value)
+        while self._total > self._capacity:
+            _, (gone, _) = self._values.popitem(last=False)
+            self._total -= gone
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values.clear()
+        self._total = 0

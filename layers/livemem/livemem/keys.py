@@ -187,5 +187,10 @@ def parse_record(key: str) -> RecordName | None:
     return RecordName(int(match["number"]), match["first"], match["last"]) if match else None
 
 
+def idempotency_prefix(space_id: str) -> str:
+    """Where the Idempotency-Keys of a space are."""
+    return f"{space_id}/_idempotency/"
+
+
 def idempotency(space_id: str, digest: str) -> str:
-    return f"{space_id}/_idempotency/{digest}.json"
+    return f"{idempotency_prefix(space_id)}{digest}.json"

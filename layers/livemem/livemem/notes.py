@@ -11,11 +11,19 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from livemem import clock, keys, limits, records, spaces
+from livemem.cache import SizedCache
 from livemem.errors import InvalidRequest, NotFound
-from livemem.store import Entry, Store
+from livemem.store import Entry, Object, Store
 
 TAG_SCAN = 500
 """Notes read for one page that filters by tag: tags stand in the notes, all other filters in their names."""
+
+CACHE_BYTES = 16 * 1024 * 1024
+NOTE_OVERHEAD = 1_000
+"""What a note takes in memory beyond its text, about."""
+
+# Notes never change: a key with its ETag is always the same note, and a listing tells whether it is still there.
+_read_before = SizedCache["Note"](CACHE_BYTES)
 
 
 class _Handler(YAMLHandler):
@@ -173,6 +181,8 @@ def page(
 ) -> Page:
     """One page of live notes: ceil(N/1000) LIST and at most `limit` GET (with a tag filter at most 500).
 
+    A note that this process has read before costs none.
+
     A page of large notes, or by tag, may hold fewer than `limit` notes and still have a next one.
     """
     start = keys.note(space_id, after) if after and oldest_first else ""
@@ -198,10 +208,15 @@ def _within_a_page(named: list[tuple[Entry, keys.NoteName]]) -> list[tuple[Entry
 
 
 def read_all(store: Store, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:
-    """The notes of listed objects, in parallel, None for those that are gone by now."""
-    found = store.get_many([entry.key for entry in entries])
-    parsed = [keys.parse_note(entry.key) for entry in entries]
-    return [
-        parse_note(space_id, name[1], body.body) if body and name else None
-        for body, name in zip(found, parsed, strict=True)
-    ]
+    """The notes of listed objects, in parallel, None for those that are gone by now; 1 GET for each unknown one."""
+    known = [_read_before.get((store.bucket, entry.key, entry.etag)) for entry in entries]
+    found = iter(store.get_many([entry.key for entry, note in zip(entries, known, strict=True) if not note]))
+    return [note or _parsed(store, space_id, next(found)) for note in known]
+
+
+def _parsed(store: Store, space_id: str, found: Object | None) -> Note | None:
+    name = found and keys.parse_note(found.key)
+    if not found or not name:
+        return None
+    note = parse_note(space_id, name[1], found.body)
+    return _read_before.put((store.bucket, found.key, found.etag), note, len(found.body) + NOTE_OVERHEAD)

@@ -1,16 +1,17 @@
 """The sweep: every 15 minutes, what events and retries did not finish.
 
 For each space: a change that is committed but not applied, a run that died, a threshold that no event noticed; and the
-remains of deletions and creations that were interrupted.
+remains of deletions and creations that were interrupted. Once a day also for expired Idempotency-Keys.
 """
 
 import logging
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
-from livemem import commit, counter, keys, lease, spaces
+from livemem import appending, commit, counter, keys, lease, spaces
 from livemem.clock import Clock
 from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound
 from livemem.spaces import INTERRUPTED_AFTER, Head
@@ -19,6 +20,7 @@ from livemem.store import Entry, Store, require_conditional_writes
 logger = logging.getLogger(__name__)
 
 SPACES_AT_ONCE = 64
+QUARTERS_A_DAY = 96
 SHORTEST_ROUND = 30.0
 """Seconds that must be left to begin with further spaces."""
 
@@ -32,6 +34,7 @@ class Report:
     started: list[str] = field(default_factory=list)
     cleaned: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    expired_keys: int = 0
     oldest_pending_note_seconds: float = 0.0
 
 
@@ -51,6 +54,8 @@ def sweep(
                 _work(store, look.space_id, report, clock, new_id, start)
             elif look.failed:
                 report.failed.append(look.space_id)
+            if not look.failed and _is_turn(look.space_id, clock()):
+                _drop_expired(store, look.space_id, report, clock())
     if next(waiting, None) is not None:
         logger.warning("sweep ran out of time", extra={"spaces": report.spaces})
     return report
@@ -98,6 +103,19 @@ def _work(
             report.started.append(space_id)
     except LiveMemoryError as error:
         logger.warning("sweep of a space failed", extra={"space_id": space_id, "error_code": error.code})
+        report.failed.append(space_id)
+
+
+def _is_turn(space_id: str, now: datetime) -> bool:
+    """Whether it is the space's quarter of an hour of the day: each has one, so that not all are cleaned at once."""
+    return zlib.crc32(space_id.encode()) % QUARTERS_A_DAY == (now.hour * 60 + now.minute) // 15
+
+
+def _drop_expired(store: Store, space_id: str, report: Report, now: datetime) -> None:
+    try:
+        report.expired_keys += appending.drop_expired_claims(store, space_id, now)
+    except LiveMemoryError as error:
+        logger.warning("sweep can't clean a space", extra={"space_id": space_id, "error_code": error.code})
         report.failed.append(space_id)
 
 
