@@ -19,6 +19,7 @@ from tests.support.llm_server import (
     not_http,
     serving,
     silent,
+    trickling,
     unused_url,
 )
 
@@ -161,6 +162,15 @@ def test_a_model_that_says_nothing_in_time_is_a_timeout():
         asked = len(server.asked)
 
     assert (failed.value.code, asked) == ("llm_timeout", 1)
+
+
+def test_an_answer_that_trickles_beyond_the_time_is_a_timeout():
+    with serving() as server:
+        server.script.append(trickling(server, seconds=5))
+        with pytest.raises(LlmError) as failed:
+            ask(server.url, timeout=0.3)
+
+    assert failed.value.code == "llm_timeout"
 
 
 def test_nobody_listening_is_unreachable():

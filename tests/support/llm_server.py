@@ -4,7 +4,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -122,6 +122,23 @@ def serving(*script: Step) -> Iterator[LlmServer]:
 def silent(server: LlmServer) -> Step:
     """Say nothing until the server stops."""
     return lambda handler: (server.over.wait(), setattr(handler, "close_connection", True))[1]
+
+
+def trickling(server: LlmServer, *, seconds: float) -> Step:
+    """Send blanks for so long, as providers do to keep a connection, and nothing else."""
+
+    def step(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", "100")
+        handler.end_headers()
+        handler.close_connection = True
+        with suppress(OSError):
+            for _ in range(100):
+                handler.wfile.write(b" ")
+                server.over.wait(seconds / 100)
+
+    return step
 
 
 def unused_url() -> str:

@@ -2,10 +2,13 @@
 
 import http.client
 import logging
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from livemem.prompt import Messages
@@ -59,8 +62,9 @@ def connect(settings: Settings) -> Ask:
             optional["response_format"] = {"type": "json_object"}
         try:
             create: Callable[..., object] = client.chat.completions.create
-            return _reply(create(model=settings.llmaas_model, messages=messages, **optional))
-        except openai.APITimeoutError as error:
+            request = partial(create, model=settings.llmaas_model, messages=messages, **optional)
+            return _reply(_within(timeout, request))
+        except (openai.APITimeoutError, TimeoutError) as error:
             raise LlmError("llm_timeout", f"The LLM did not answer within {timeout:.0f} s.") from error
         except openai.APIConnectionError as error:
             raise LlmError("llm_unreachable", "The LLM could not be reached.") from error
@@ -74,6 +78,25 @@ def connect(settings: Settings) -> Ask:
             client.close()
 
     return ask
+
+
+def _within(seconds: float, request: Callable[[], object]) -> object:
+    """What the request gives; raises TimeoutError if that takes longer, all in all.
+
+    The client's own limit is one for each read: an answer that trickles, or a provider that sends blanks to keep the
+    connection, would never reach it.
+    """
+    outcome: Future[object] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(request())
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            outcome.set_exception(error)
+
+    # Nobody waits for a thread that is late: the client is closed, and its next read fails.
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)
 
 
 def _reply(completion: Any) -> Reply:
