@@ -45,6 +45,15 @@ start() {
     return 1
 }
 
+# A daemon that was killed leaves its number behind, and the next one believes it as soon as any process has that number.
+forget_dead() {
+    local file=$1 name=$2 pid
+    pid=$(cat "$file" 2>/dev/null) || return 0
+    [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$name" ]] || rm -f "$file"
+}
+forget_dead /var/run/docker.pid dockerd
+forget_dead /var/run/docker/containerd/containerd.pid containerd
+
 say "starting dockerd"
 start overlay2 && exit 0
 if command -v iptables-legacy >/dev/null; then

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -115,7 +116,7 @@ class Stack:
         return None
 
     def stop(self) -> None:
-        """Stop everything that runs."""
+        """Stop everything that runs; says what it could not remove."""
         for server in self._servers:
             server.ask_to_stop()
         for server in self._servers:
@@ -123,7 +124,11 @@ class Stack:
         if self._llm:
             self._llm.stop()
         for clean in self._after:
-            clean()
+            try:
+                clean()
+            except (StackError, subprocess.SubprocessError, OSError) as error:
+                # Docker may have gone first; the rest is stopped all the same.
+                self._say(f"could not clean up: {error}")
         self.data.close()
 
     def _store_key(self) -> str:
