@@ -49,7 +49,7 @@ start() {
 forget_dead() {
     local file=$1 name=$2 pid
     pid=$(cat "$file" 2>/dev/null) || return 0
-    [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$name" ]] || rm -f "$file"
+    [[ $(readlink "/proc/$pid/exe") == */"$name" ]] || rm -f "$file" # the dead whom nobody buried yet have no program
 }
 forget_dead /var/run/docker.pid dockerd
 forget_dead /var/run/docker/containerd/containerd.pid containerd
@@ -60,6 +60,7 @@ if command -v iptables-legacy >/dev/null; then
     say "dockerd did not start; trying with iptables-legacy"
     update-alternatives --set iptables "$(command -v iptables-legacy)" >/dev/null
     start overlay2 && exit 0
+    update-alternatives --auto iptables >/dev/null
 fi
 say "dockerd did not start; trying with the vfs storage driver"
 start vfs && exit 0
