@@ -9,8 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from local.httpd import Request
-from local.payload import build_event
+from local.config import ROOT
 from local.sam.servers import StackError
 from local.schedules import build_scheduled_event
 from local.template import Function, Route, Template
@@ -33,14 +32,8 @@ def warm_up_api(template: Template, url: str, say: Callable[[str], None]) -> Non
 
 def warm_up_lambda(template: Template, url: str, say: Callable[[str], None]) -> None:
     """Invoke each function that is invoked otherwise than by a route, with an event of nothing. Raises StackError."""
-    started = [
-        template.find(value or "")
-        for function in template.functions
-        for name, value in function.environment.items()
-        if name.endswith("_FUNCTION_NAME")
-    ]
     for function in template.functions:
-        if function.triggers or function.schedules or not function.routes or function in started:
+        if function.triggers or function.schedules or not function.routes:
             began = time.monotonic()
             path = f"/2015-03-31/functions/{function.logical_id}/invocations"
             status, failed = _send("POST", url + path, json.dumps(_event(function)).encode())
@@ -63,11 +56,9 @@ def _event(function: Function) -> dict[str, Any]:
         return {"Records": []}
     if function.schedules:
         return build_scheduled_event(function.schedules[0], now)
-    if function.routes:
-        route = _route(function)
-        names = [text.strip("{}").rstrip("+") for text in _PLACEHOLDER.findall(route.path)]
-        return build_event(Request(route.method, _path(route), ()), route, dict.fromkeys(names, "warm-up"), now)
-    return {}
+    # Work that others start: of a run that there is not.
+    sample: dict[str, Any] = json.loads((ROOT / "events" / f"{function.code.name}-run.json").read_bytes())
+    return sample
 
 
 def _send(method: str, url: str, body: bytes) -> tuple[int, bool]:

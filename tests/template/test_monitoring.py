@@ -14,7 +14,7 @@ from tests.support.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
-EVERYTHING = {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Counter", "Consolidate", "Sweep")}
+EVERYTHING = {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Start", "Counter", "Consolidate", "Sweep")}
 OURS = "LiveMemory/StackName"
 """The namespace of our own metrics, as `plain` reads it."""
 
@@ -178,7 +178,7 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
 @pytest.mark.parametrize(
     ("alarm", "names"),
     [
-        ("SlowAlarm", {"IngestFunction", "ReadsFunction", "AdminFunction", "CounterFunction"}),
+        ("SlowAlarm", {"IngestFunction", "ReadsFunction", "AdminFunction", "StartFunction", "CounterFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
         ("SlowSweepAlarm", {"SweepFunction"}),
     ],

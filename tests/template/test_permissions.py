@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-FUNCTIONS = ["Ingest", "Reads", "Admin", "Counter", "Consolidate", "Sweep"]
+FUNCTIONS = ["Ingest", "Reads", "Admin", "Start", "Counter", "Consolidate", "Sweep"]
 OBJECTS = "arn:${AWS::Partition}:s3:::${BucketName}/"
 
 # SAM adds this one to every role that it makes: writing logs.
@@ -93,20 +93,20 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/progress.md", "Admin Consolidate Sweep"),
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Consolidate Sweep"),
-        ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Counter Consolidate Sweep"),
+        ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_rules.md", "Admin"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Sweep"),
         ("s3:PutObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Start Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Consolidate Sweep"),
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Admin"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Sweep"),
         ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Admin Sweep"),
-        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Consolidate"),
+        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start"),
         ("s3:PutObject", "_system/tokens.json", "Admin"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
-        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Start Counter Consolidate Sweep"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
         ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", ""),
     ],
@@ -123,7 +123,7 @@ def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(stateme
         if "lambda:InvokeFunction" in as_list(statement["Action"])
     }
 
-    assert set(invoking) == {"Counter", "Consolidate", "Sweep"}
+    assert set(invoking) == {"Start", "Counter", "Consolidate", "Sweep"}
     assert all(
         resource["Fn::Sub"].endswith(":function:${AWS::StackName}-consolidate") for resource in invoking.values()
     )
@@ -141,6 +141,12 @@ def test_only_consolidate_may_read_the_llm_key_and_decrypt_nothing_else(statemen
     assert parameter["Resource"]["Fn::Sub"].endswith(":parameter${LlmApiKeyParameter}")
     assert decrypt["Action"] == "kms:Decrypt"
     assert set(decrypt["Condition"]["StringEquals"]) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
+
+
+def test_what_asks_the_llm_knows_no_token_of_the_api(statements, functions):
+    # That only Consolidate has the key of the LLM is the test above.
+    assert not may(statements["Consolidate"], "s3:GetObject", "_system/tokens.json")
+    assert "ADMIN_BOOTSTRAP_KEY" not in functions["ConsolidateFunction"]["Environment"]["Variables"]
 
 
 def test_the_bucket_is_encrypted_private_versioned_and_kept(source):

@@ -40,7 +40,7 @@ ROUTES = {
         "DELETE /v1/spaces/{space_id}/bank/{path+}",
         "POST /v1/spaces/{space_id}/consolidations/{number}/undo",
     },
-    "ConsolidateFunction": {
+    "StartFunction": {
         "POST /v1/spaces/{space_id}/consolidations",
     },
 }
@@ -142,11 +142,13 @@ def test_the_failure_queue_is_encrypted_and_keeps_events_for_14_days(source):
     assert queue["MessageRetentionPeriod"] == 14 * 86_400
 
 
-def test_the_calls_to_the_llm_in_flight_are_capped(functions, source):
+def test_the_calls_to_the_llm_in_flight_are_capped_and_requests_to_start_one_are_not(functions, source):
     assert functions["ConsolidateFunction"]["ReservedConcurrentExecutions"] == {
         "Fn::If": ["ReserveConcurrency", {"Ref": "ConsolidationConcurrency"}, {"Ref": "AWS::NoValue"}]
     }
     assert source["Parameters"]["ConsolidationConcurrency"]["Default"] > 0
+    assert [name for name in functions if "ReservedConcurrentExecutions" in functions[name]] == ["ConsolidateFunction"]
+    assert not routes(functions["ConsolidateFunction"])
 
 
 def test_the_api_has_a_domain_only_if_one_is_asked_for_and_then_in_front_of_its_stage(compiled):
