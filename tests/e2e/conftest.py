@@ -31,6 +31,8 @@ MODULES = {"local": "local", "sam": "local.sam"}
 # A first start on real parts builds; later ones make an image for each function.
 START_SECONDS = {"local": 60, "sam": 1_200}
 STOP_SECONDS = {"local": 30, "sam": 120}
+# What it serves itself in any case; the store of the local runtime, and the LLM of both, may be somebody else's.
+OWN_SERVERS = {"local": ("api",), "sam": ("api", "lambda", "s3")}
 PART_IS_MISSING = 3
 """Exit status of `python -m local.sam` if something has to be installed first."""
 
@@ -80,9 +82,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         status = process.wait(timeout=STOP_SECONDS[KIND])
     # Only after a start that succeeded: another failure is not hidden by this one.
     assert status == 0, output.read_text("utf-8", "replace")
-    for name in ("api", "lambda", "s3", "llm"):
-        if name in endpoints:
-            assert not _listens(endpoints[name]), f"{name} still listens at {endpoints[name]}"
+    for name in OWN_SERVERS[KIND]:
+        assert not _listens(endpoints[name]), f"{name} still listens at {endpoints[name]}"
     assert _containers() <= others
 
 

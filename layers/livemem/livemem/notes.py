@@ -181,8 +181,7 @@ def page(
 ) -> Page:
     """One page of live notes: ceil(N/1000) LIST and at most `limit` GET (with a tag filter at most 500).
 
-    A note that this process has read before costs none.
-
+    A note that this process has read before costs no GET.
     A page of large notes, or by tag, may hold fewer than `limit` notes and still have a next one.
     """
     start = keys.note(space_id, after) if after and oldest_first else ""

@@ -167,7 +167,8 @@ def _body(event: dict[str, Any]) -> str | None:
 def _is_too_large(body: str) -> bool:
     # Quick for all usual bodies: a character takes at most 4 bytes.
     return (
-        len(body) * 4 > limits.ANSWER_BYTES and len(json.dumps(body, ensure_ascii=False).encode()) > limits.ANSWER_BYTES
+        len(body) * 4 > limits.ANSWER_BYTES
+        and len(json.dumps(body, ensure_ascii=False).encode(errors="replace")) > limits.ANSWER_BYTES
     )
 
 
