@@ -6,16 +6,26 @@ python -m scripts.openapi --check   exit 1 if it is stale
 
 import importlib.util
 import json
+import re
 import sys
+from http import HTTPStatus
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from livemem import __version__
+from livemem import __version__, keys, paths
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 HTTP_FUNCTIONS = ("ingest", "reads", "admin", "consolidate")
+# Python's names of groups are not part of the regular expressions of JSON Schema.
+PATH_PARAMETERS: dict[str, dict[str, Any]] = {
+    "space_id": {"pattern": f"^{keys.SPACE_ID.pattern}$"},
+    "note_id": {"pattern": "^" + re.sub(r"\?P<\w+>", "", keys.NOTE_ID.pattern) + "$"},
+    "run_id": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    "number": {"pattern": "^[0-9]{1,9}$"},
+    "path": {"pattern": f"^{paths.ALLOWED.pattern}\\.md$", "maxLength": paths.MAX_LENGTH},
+}
 DESCRIPTION = (
     "Shared working memory for AI agents. Errors are RFC 9457 problem documents; their codes are in errors.md."
 )
@@ -43,7 +53,7 @@ def document() -> dict[str, Any]:
         for path, operations in part["paths"].items():
             public = path.replace("<", "{").replace(">", "}").replace(".+", "{path}")
             for method, operation in operations.items():
-                _complete(operation, public, api.needs, method)
+                _complete(operation, public, method, api)
             paths.setdefault(public, {}).update(operations)
         schemas.update(part.get("components", {}).get("schemas", {}))
     return {
@@ -59,16 +69,24 @@ def document() -> dict[str, Any]:
     }
 
 
-def _complete(operation: dict[str, Any], path: str, needs: dict[str, str], method: str) -> None:
+def _complete(operation: dict[str, Any], path: str, method: str, api: Any) -> None:
     if path.endswith("{path}"):
         operation.setdefault("parameters", []).append(
             {"name": "path", "in": "path", "required": True, "schema": {"type": "string"}}
         )
-    template_path = path.replace("{path}", "{path+}")
-    wanted = needs[f"{method.upper()} {template_path}"]
-    operation["x-needs"] = wanted
-    if wanted == "nothing":
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path":
+            parameter["schema"] |= PATH_PARAMETERS[parameter["name"]]
+    route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
+    operation["x-needs"] = api.needs[route]
+    if api.needs[route] == "nothing":
         operation["security"] = []
+    responses = operation["responses"]
+    if also := api.also.get(route):
+        good = next(answer for status, answer in responses.items() if status.startswith("2"))
+        responses[str(int(also))] = {**good, "description": also.phrase}
+    if empty := responses.get(str(int(HTTPStatus.NO_CONTENT))):
+        empty.pop("content", None)
 
 
 def main(arguments: list[str]) -> int:

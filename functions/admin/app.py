@@ -49,7 +49,9 @@ def delete_space(space_id: str, confirm: Annotated[str | None, Query()] = None) 
     return api.empty()
 
 
-@api.route("PUT", "/v1/spaces/{space_id}/bank/{path+}", needs="admin", summary="Write a bank file")
+@api.route(
+    "PUT", "/v1/spaces/{space_id}/bank/{path+}", needs="admin", also=HTTPStatus.CREATED, summary="Write a bank file"
+)
 def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.FileView]:
     path = api.path_rest()
     _, is_new = corrections.write_file(_editor(), space_id, path, body.content, body.reason)

@@ -11,15 +11,24 @@ from livemem import appending, clock
 from livemem_http.api import Api
 from livemem_http.environment import new_suffix, store
 from livemem_http.logs import function_logger
-from livemem_http.views import NewNote, NewNotes, NoteList, NoteView
+from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteView
 
 logger = function_logger("ingest")
 api = Api()
 
 
-@api.route("POST", "/v1/spaces/{space_id}/notes", needs="write", status=HTTPStatus.CREATED, summary="Append a note")
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/notes",
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=HTTPStatus.OK,
+    summary="Append a note",
+)
 def append_note(
-    space_id: str, body: NewNote, idempotency_key: Annotated[str | None, Header(alias="Idempotency-Key")] = None
+    space_id: str,
+    body: NewNote,
+    idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[NoteView]:
     agent, now = api.principal().name, clock.now()
     if idempotency_key is None:

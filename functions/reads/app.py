@@ -68,11 +68,11 @@ def list_notes(
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
     order: Annotated[Literal["asc", "desc"], Query()] = "desc",
-    category: Annotated[str | None, Query()] = None,
-    agent: Annotated[str | None, Query()] = None,
+    category: Annotated[views.Category | None, Query()] = None,
+    agent: Annotated[views.Agent | None, Query()] = None,
     tag: Annotated[str | None, Query()] = None,
-    since: Annotated[str | None, Query()] = None,
-    until: Annotated[str | None, Query()] = None,
+    since: Annotated[views.Moment | None, Query()] = None,
+    until: Annotated[views.Moment | None, Query()] = None,
 ) -> views.NotePage:
     wanted = notes.Filter.of(category=category, agent=agent, tag=tag, since=since, until=until)
     spaces.load_recent(store(), space_id)

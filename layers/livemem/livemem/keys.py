@@ -9,11 +9,11 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 TOKENS = "_system/tokens.json"
 PROBE = "_system/probe/conditional-writes"
 
-_SPACE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
-_AGENT = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
-_RUN = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
-_NOTE = re.compile(
-    rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>{_AGENT.pattern})_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
+SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
+AGENT = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
+RUN_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+NOTE_ID = re.compile(
+    rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>{AGENT.pattern})_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
 )
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _COMPACT = "%Y%m%dT%H%M%S"
@@ -57,21 +57,21 @@ class RecordName:
 
 def check_space_id(space_id: str) -> str:
     """Return `space_id`, or raise InvalidName."""
-    if not _SPACE.fullmatch(space_id):
+    if not SPACE_ID.fullmatch(space_id):
         raise InvalidName("space_id", "1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit")
     return space_id
 
 
 def check_agent(agent: str) -> str:
     """Return the agent's name, or raise InvalidName. No underscore: a note's name must parse back."""
-    if not _AGENT.fullmatch(agent):
+    if not AGENT.fullmatch(agent):
         raise InvalidName("agent", "1 to 64 of A-Z a-z 0-9 -, beginning with a letter or digit")
     return agent
 
 
 def check_run_id(run_id: str) -> str:
     """Return `run_id`, or raise InvalidName. Run ids are ULIDs, so they sort by time."""
-    if not _RUN.fullmatch(run_id):
+    if not RUN_ID.fullmatch(run_id):
         raise InvalidName("run_id", "26 characters, an ULID")
     return run_id
 
@@ -85,7 +85,7 @@ def compact_time(moment: datetime) -> str:
 
 def parse_note_id(note_id: str) -> NoteName:
     """The parts of a note's id, or InvalidName."""
-    match = _NOTE.fullmatch(note_id)
+    match = NOTE_ID.fullmatch(note_id)
     if match:
         try:
             timestamp = datetime.strptime(match["time"], _COMPACT).replace(tzinfo=UTC)
@@ -132,7 +132,7 @@ def note(space_id: str, note_id: str) -> str:
 def parse_note(key: str) -> tuple[str, NoteName] | None:
     """Space and name of a live note's key; None for every other key."""
     space_id, _, name = key.partition("/live/")
-    if not name.endswith(".md") or not _SPACE.fullmatch(space_id):
+    if not name.endswith(".md") or not SPACE_ID.fullmatch(space_id):
         return None
     try:
         return space_id, parse_note_id(name.removesuffix(".md"))
@@ -155,7 +155,7 @@ def bank_file(space_id: str, path: str) -> str:
 def parse_bank_file(key: str) -> tuple[str, str] | None:
     """Space and path of a bank file's key; None for every other key."""
     space_id, _, path = key.partition("/bank/")
-    if not path.endswith(".md") or not _SPACE.fullmatch(space_id):
+    if not path.endswith(".md") or not SPACE_ID.fullmatch(space_id):
         return None
     return space_id, path
 

@@ -11,7 +11,7 @@ import unicodedata
 
 MAX_LENGTH = 200
 
-_ALLOWED = re.compile(r"[A-Za-z0-9._/-]+")
+ALLOWED = re.compile(r"[A-Za-z0-9._/-]+")
 # What models copy from the instructions of other memory banks, or from the keys of the bucket.
 _PARASITIC_PREFIXES = ("bank/", "MEMORY_BANK/", "1.MEMORY_BANK/")
 # Hyphen look-alikes that Unicode files under other categories than Pd: minus sign, hyphen bullet, modifier minus.
@@ -72,7 +72,7 @@ def _repaired(char: str) -> str:
 def _broken_rule(path: str) -> str | None:
     if not path:
         return "empty"
-    if not _ALLOWED.fullmatch(path):
+    if not ALLOWED.fullmatch(path):
         return "only A-Z, a-z, 0-9 and . _ / - are allowed"
     if len(path) > MAX_LENGTH:
         return f"longer than {MAX_LENGTH} characters"

@@ -27,7 +27,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 Needs = Permission | Literal["any", "nothing"]
 """What a route asks of the token: a permission, any valid token, or none at all."""
 
-PROBLEMS = {400: "Body is not JSON", 401: "No or bad token", 403: "No permission", 422: "Does not fit the model"}
+PROBLEMS = {
+    400: "Body is not JSON",
+    401: "No or bad token",
+    403: "No permission, or the space is not in the token's list",
+    404: "Something in the path does not exist",
+    409: "Exists already, busy, or somebody else was faster",
+    413: "The body, or the answer, is too large",
+    422: "Does not fit the model",
+    500: "A defect",
+    503: "The store did not answer, or can't be used",
+}
 
 
 class RouteNotFound(LiveMemoryError):
@@ -43,18 +53,32 @@ class Api:
     def __init__(self) -> None:
         self.resolver = APIGatewayHttpResolver(enable_validation=True)
         self.needs: dict[str, Needs] = {}
+        self.also: dict[str, HTTPStatus] = {}
         self.resolver.exception_handler(Exception)(self._answer_error)
         self.resolver.not_found(self._answer_not_found)
 
     def route(
-        self, method: str, path: str, *, needs: Needs, status: int = HTTPStatus.OK, summary: str
+        self,
+        method: str,
+        path: str,
+        *,
+        needs: Needs,
+        status: int = HTTPStatus.OK,
+        also: HTTPStatus | None = None,
+        summary: str,
     ) -> Callable[[F], F]:
-        """Declare a route. `path` as in the template, `{name}` for one part, `{name+}` for the rest of the path."""
+        """Declare a route. `path` as in the template, `{name}` for one part, `{name+}` for the rest of the path.
+
+        `also` is another status of the same answer, for OpenAPI.
+        """
         self.needs[f"{method} {path}"] = needs
+        if also:
+            self.also[f"{method} {path}"] = also
         rule = path.replace("{path+}", ".+").replace("{", "<").replace("}", ">")
         described: dict[int, Any] = {
             code: {"description": text, "content": {problems.MEDIA_TYPE: {"model": problems.Problem}}}
             for code, text in PROBLEMS.items()
+            if (code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET")
         }
         return self.resolver.route(
             rule,

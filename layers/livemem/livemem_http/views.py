@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from livemem import limits, overview
+from livemem import keys, limits, overview, rules
 from livemem.access import Principal
 from livemem.appending import Draft
 from livemem.bank import File, from_entry
@@ -18,6 +18,25 @@ from livemem.spaces import Info, Meta
 from livemem.store import Entry
 
 Limit = Annotated[int, Field(ge=1, le=limits.PAGE_ITEMS)]
+
+
+def _said(**schema: Any) -> Any:
+    """What OpenAPI says of a text. The domain checks it, in bytes and with words of its own."""
+    return Field(json_schema_extra=schema)
+
+
+SpaceId = Annotated[str, _said(pattern=f"^{keys.SPACE_ID.pattern}$")]
+Agent = Annotated[str, _said(pattern=f"^{keys.AGENT.pattern}$")]
+Description = Annotated[str, _said(maxLength=limits.DESCRIPTION_BYTES)]
+Owner = Annotated[str, _said(maxLength=limits.OWNER_BYTES)]
+RulesText = Annotated[str, _said(minLength=1, maxLength=limits.RULES_BYTES)]
+Template = Annotated[str, _said(enum=list(rules.TEMPLATES))]
+Category = Annotated[str, _said(enum=list(keys.CATEGORIES))]
+NoteText = Annotated[str, _said(minLength=1, maxLength=limits.NOTE_BYTES)]
+Tag = Annotated[str, _said(minLength=1, maxLength=limits.TAG_CHARACTERS)]
+IdempotencyKey = Annotated[str, _said(minLength=1, maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS)]
+Moment = Annotated[str, _said(format="date-time")]
+FileText = Annotated[str, _said(maxLength=limits.BANK_FILE_BYTES)]
 
 
 class Body(BaseModel):
@@ -35,11 +54,11 @@ class Sparse(BaseModel):
 
 
 class NewSpace(Body):
-    space_id: str
-    description: str = ""
-    rules: str | None = None
-    rules_template: str | None = None
-    owner: str | None = None
+    space_id: SpaceId
+    description: Description = ""
+    rules: RulesText | None = None
+    rules_template: Template | None = None
+    owner: Owner | None = None
     consolidation_threshold: Annotated[int, Field(ge=0, le=limits.THRESHOLD)] | None = None
 
     def wanted(self) -> overview.NewSpace:
@@ -50,16 +69,16 @@ class NewSpace(Body):
 
 
 class SpaceChange(Body):
-    description: str | None = None
-    owner: str | None = None
+    description: Description | None = None
+    owner: Owner | None = None
     consolidation_threshold: Annotated[int, Field(ge=0, le=limits.THRESHOLD)] | None = None
     auto_paused: bool | None = None
 
 
 class NewNote(Body):
-    category: str
-    content: str
-    tags: list[str] = []
+    category: Category
+    content: NoteText
+    tags: Annotated[list[Tag], _said(maxItems=limits.TAGS)] = []
 
     def draft(self) -> Draft:
         """The note for the domain."""
@@ -67,11 +86,11 @@ class NewNote(Body):
 
 
 class NewNotes(Body):
-    notes: list[NewNote]
+    notes: Annotated[list[NewNote], _said(minItems=1, maxItems=limits.BATCH_NOTES)]
 
 
 class NewConsolidation(Body):
-    agent: str | None = None
+    agent: Agent | None = None
     max_notes: Annotated[int, Field(ge=1, le=1_000)] | None = None
     dry_run: bool = False
 
@@ -81,7 +100,7 @@ class NewConsolidation(Body):
 
 
 class FileContent(Body):
-    content: str
+    content: FileText
     reason: str | None = None
 
 
