@@ -3,7 +3,9 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler, model_serializer
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from livemem import keys, limits, overview, rules
 from livemem.access import Principal
@@ -51,6 +53,11 @@ class Sparse(BaseModel):
     @model_serializer(mode="wrap")
     def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in serialise(self).items() if value is not None}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # Of what a serialiser of one's own returns, pydantic only knows that it is some object.
+        return handler({name: part for name, part in schema.items() if name != "serialization"})
 
 
 class NewSpace(Body):

@@ -1,0 +1,49 @@
+"""The service answers as docs/openapi.json says, whatever it is asked: generated requests to every operation."""
+
+import os
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.e2e.spaces import fresh_space, post_notes
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    ignored_auth,
+]
+DOCUMENT = schemathesis.openapi.from_path(Path(__file__).resolve().parents[2] / "docs" / "openapi.json")
+
+
+@pytest.fixture(scope="module")
+def space(service):
+    """A space with live notes, a bank and a history."""
+    with fresh_space(service, 0) as space_id:
+        post_notes(service, space_id, 2)
+        run_id = service.call("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
+        service.wait_for_run(space_id, run_id)
+        post_notes(service, space_id, 2)
+        yield space_id
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="it creates spaces that nobody removes")
+@DOCUMENT.parametrize()
+@settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_one_that_the_document_describes(case, service, space):
+    if "space_id" in case.path_parameters and case.method != "DELETE":
+        case.path_parameters["space_id"] = space
+    case.call_and_validate(
+        base_url=service.url, headers={"Authorization": f"Bearer {service.token}"}, checks=CHECKS, timeout=30
+    )
