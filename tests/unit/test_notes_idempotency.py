@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from livemem import appending, keys, notes
+from livemem import appending, keys, notes, spaces
 from livemem.appending import Draft
-from livemem.errors import InvalidRequest
+from livemem.errors import InvalidRequest, PreconditionLost
 from tests.support.counting import Killed
 from tests.support.world import World
 
@@ -208,3 +208,31 @@ def test_the_same_key_at_the_same_moment_makes_one_note():
     assert first == [(note, True)]
     assert not new
     assert world.live_ids() == [note.note_id]
+
+
+def test_of_two_who_renew_a_key_that_the_sweep_takes_away_only_one_writes_a_note():
+    world = new_world()
+    append(world)
+    world.clock.move(WEEK + 1)
+    rival = World(world.inner)
+    rival.clock.moment, rival.ids.count = world.clock.moment, 1_000
+    # So that the first GET below is the one of the claim.
+    spaces.load_recent(world.store, "demo")
+    written: list[notes.Note] = []
+
+    def meanwhile(index: int, verb: str) -> None:
+        # Looked at directly: a request of this world would come back here.
+        claims = [key for key in world.inner.objects if key.startswith(keys.idempotency_prefix("demo"))]
+        if verb == "GET" and not written:
+            world.inner.delete_object(Bucket="b", Key=claims[0])
+        elif verb == "PUT" and not claims:
+            written.append(append(rival)[0])
+
+    world.client.before = meanwhile
+
+    with pytest.raises(PreconditionLost):
+        append(world)
+
+    world.new_process()
+    assert append(world) == (written[0], False)
+    assert len(world.live_ids()) == 2

@@ -108,7 +108,9 @@ def append_once(
         found = store.get(claim_key)
     earlier = _read_claim(found.body) if found else None
     if not earlier or now - clock.parse(earlier["created_at"]) > IDEMPOTENCY_LIFE:
-        store.put(claim_key, claim, if_match=found.etag if found else None, content_type=documents.JSON)
+        # Gone meanwhile: the sweep took it away, or somebody deletes the space. Of two who try now one must win too.
+        condition = {"if_match": found.etag} if found else {"if_none_match": True}
+        store.put(claim_key, claim, content_type=documents.JSON, **condition)
         return _write(store, note, new_suffix), True
     if earlier["body"] != body_digest:
         raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days")

@@ -48,7 +48,7 @@ class _Content:
 
     @property
     def headings(self) -> list[Heading]:
-        return [block.heading for block in self.blocks if block.heading]
+        return headings_of(self.blocks)
 
     @property
     def begins_with_heading(self) -> bool:

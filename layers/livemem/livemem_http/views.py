@@ -19,8 +19,6 @@ from livemem.runs import Run
 from livemem.spaces import Info, Meta
 from livemem.store import Entry
 
-Limit = Annotated[int, Field(ge=1, le=limits.PAGE_ITEMS)]
-
 
 def _said(**schema: Any) -> Any:
     """What OpenAPI says of a text. The domain checks it, in bytes and with words of its own."""
