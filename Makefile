@@ -50,10 +50,11 @@ e2e: setup setup-sam ## the end-to-end tests on those real parts, or on LIVEMEM_
 	@E2E_STACK=$${E2E_STACK:-sam} $(PYTHON_BIN) -m pytest -q --durations=5 tests/e2e
 
 .PHONY: check
-check: setup ## lint, format, types, template, OpenAPI drift
+check: setup ## lint, format, types, imports, template, OpenAPI drift
 	@$(PYTHON_BIN) -m ruff check .
 	@$(PYTHON_BIN) -m ruff format --check .
 	@$(PYTHON_BIN) -m mypy
+	@$(dir $(PYTHON_BIN))lint-imports --no-cache --no-logo
 	@$(PYTHON_BIN) -m pytest -q tests/template
 	@$(PYTHON_BIN) -m scripts.openapi --check
 

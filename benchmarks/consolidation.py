@@ -15,9 +15,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from livemem import appending, clock, consolidation, counter, keys, llm, spaces
+from livemem import clock
+from livemem.access.principal import PERMISSIONS, Principal
+from livemem.consolidation import pipeline as consolidation
+from livemem.llm import client as llm
+from livemem.notes import appending
+from livemem.process import Process
+from livemem.runs import queue as queues
 from livemem.settings import Settings
-from livemem.store import Store, has_conditional_writes, open_store
+from livemem.spaces import head as heads
+from livemem.spaces import life
+from livemem.store import keys
+from livemem.store.objects import Store, open_store
+from livemem.store.probe import has_conditional_writes
 from local.children import Child
 from tests.support.counting import CountingClient
 
@@ -29,23 +39,14 @@ LIMIT_MIB = 200
 TOPICS = ("storage", "users", "scope", "build tools", "architecture", "tests", "security", "releases")
 
 
-def prepare(store: Store, count: int) -> None:
+def prepare(process: Process, count: int) -> None:
     """A space with a bank of BANK_BYTES in ten files and `count` live notes."""
-    spaces.create(
-        store,
-        space_id="bench",
-        description="",
-        rules_text=None,
-        rules_template="standard",
-        owner=None,
-        threshold=0,
-        now=clock.now(),
-        uid=clock.new_id(),
-    )
+    everyone = Principal("bench", frozenset(PERMISSIONS), frozenset())
+    life.create(process, everyone, life.NewSpace("bench", rules_template="standard", threshold=0))
     line = "- A line of the bank that says something which still holds today (2026-02-20, ann)\n"
     for index in range(10):
         text = f"# File {index}\n\n## Facts\n\n" + line * (BANK_BYTES // 10 // len(line))
-        store.put(f"bench/bank/file{index}.md", text.encode())
+        process.store.put(f"bench/bank/file{index}.md", text.encode())
     drafts = [
         appending.Draft(
             keys.CATEGORIES[index % len(keys.CATEGORIES)],
@@ -55,16 +56,8 @@ def prepare(store: Store, count: int) -> None:
         )
         for index in range(count)
     ]
-    suffixes = iter(range(0, 1 << 30, 128))
     for start in range(0, count, 100):
-        appending.append_batch(
-            store,
-            "bench",
-            "ann",
-            drafts[start : start + 100],
-            now=clock.now(),
-            new_suffix=lambda: f"{next(suffixes):08x}",
-        )
+        appending.append_batch(process, "bench", "ann", drafts[start : start + 100])
 
 
 def peak_mib() -> float:
@@ -88,25 +81,23 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
     )
     plain = open_store(settings)
     plain.v4.create_bucket(Bucket=plain.bucket)
-    prepare(plain, count)
+    suffixes = iter(range(0, 1 << 30, 128))
+    parts: dict[str, Any] = {
+        "settings": settings,
+        "ask": llm.connect(settings),
+        "start": lambda _: None,
+        "new_suffix": lambda: f"{next(suffixes):08x}",
+    }
+    prepare(Process(store=plain, **parts), count)
     client = CountingClient(plain.v4)
     store = Store(plain.bucket, client, client)  # type: ignore[arg-type]
     has_conditional_writes(store)
+    process = Process(store=store, **parts)
+    head = heads.load(process, "bench")
+    run = queues.enqueue(process, head, queues.Order("api"), run_id=clock.new_id())
     client.reset()
-    queued: list[Any] = []
-    head = spaces.load(store, "bench")
-    run = counter.queue(store, head, counter.Order("api"), run_id=clock.new_id(), now=clock.now(), start=queued.append)
-    client.reset()
-    worker = consolidation.Worker(
-        store=store,
-        settings=settings,
-        ask=llm.connect(settings),
-        clock=clock.now,
-        deadline=clock.now() + timedelta(minutes=15),
-        new_id=clock.new_id,
-        start=queued.append,
-    )
-    ended = consolidation.consolidate(worker, "bench", run.run_id, head.meta.uid)
+    deadline = clock.now() + timedelta(minutes=15)
+    ended = consolidation.consolidate(process, "bench", run.run_id, head.meta.uid, deadline=deadline)
     assert ended is not None
     assert ended.status == "ok", ended
     made = client.counts

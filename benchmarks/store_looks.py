@@ -19,7 +19,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from livemem.errors import StoreUnavailable
-from livemem.store import Store, has_conditional_writes, open_store
+from livemem.store.objects import Store, open_store
+from livemem.store.probe import has_conditional_writes
 from tests.support.object_stores import Target
 
 OTHER_ETAG = '"00000000000000000000000000000000"'

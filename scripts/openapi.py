@@ -13,7 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from livemem import __version__, keys, paths
+from livemem import __version__
+from livemem.bank import paths
+from livemem.store import keys
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"

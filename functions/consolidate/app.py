@@ -8,12 +8,13 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import clock, consolidation, llm, overview
-from livemem.consolidation import Worker
+from livemem import clock
+from livemem.consolidation import pipeline as consolidation
+from livemem.runs import queue
 from livemem_http import metrics as run_metrics
 from livemem_http import views
 from livemem_http.api import Api
-from livemem_http.environment import settings, start_run, store
+from livemem_http.environment import process
 from livemem_http.logs import function_logger
 
 logger = function_logger("consolidate")
@@ -30,9 +31,7 @@ api = Api()
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
     order = (body or views.NewConsolidation()).order(api.principal())
-    run = overview.start_consolidation(
-        store(), api.principal(), space_id, order, now=clock.now(), new_id=clock.new_id, start=start_run
-    )
+    run = queue.order(process(), api.principal(), space_id, order)
     headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}
     return api.json(HTTPStatus.ACCEPTED, views.RunQueued(run_id=run.run_id, status=run.status), headers=headers)
 
@@ -40,16 +39,8 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
 @metrics.log_metrics
 def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Work off one queued run; raises if the store fails, so that Lambda tries again."""
-    worker = Worker(
-        store=store(),
-        settings=settings(),
-        ask=llm.connect(settings()),
-        clock=clock.now,
-        deadline=clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()),
-        new_id=clock.new_id,
-        start=start_run,
-    )
-    run = consolidation.consolidate(worker, event["space_id"], event["run_id"], event["uid"])
+    deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
+    run = consolidation.consolidate(process(), event["space_id"], event["run_id"], event["uid"], deadline=deadline)
     return run_metrics.report(metrics, run)
 
 

@@ -6,8 +6,8 @@ from urllib.parse import unquote_plus
 from aws_lambda_powertools.utilities.data_classes import S3Event, event_source
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import clock, counter
-from livemem_http.environment import start_run, store
+from livemem.runs import counter
+from livemem_http.environment import process
 from livemem_http.logs import function_logger
 
 logger = function_logger("counter")
@@ -17,12 +17,6 @@ logger = function_logger("counter")
 @event_source(data_class=S3Event)
 def handler(event: S3Event, context: LambdaContext) -> dict[str, Any]:
     """Count once per space that the event's keys belong to; keys that are no live notes are ignored."""
-    outcomes = counter.notice(
-        store(),
-        [unquote_plus(record.s3.get_object.key) for record in event.records],
-        now=clock.now(),
-        new_id=clock.new_id,
-        start=start_run,
-    )
+    outcomes = counter.notice(process(), [unquote_plus(record.s3.get_object.key) for record in event.records])
     logger.info("counted", extra={"outcomes": outcomes})
     return outcomes

@@ -7,9 +7,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import appending, clock
+from livemem.notes import appending, idempotency
 from livemem_http.api import Api
-from livemem_http.environment import new_suffix, store
+from livemem_http.environment import process
 from livemem_http.logs import function_logger
 from livemem_http.views import IdempotencyKey, NewNote, NewNotes, NoteList, NoteView
 
@@ -30,13 +30,11 @@ def append_note(
     body: NewNote,
     idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[NoteView]:
-    agent, now = api.principal().name, clock.now()
+    agent = api.principal().name
     if idempotency_key is None:
-        note = appending.append(store(), space_id, agent, body.draft(), now=now, new_suffix=new_suffix)
+        note = appending.append(process(), space_id, agent, body.draft())
         return api.json(HTTPStatus.CREATED, NoteView.of(note))
-    note, is_new = appending.append_once(
-        store(), space_id, agent, body.draft(), idempotency_key, now=now, new_suffix=new_suffix
-    )
+    note, is_new = idempotency.append_once(process(), space_id, agent, body.draft(), idempotency_key)
     return api.json(HTTPStatus.CREATED if is_new else HTTPStatus.OK, NoteView.of(note))
 
 
@@ -45,9 +43,7 @@ def append_note(
 )
 def append_notes(space_id: str, body: NewNotes) -> NoteList:
     drafts = [note.draft() for note in body.notes]
-    written = appending.append_batch(
-        store(), space_id, api.principal().name, drafts, now=clock.now(), new_suffix=new_suffix
-    )
+    written = appending.append_batch(process(), space_id, api.principal().name, drafts)
     return NoteList(items=[NoteView.of(note) for note in written])
 
 

@@ -6,10 +6,18 @@ from typing import Annotated, Any, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import bank, clock, cursors, health, history, limits, notes, overview, runs, spaces
+from livemem import limits
+from livemem.bank import files, history
+from livemem.bank import synthesis as syntheses
+from livemem.notes import pages
+from livemem.recall import summary
+from livemem.runs import run as runs
+from livemem.spaces import contents, directory, rules
+from livemem.store import cursors
+from livemem.upkeep import about, health
 from livemem_http import views
 from livemem_http.api import Api
-from livemem_http.environment import __version__, settings, store
+from livemem_http.environment import process
 from livemem_http.logs import function_logger
 
 logger = function_logger("reads")
@@ -22,44 +30,44 @@ Cursor = Annotated[str | None, Query()]
 @api.route("GET", "/v1/health", needs="nothing", summary="Health")
 def get_health() -> views.HealthView:
     caller = api.caller()
-    found = health.deep(store(), settings(), caller, clock.now()) if caller else health.shallow(store(), settings())
-    return views.HealthView.of(found, __version__, with_spaces=caller is not None)
+    found = health.deep(process(), caller) if caller else health.shallow(process())
+    return views.HealthView.of(found, with_spaces=caller is not None)
 
 
 @api.route("GET", "/v1/whoami", needs="any", summary="Who am I")
 def get_whoami() -> views.WhoAmI:
-    return views.WhoAmI.model_validate(asdict(overview.whoami(api.principal())))
+    return views.WhoAmI.of(api.principal())
 
 
 @api.route("GET", "/v1/about", needs="any", summary="About the service")
 def get_about() -> views.About:
-    return views.About.model_validate(asdict(overview.about(settings())))
+    return views.About.model_validate(asdict(about.about(process())))
 
 
 @api.route("GET", "/v1/spaces", needs="read", summary="List spaces")
 def list_spaces(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.SpacePage:
-    found, more = overview.list_spaces(store(), api.principal(), limit=limit, after=cursors.decode_name(cursor))
+    found, more = directory.page(process(), api.principal(), limit=limit, after=cursors.decode_name(cursor))
     return views.SpacePage(items=[views.SpaceView.of(meta) for meta in found], next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}", needs="read", summary="Get a space")
 def get_space(space_id: str) -> views.SpaceInfo:
-    return views.SpaceInfo.of_info(spaces.info(store(), space_id))
+    return views.SpaceInfo.of_info(contents.info(process(), space_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", summary="Get the rules")
 def get_rules(space_id: str) -> views.Rules:
-    return views.Rules(rules=overview.rules(store(), space_id))
+    return views.Rules(rules=rules.read(process(), space_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/summary", needs="read", summary="Get all that an agent loads at its start")
 def get_summary(space_id: str) -> views.SpaceSummary:
-    return views.SpaceSummary.of_summary(overview.summary(store(), space_id))
+    return views.SpaceSummary.of_summary(summary.summary(process(), space_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/synthesis", needs="read", summary="Get the synthesis")
 def get_synthesis(space_id: str) -> views.SynthesisView:
-    return views.SynthesisView.model_validate(asdict(bank.read_synthesis(store(), space_id)))
+    return views.SynthesisView.model_validate(asdict(syntheses.read_synthesis(process(), space_id)))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/notes", needs="read", summary="List live notes")
@@ -74,10 +82,9 @@ def list_notes(
     since: Annotated[views.Moment | None, Query()] = None,
     until: Annotated[views.Moment | None, Query()] = None,
 ) -> views.NotePage:
-    wanted = notes.Filter.of(category=category, agent=agent, tag=tag, since=since, until=until)
-    spaces.load_recent(store(), space_id)
-    page = notes.page(
-        store(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
+    wanted = pages.Filter.of(category=category, agent=agent, tag=tag, since=since, until=until)
+    page = pages.page(
+        process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
     )
     return views.NotePage(
         items=[views.NoteView.of(note) for note in page.items], next_cursor=cursors.encode(page.next_after)
@@ -86,36 +93,38 @@ def list_notes(
 
 @api.route("GET", "/v1/spaces/{space_id}/notes/{note_id}", needs="read", summary="Get a note")
 def get_note(space_id: str, note_id: str) -> views.NoteView:
-    return views.NoteView.of(notes.get(store(), space_id, note_id))
+    return views.NoteView.of(pages.get(process(), space_id, note_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/bank", needs="read", summary="List the bank files")
 def list_bank(space_id: str, content: Annotated[bool, Query()] = False) -> views.FileList:
-    return views.FileList(items=[views.FileView.of(file) for file in bank.listing(store(), space_id, content=content)])
+    return views.FileList(
+        items=[views.FileView.of(file) for file in files.listing(process(), space_id, content=content)]
+    )
 
 
 @api.route("GET", "/v1/spaces/{space_id}/bank/{path+}", needs="read", summary="Get a bank file")
 def get_bank_file(
     space_id: str, at: Annotated[int | None, Query(ge=1)] = None, sources: Annotated[bool, Query()] = False
 ) -> views.FileWithSources:
-    file, sections = history.read_file(store(), space_id, api.path_rest(), at=at, sources=sources)
+    file, sections = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
     return views.FileWithSources.of_file(file, sections)
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", summary="Get a run")
 def get_run(space_id: str, run_id: str) -> views.RunView:
-    return views.RunView.of(runs.view(store(), space_id, run_id, now=clock.now()))
+    return views.RunView.of(runs.view(process(), space_id, run_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/consolidations", needs="read", summary="List the history")
 def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ChangePage:
-    found, more = history.page(store(), space_id, limit=limit, before=cursors.decode_number(cursor))
+    found, more = history.page(process(), space_id, limit=limit, before=cursors.decode_number(cursor))
     return views.ChangePage(items=[views.ChangeSummary.of(item) for item in found], next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/consolidations/{number}", needs="read", summary="Get a consolidation")
 def get_consolidation(space_id: str, number: str) -> views.ChangeDetail:
-    return views.ChangeDetail.of_detail(history.read(store(), space_id, history.check_number(number)))
+    return views.ChangeDetail.of_detail(history.read(process(), space_id, history.check_number(number)))
 
 
 @logger.inject_lambda_context(clear_state=True)

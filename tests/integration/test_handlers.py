@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from livemem import access, appending, clients, limits
+from livemem import limits
+from livemem.notes import appending
+from livemem.store import clients
 from tests.support.functions import EVENTS, sample
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -243,8 +245,7 @@ def test_tokens_are_held_to_their_permissions_and_spaces(demo):
     digest = "sha256:" + hashlib.sha256(b"lm_ann").hexdigest()
     registry = {"version": 1, "tokens": [{"hash": digest, "name": "ann", **entry}]}
     demo.s3.put_object(Bucket="live-memory", Key="_system/tokens.json", Body=json.dumps(registry))
-    access._last_read.clear()
-    access._registries = type(access._registries)(30)
+    demo.modules.clear()
 
     assert append(demo, token="lm_ann")["statusCode"] == 201
     assert body(append(demo, token="lm_ann"))["agent"] == "ann"

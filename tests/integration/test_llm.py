@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from livemem import llm
-from livemem.llm import LlmError, Reply
+from livemem.llm import client as llm
+from livemem.llm.client import LlmError, Reply
 from livemem.settings import Settings
 from tests.support.llm_server import (
     LlmServer,

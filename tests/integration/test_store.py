@@ -11,12 +11,13 @@ from moto import mock_aws
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 
-from livemem import keys, spaces
-from livemem import store as stores
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
-from livemem.store import Store, open_store
+from livemem.spaces import directory
+from livemem.store import keys, probe
+from livemem.store.objects import Store, open_store
 from tests.support.bucket import FakeS3
+from tests.support.world import World
 
 BUCKET = "live-memory"
 OTHER_ETAG = '"00000000000000000000000000000000"'
@@ -238,11 +239,12 @@ def test_folders_are_the_first_parts_of_all_keys_once_each_over_all_pages(store:
 def test_spaces_page_on_behind_an_id_and_not_behind_those_that_begin_like_it(store: Store):
     for space_id in ("a", "a-b", "ab", "b", "_system", "not a space"):
         store.put(f"{space_id}/_meta.json", b"")
+    process = World().with_parts(store=store)
 
-    assert list(spaces.ids(store)) == sorted(["a", "a-b", "ab", "b"], key=lambda name: f"{name}/")
+    assert list(directory.ids(process)) == sorted(["a", "a-b", "ab", "b"], key=lambda name: f"{name}/")
     for after in ("a", "a-b", "ab", "b"):
-        everything = list(spaces.ids(store))
-        assert list(spaces.ids(store, start_after=after)) == everything[everything.index(after) + 1 :]
+        everything = list(directory.ids(process))
+        assert list(directory.ids(process, start_after=after)) == everything[everything.index(after) + 1 :]
 
 
 @pytest.mark.parametrize("signature", ["v4", "hybrid"])
@@ -265,8 +267,8 @@ def test_a_missing_bucket_is_a_failure_and_not_an_empty_store(moto_stores: dict[
 
 
 def test_the_probe_finds_conditional_writes_and_leaves_one_key(store: Store):
-    assert stores.has_conditional_writes(store)
+    assert probe.has_conditional_writes(store)
 
     assert names(store) == [keys.PROBE]
-    assert stores.has_conditional_writes(Store(store.bucket, store.v4, store.plain))
-    stores.require_conditional_writes(store)
+    assert probe.has_conditional_writes(Store(store.bucket, store.v4, store.plain))
+    probe.require_conditional_writes(store)

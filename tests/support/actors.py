@@ -7,22 +7,20 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from livemem import store as stores
-from livemem.store import Store
 from tests.support.counting import CountingClient, Killed
+from tests.support.world import World
 
 
 class Actor:
-    """One process with a store of its own. `deadline` is when its function would time out."""
+    """One process of a world, with a store and caches of its own. `deadline` is when its function would time out."""
 
-    def __init__(self, name: str, inner: Any, work: Callable[["Actor"], Any], deadline: Any) -> None:
+    def __init__(self, name: str, world: World, work: Callable[["Actor"], Any], deadline: Any) -> None:
         self.name = name
         self.deadline = deadline
         self.result: Any = None
         self.error: BaseException | None = None
-        self.client = CountingClient(inner)
-        self.store = Store("bucket", self.client, self.client, threads=1, sleep=lambda seconds: None)  # type: ignore[arg-type]
-        assert stores.has_conditional_writes(self.store)
+        self.client = CountingClient(world.inner)
+        self.process = world.process_on(self.client)
         self._work = work
         self._turn = threading.Semaphore(0)
         self._paused = threading.Semaphore(0)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from livemem import keys
-from livemem.records import Record
+from livemem.changes.records import Record
+from livemem.store import keys
 from tests.support.bucket import Stored
 
 

@@ -9,9 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from livemem import corrections, overview, spaces
+from livemem.bank import corrections
+from livemem.changes.records import Record
 from livemem.errors import LiveMemoryError
-from livemem.records import Record
+from livemem.spaces import head as heads
+from livemem.spaces import life
 from tests.support.audit import Audit, audit, records_of, standing
 from tests.support.counting import Killed
 from tests.support.world import World
@@ -151,22 +153,24 @@ OPERATIONS = (
     Operation(
         "manual edit of a file",
         _consolidated,
-        lambda world: corrections.write_file(world.editor(), SPACE, "log.md", "# Log\n\n## Log\n\nRewritten.\n", None),
+        lambda world: corrections.write_file(
+            world.process, "admin", SPACE, "log.md", "# Log\n\n## Log\n\nRewritten.\n", None
+        ),
     ),
     Operation(
         "manual new file",
         _consolidated,
-        lambda world: corrections.write_file(world.editor(), SPACE, "new.md", "# New\n", None),
+        lambda world: corrections.write_file(world.process, "admin", SPACE, "new.md", "# New\n", None),
     ),
     Operation(
         "manual deletion of a file",
         _consolidated,
-        lambda world: corrections.delete_file(world.editor(), SPACE, "log.md", None),
+        lambda world: corrections.delete_file(world.process, "admin", SPACE, "log.md", None),
     ),
     Operation(
         "deletion of a space",
         _queued,
-        lambda world: overview.delete_space(world.store, SPACE, SPACE, world.clock()),
+        lambda world: life.delete(world.process, SPACE, SPACE),
         deletes=True,
     ),
 )
@@ -234,7 +238,7 @@ def crash(
     asked = len(world.llm.prompts)
     recovery(world, operation)
     _come_to_rest(world)
-    gone = operation.deletes and not spaces.find(world.store, SPACE)
+    gone = operation.deletes and not heads.find(world.process, SPACE)
     objects = world.inner.objects
     found = audit(objects, SPACE, [] if gone else acknowledged)
     again = sum(

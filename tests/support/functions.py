@@ -56,7 +56,7 @@ def request(
 
 def fresh(function: str) -> ModuleType:
     """The function's module as a new Lambda environment loads it, with nothing cached."""
-    environment.store.cache_clear()
+    environment.process.cache_clear()
     environment.settings.cache_clear()
     return load(function)
 

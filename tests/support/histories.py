@@ -3,20 +3,25 @@ single request, and processes that die. At the end everything comes to rest and 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from livemem import appending, consolidation, corrections, counter, overview, runs, spaces
-from livemem import sweep as sweeping
-from livemem.consolidation import Worker
-from livemem.corrections import Editor
+from livemem.bank import corrections
+from livemem.changes import undo as undoing
+from livemem.changes.records import Record
+from livemem.consolidation import pipeline as consolidation
 from livemem.errors import LiveMemoryError
-from livemem.llm import Reply
-from livemem.prompt import Messages
-from livemem.records import Record
+from livemem.llm.client import Messages, Reply
+from livemem.notes import appending, idempotency
+from livemem.runs import counter
+from livemem.runs import run as runs
+from livemem.spaces import head as heads
+from livemem.spaces import life
+from livemem.upkeep import sweep as sweeping
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of, standing
 from tests.support.world import World, append_everything, read_prompt
@@ -64,7 +69,7 @@ class Histories(RuleBasedStateMachine):
     @rule(threshold=st.sampled_from([0, THRESHOLD]), resume=st.booleans())
     def patch(self, threshold: int, resume: bool) -> None:
         self._try(
-            lambda: spaces.patch(self.world.store, SPACE, threshold=threshold, auto_paused=False if resume else None)
+            lambda: heads.patch(self.world.process, SPACE, threshold=threshold, auto_paused=False if resume else None)
         )
 
     @rule()
@@ -79,14 +84,10 @@ class Histories(RuleBasedStateMachine):
 
     @rule(content=st.sampled_from(["a", "b"]), key=st.sampled_from(["k1", "k2"]))
     def write_once(self, content: str, key: str) -> None:
-        world = self.world
-
         def work(actor: Actor) -> None:
             draft = appending.Draft("progress", f"{content} under {key}")
             uid = self._uid()
-            note, _ = appending.append_once(
-                actor.store, SPACE, "ann", draft, key, now=world.clock(), new_suffix=world.ids.suffix
-            )
+            note, _ = idempotency.append_once(actor.process, SPACE, "ann", draft, key)
             if uid is not None and uid == self._uid():
                 self.acknowledged[note.note_id] = uid
 
@@ -94,11 +95,12 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def put_event(self) -> None:
-        world = self.world
         self._spawn(
             "counter",
             lambda actor: counter.start_if_due(
-                actor.store, SPACE, "threshold", now=world.clock(), new_id=world.ids, start=world.start
+                actor.process,
+                SPACE,
+                "threshold",
             ),
             HTTP_SECONDS,
         )
@@ -116,17 +118,17 @@ class Histories(RuleBasedStateMachine):
     @rule(content=st.sampled_from(["# A\n", "# B\n"]), name=st.sampled_from(["log.md", "other.md"]))
     def edit(self, content: str, name: str) -> None:
         content = f"{content}\n## Log\n\n- by hand {self.world.ids.count}\n"
-        self._correct(lambda editor: corrections.write_file(editor, SPACE, name, content, None))
+        self._correct(lambda *by: corrections.write_file(*by, SPACE, name, content, None))
 
     @rule(name=st.sampled_from(["log.md", "other.md"]))
     def delete_file(self, name: str) -> None:
-        self._correct(lambda editor: corrections.delete_file(editor, SPACE, name, None))
+        self._correct(lambda *by: corrections.delete_file(*by, SPACE, name, None))
 
     @rule(back=st.integers(0, 1))
     def undo(self, back: int) -> None:
-        head = spaces.find(self.world.store, SPACE)
+        head = heads.find(self.world.process, SPACE)
         number = (head.meta.consolidation_count if head else 1) - back
-        self._correct(lambda editor: corrections.undo(editor, SPACE, number))
+        self._correct(lambda *by: undoing.undo(*by, SPACE, number))
 
     @rule(luck=st.integers(0, 7))
     def delete_space(self, luck: int) -> None:
@@ -134,7 +136,7 @@ class Histories(RuleBasedStateMachine):
             return
         self._spawn(
             "deletion",
-            lambda actor: overview.delete_space(actor.store, SPACE, SPACE, self.world.clock()),
+            lambda actor: life.delete(actor.process, SPACE, SPACE),
             HTTP_SECONDS,
         )
 
@@ -196,7 +198,7 @@ class Histories(RuleBasedStateMachine):
     # Helpers
 
     def _uid(self) -> str | None:
-        head = spaces.find(self.world.store, SPACE)
+        head = heads.find(self.world.process, SPACE)
         return head.meta.uid if head else None
 
     def _try(self, action: Any) -> None:
@@ -217,34 +219,25 @@ class Histories(RuleBasedStateMachine):
     def _spawn(self, name: str, work: Any, seconds: int) -> None:
         if len(self.actors) < MOST_ACTORS:
             deadline = self.world.clock() + timedelta(seconds=seconds)
-            self.actors.append(Actor(name, self.world.inner, work, deadline))
+            self.actors.append(Actor(name, self.world, work, deadline))
 
     def _correct(self, action: Any) -> None:
-        world = self.world
-        self._spawn(
-            "editor",
-            lambda actor: action(Editor(actor.store, world.clock, world.ids, "admin", world.start)),
-            HTTP_SECONDS,
-        )
+        self._spawn("editor", lambda actor: action(actor.process, "admin"), HTTP_SECONDS)
 
     def _sweep(self, actor: Actor) -> Any:
-        world = self.world
-        return sweeping.sweep(
-            actor.store, clock=world.clock, new_id=world.ids, start=world.start, time_left=lambda: 900.0
-        )
+        return sweeping.sweep(actor.process, deadline=actor.deadline)
 
     def _committed(self) -> set[str]:
         """The contents of the notes that a committed change has folded, be it applied or not. Contents are unique."""
         objects = self.world.inner.objects
         records = records_of(objects, SPACE)
-        head = spaces.find(self.world.store, SPACE)
+        head = heads.find(self.world.process, SPACE)
         run_id = head.meta.committed_run if head else None
         if run_id and run_id not in {record.run_id for record in records}:
             records.append(Record.from_bytes(objects[f"{SPACE}/_runs/{run_id}.plan.json"].body))
         return {source.raw.partition("---\n\n")[2] for record in standing(records) for source in record.notes}
 
     def _consolidate(self, actor: Actor, payload: dict[str, Any]) -> runs.Run | None:
-        world = self.world
         committed = self._committed()
 
         def ask(messages: Messages, max_tokens: int | None, timeout: float) -> Reply:
@@ -255,13 +248,7 @@ class Histories(RuleBasedStateMachine):
             self.repeated.extend(note["content"] for note in prompt["notes"] if note["content"] in still)
             return Reply(append_everything(prompt))
 
-        worker = Worker(
-            store=actor.store,
-            settings=world.settings,
-            ask=ask,
-            clock=world.clock,
-            deadline=actor.deadline,
-            new_id=world.ids,
-            start=world.start,
+        process = replace(actor.process, ask=ask)
+        return consolidation.consolidate(
+            process, payload["space_id"], payload["run_id"], payload["uid"], deadline=actor.deadline
         )
-        return consolidation.consolidate(worker, payload["space_id"], payload["run_id"], payload["uid"])

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import strategies as st
 
-from livemem.blocks import SectionError
-from livemem.edits import Edit, apply_edits
-from livemem.sections import list_sections
+from livemem.markdown.blocks import SectionError
+from livemem.markdown.edits import Edit, apply_edits
+from livemem.markdown.sections import list_sections
 
 DOC = """\
 Preamble.

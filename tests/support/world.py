@@ -7,18 +7,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from livemem import access, appending, consolidation, corrections, counter, notes, runs, spaces, sweep
-from livemem import store as stores
-from livemem.consolidation import Worker
-from livemem.corrections import Editor
-from livemem.llm import LlmError, Reply
-from livemem.prompt import Messages
+from livemem.access.principal import PERMISSIONS, Principal
+from livemem.changes import undo as undoing
+from livemem.consolidation import pipeline as consolidation
+from livemem.llm.client import LlmError, Messages, Reply
+from livemem.notes import appending
+from livemem.notes import note as notes
+from livemem.process import Process
+from livemem.runs import counter
+from livemem.runs import queue as queues
+from livemem.runs import run as runs
 from livemem.settings import Settings
-from livemem.store import Store
+from livemem.spaces import contents, life
+from livemem.spaces import head as heads
+from livemem.store.objects import Store
+from livemem.store.probe import has_conditional_writes
+from livemem.upkeep import sweep
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient
 
 START = datetime(2026, 2, 20, 14, 0, 0, tzinfo=UTC)
+EVERYONE = Principal("admin", frozenset(PERMISSIONS), frozenset())
 BOOTSTRAP_KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 INVOCATION = timedelta(minutes=15)
 
@@ -110,75 +119,69 @@ class World:
         self.ids = Ids()
         self.queued: deque[dict[str, Any]] = deque()
         self.settings = Settings(admin_bootstrap_key=BOOTSTRAP_KEY, llmaas_api_url="http://llm.invalid/v1", **settings)
-        self.store = self.new_process()
+        self.process = self.new_process()
 
-    def new_process(self) -> Store:
-        """A store with empty caches, as a fresh process has it; the probe is done, so that counts are steady."""
+    @property
+    def store(self) -> Store:
+        """The store of the world's present process."""
+        return self.process.store
+
+    def new_process(self) -> Process:
+        """A process with empty caches, as a fresh one has them; the probe is done, so that counts are steady."""
         self.client.before = self.client.after = lambda index, verb: None
-        store = Store("bucket", self.client, self.client, threads=self.threads, sleep=lambda seconds: None)  # type: ignore[arg-type]
-        spaces._known = type(spaces._known)(30)
-        access._registries = type(access._registries)(30)
-        access._last_read.clear()
-        notes._read_before.clear()
-        assert stores.has_conditional_writes(store)
+        self.process = self.process_on(self.client, threads=self.threads)
         self.client.reset()
-        self.store = store
-        return store
+        return self.process
+
+    def process_on(self, client: Any, *, threads: int = 1, **parts: Any) -> Process:
+        """A process of this world whose requests go through `client`; `parts` replaces some of its parts."""
+        store = Store("bucket", client, client, threads=threads, sleep=lambda seconds: None)
+        assert has_conditional_writes(store)
+        return self.with_parts(store=store, **parts)
+
+    def with_parts(self, **parts: Any) -> Process:
+        """A process like the world's, with some parts replaced and caches of its own."""
+        usual: dict[str, Any] = {
+            "store": parts.get("store") or self.process.store,
+            "settings": self.settings,
+            "ask": self._ask,
+            "start": self.start,
+            "new_suffix": self.ids.suffix,
+            "new_id": self.ids,
+            "clock": self.clock,
+            "timer": lambda: self.clock().timestamp(),
+        }
+        return Process(**{**usual, **parts})
+
+    def _ask(self, *asked: Any) -> Reply:
+        # Tests put another model in the place of `llm`.
+        return self.llm(*asked)
 
     def start(self, payload: Mapping[str, Any]) -> None:
         self.queued.append(dict(payload))
 
-    def worker(self) -> Worker:
-        return Worker(
-            store=self.store,
-            settings=self.settings,
-            ask=self.llm,
-            clock=self.clock,
-            deadline=self.clock() + INVOCATION,
-            new_id=self.ids,
-            start=self.start,
-        )
-
-    def editor(self, author: str = "admin") -> Editor:
-        return Editor(self.store, self.clock, self.ids, author, self.start)
-
-    def create_space(self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.") -> spaces.Meta:
-        return spaces.create(
-            self.store,
-            space_id=space_id,
-            description="",
-            rules_text=rules,
-            rules_template=None,
-            owner=None,
-            threshold=threshold,
-            now=self.clock(),
-            uid=self.ids(),
-        )
+    def create_space(self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.") -> heads.Meta:
+        return life.create(self.process, EVERYONE, life.NewSpace(space_id, rules=rules, threshold=threshold))
 
     def note(
         self, content: str, *, space_id: str = "demo", agent: str = "ann", category: str = "progress"
     ) -> notes.Note:
         draft = appending.Draft(category, content)
-        return appending.append(self.store, space_id, agent, draft, now=self.clock(), new_suffix=self.ids.suffix)
+        return appending.append(self.process, space_id, agent, draft)
 
     def count(self, space_id: str = "demo", trigger: runs.Trigger = "threshold") -> counter.Outcome:
-        return counter.start_if_due(self.store, space_id, trigger, now=self.clock(), new_id=self.ids, start=self.start)
+        return counter.start_if_due(self.process, space_id, trigger)
 
     def order(self, space_id: str = "demo", **order: Any) -> runs.Run:
-        head = spaces.load(self.store, space_id)
-        return counter.queue(
-            self.store,
-            head,
-            counter.Order(**{"trigger": "api", **order}),
-            run_id=self.ids(),
-            now=self.clock(),
-            start=self.start,
-        )
+        head = heads.load(self.process, space_id)
+        return queues.enqueue(self.process, head, queues.Order(**{"trigger": "api", **order}), run_id=self.ids())
 
     def work(self, payload: Mapping[str, Any] | None = None) -> runs.Run | None:
         """Work off one queued invocation, the oldest unless given."""
         todo = payload or self.queued.popleft()
-        return consolidation.consolidate(self.worker(), todo["space_id"], todo["run_id"], todo["uid"])
+        return consolidation.consolidate(
+            self.process, todo["space_id"], todo["run_id"], todo["uid"], deadline=self.clock() + INVOCATION
+        )
 
     def consolidate(self, space_id: str = "demo", **order: Any) -> runs.Run:
         """Order a run and work it off."""
@@ -189,13 +192,13 @@ class World:
         return ended
 
     def view(self, run_id: str, space_id: str = "demo") -> runs.Run:
-        return runs.view(self.store, space_id, run_id, now=self.clock())
+        return runs.view(self.process, space_id, run_id)
 
     def sweep(self) -> sweep.Report:
-        return sweep.sweep(self.store, clock=self.clock, new_id=self.ids, start=self.start, time_left=lambda: 900.0)
+        return sweep.sweep(self.process, deadline=self.clock() + INVOCATION)
 
     def undo(self, number: int, space_id: str = "demo") -> Any:
-        return corrections.undo(self.editor(), space_id, number)
+        return undoing.undo(self.process, "admin", space_id, number)
 
     def text(self, key: str) -> str:
         found = self.store.get(key)
@@ -206,11 +209,14 @@ class World:
         return [entry.key for entry in self.store.scan(prefix)]
 
     def live_ids(self, space_id: str = "demo") -> list[str]:
-        return [entry.key.rpartition("/")[2].removesuffix(".md") for entry in spaces.live_notes(self.store, space_id)]
+        return [
+            entry.key.rpartition("/")[2].removesuffix(".md") for entry in contents.live_notes(self.process, space_id)
+        ]
 
     def bank(self, space_id: str = "demo") -> dict[str, str]:
         return {
-            entry.key.partition("/bank/")[2]: self.text(entry.key) for entry in spaces.bank_files(self.store, space_id)
+            entry.key.partition("/bank/")[2]: self.text(entry.key)
+            for entry in contents.bank_files(self.process, space_id)
         }
 
     def settle(self, rounds: int = 500) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aws_lambda_powertools import Metrics
 
-from livemem.runs import FINAL, Run
+from livemem.runs.run import FINAL, Run
 from livemem_http import metrics as run_metrics
 from tests.support.world import World
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from livemem.runs import QUEUE_LIFE
+from livemem.runs.run import QUEUE_LIFE
 from scripts.openapi import load
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@
 `detail` is written for the user: it never holds the text of a foreign exception, a key of the bucket or a secret.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -49,6 +49,15 @@ class InvalidRequest(LiveMemoryError):
         return cls(f"{field}: {message}", fields=[FieldError(field, message)])
 
 
+class InvalidName(InvalidRequest, ValueError):
+    """A name that breaks its rule; `field` is the request's field it came in, `message` says what is allowed."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}", fields=[FieldError(field, message)])
+        self.field = field
+        self.message = message
+
+
 class TooLarge(LiveMemoryError):
     """Something exceeds its limit in bytes or in number."""
 
@@ -91,6 +100,13 @@ class NotFound(LiveMemoryError):
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"There is no {what} {name!r}.")
         self.code = f"{what.replace(' ', '_')}_not_found"
+
+
+class SpaceBroken(LiveMemoryError):
+    """The head of a space can't be read, or is another space's: nothing is done in it until somebody mends it."""
+
+    status = 503
+    code = "space_broken"
 
 
 class SpaceExists(LiveMemoryError):
@@ -159,3 +175,12 @@ class NotConfigured(LiveMemoryError):
 
     status = 503
     code = "not_configured"
+
+
+class RunError(LiveMemoryError):
+    """A run ends in `error` with this code and detail; every note stays live; `usage` is the LLM's by then."""
+
+    def __init__(self, code: str, detail: str, usage: Mapping[str, int] | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.usage = dict(usage or {})

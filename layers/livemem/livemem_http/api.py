@@ -16,9 +16,11 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
-from livemem import access, clock, keys, limits
-from livemem.access import Permission, Principal
+from livemem import limits
+from livemem.access import decision
+from livemem.access.principal import Permission, Principal
 from livemem.errors import AnswerTooLarge, LiveMemoryError, MalformedBody, TooLarge
+from livemem.store import keys
 from livemem_http import environment, problems
 
 logger = logging.getLogger(__name__)
@@ -115,13 +117,11 @@ class Api:
         if needs != "nothing" or authorization:
             if space_id is not None:
                 keys.check_space_id(space_id)
-            principal = access.authorise(
-                environment.store(),
-                environment.settings(),
+            principal = decision.authorise(
+                environment.process(),
                 authorization,
                 needs=None if needs in ("any", "nothing") else needs,  # type: ignore[arg-type]
                 space_id=space_id,
-                now=clock.now(),
             )
         self.resolver.context["principal"] = principal
         if body is None:

@@ -1,21 +1,35 @@
-"""The parts of this process, made once: settings, store, ids, and how the next run is started."""
+"""The process of this Lambda environment, made once: store, LLM, clock, ids, and how the next run is started."""
 
 import secrets
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from livemem import __version__, clients, clock
+from livemem import clock
+from livemem.llm import client as llm
+from livemem.process import Process
 from livemem.settings import Settings, settings
-from livemem.store import Store, open_store
+from livemem.store import clients
+from livemem.store.objects import open_store
 
-__all__ = ["__version__", "new_suffix", "settings", "start_run", "store"]
+__all__ = ["process", "settings"]
 
 
 @lru_cache(maxsize=1)
-def store() -> Store:
-    """The store of this process."""
-    return open_store(settings())
+def process() -> Process:
+    """What every domain call of this environment works with."""
+    configured: Settings = settings()
+
+    def start(payload: Mapping[str, Any]) -> None:
+        clients.invoke_async(configured.consolidate_function_name, payload)
+
+    return Process(
+        store=open_store(configured),
+        settings=configured,
+        ask=llm.connect(configured),
+        start=start,
+        new_suffix=new_suffix,
+    )
 
 
 def new_suffix() -> str:
@@ -24,9 +38,3 @@ def new_suffix() -> str:
     Two notes of one agent and category in one millisecond collide once in a million times; writing them notices.
     """
     return f"{clock.now().microsecond // 1_000:03x}{secrets.randbits(20):05x}"
-
-
-def start_run(payload: Mapping[str, Any]) -> None:
-    """Queue one asynchronous invocation of the consolidation; raises StoreUnavailable."""
-    configured: Settings = settings()
-    clients.invoke_async(configured.consolidate_function_name, payload)

@@ -11,7 +11,7 @@ from typing import Any
 from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
-from livemem.runs import Run
+from livemem.runs.run import Run
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 

@@ -11,7 +11,6 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from pydantic import BaseModel
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError
-from livemem.keys import InvalidName
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +41,6 @@ def own(error: Exception) -> LiveMemoryError:
     """Any error as one of ours. What is unexpected is logged by type and place, never by text: that may hold data."""
     if isinstance(error, LiveMemoryError):
         return error
-    if isinstance(error, InvalidName):
-        return InvalidRequest.of(error.field, error.message)
     if isinstance(error, RequestValidationError) and not any(_is_ours(item) for item in error.errors()):
         return _validation(error)
     frames = traceback.extract_tb(error.__traceback__)[-4:]

@@ -7,17 +7,22 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, Seriali
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from livemem import keys, limits, overview, rules
-from livemem.access import Principal
-from livemem.appending import Draft
-from livemem.bank import File, from_entry
-from livemem.counter import Order
-from livemem.health import Health
-from livemem.history import Cited, Detail, Summary
-from livemem.notes import Note
-from livemem.runs import Run
-from livemem.spaces import Info, Meta
-from livemem.store import Entry
+from livemem import __version__, limits
+from livemem.access.principal import PERMISSIONS, Principal
+from livemem.bank.citations import Cited
+from livemem.bank.files import File, from_entry
+from livemem.bank.history import Detail, Summary
+from livemem.notes.appending import Draft
+from livemem.notes.note import Note
+from livemem.recall.summary import Summary as SpaceWhole
+from livemem.runs.queue import Order
+from livemem.runs.run import Run
+from livemem.spaces import life, rules
+from livemem.spaces.contents import Info
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from livemem.store.objects import Entry
+from livemem.upkeep.health import Health
 
 
 def _said(**schema: Any) -> Any:
@@ -66,9 +71,9 @@ class NewSpace(Body):
     owner: Owner | None = None
     consolidation_threshold: Annotated[int, Field(ge=0, le=limits.THRESHOLD)] | None = None
 
-    def wanted(self) -> overview.NewSpace:
+    def wanted(self) -> life.NewSpace:
         """The space for the domain."""
-        return overview.NewSpace(
+        return life.NewSpace(
             self.space_id, self.description, self.rules, self.rules_template, self.owner, self.consolidation_threshold
         )
 
@@ -222,7 +227,7 @@ class SpaceSummary(SpaceView):
     bank: list[FileView]
 
     @classmethod
-    def of_summary(cls, summary: overview.Summary) -> "SpaceSummary":
+    def of_summary(cls, summary: SpaceWhole) -> "SpaceSummary":
         return cls(
             **SpaceView.of(summary.meta).model_dump(),
             rules=summary.rules,
@@ -365,10 +370,13 @@ class HealthView(Sparse):
     spaces: list[SpaceProblem] | None = None
 
     @classmethod
-    def of(cls, health: Health, version: str, *, with_spaces: bool) -> "HealthView":
+    def of(cls, health: Health, *, with_spaces: bool) -> "HealthView":
         problems = [SpaceProblem.model_validate(item, from_attributes=True) for item in health.problems]
         return cls(
-            status=health.status, version=version, checks=dict(health.checks), spaces=problems if with_spaces else None
+            status=health.status,
+            version=__version__,
+            checks=dict(health.checks),
+            spaces=problems if with_spaces else None,
         )
 
 
@@ -377,6 +385,12 @@ class WhoAmI(BaseModel):
     permissions: list[str]
     space_ids: list[str]
     expires_at: str | None
+
+    @classmethod
+    def of(cls, caller: Principal) -> "WhoAmI":
+        permissions = sorted(caller.permissions, key=PERMISSIONS.index)
+        spaces = sorted(caller.space_ids)
+        return cls(name=caller.name, permissions=permissions, space_ids=spaces, expires_at=caller.expires_at)
 
 
 class About(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from livemem.store import Store, open_store
+from livemem.store.objects import Store, open_store
 from tests.support.object_stores import KINDS, Target, running
 
 _numbers = itertools.count(1)

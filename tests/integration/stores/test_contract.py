@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from livemem.store import Store
+from livemem.store.objects import Store
 from tests.integration import test_store as contract
 
 STORES = ("embedded", "minio", "versitygw")

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from livemem import health, keys
-from livemem import store as stores
-from livemem.access import Registry
+from livemem.access.registry import Registry
 from livemem.errors import ConditionalWritesUnsupported
-from livemem.settings import Settings
-from livemem.store import Store
+from livemem.store import keys, probe
+from livemem.store.objects import Store
+from livemem.upkeep import health
 from tests.support.bucket import FakeS3, error
 from tests.support.world import World
-from tests.unit.test_store_failures import ADMIN_TOKEN, NEEDING
+from tests.unit.store.test_store_failures import ADMIN_TOKEN, NEEDING
 
 
 @pytest.fixture(name="store")
@@ -43,7 +42,7 @@ def moved_here(store: Store) -> World:
     for key, stored in world.inner.objects.items():
         if key != keys.PROBE:
             store.put(key, stored.body)
-    world.store = store
+    world.process = world.with_parts(store=store)
     return world
 
 
@@ -59,9 +58,9 @@ def test_the_store_takes_a_conditional_write_for_a_plain_one(store: Store):
 
 
 def test_the_probe_and_health_say_unsupported(store: Store):
-    assert stores.has_conditional_writes(store) is False
+    assert probe.has_conditional_writes(store) is False
 
-    seen = health.shallow(store, Settings(admin_bootstrap_key="kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"))
+    seen = health.shallow(World().with_parts(store=store))
 
     assert seen.status == "degraded"
     assert (seen.checks["store"], seen.checks["conditional_writes"]) == ("ok", "unsupported")
@@ -100,4 +99,4 @@ class RefusingConditions(FakeS3):
 def test_a_store_that_refuses_the_headers_is_unsupported_as_well():
     refusing = RefusingConditions()
 
-    assert stores.has_conditional_writes(Store("bucket", refusing, refusing)) is False  # type: ignore[arg-type]
+    assert probe.has_conditional_writes(Store("bucket", refusing, refusing)) is False  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from livemem.store import Store
+from livemem.store.objects import Store
 from tests.support import crash
 from tests.support.histories import Histories
 from tests.support.remote import RemoteBucket

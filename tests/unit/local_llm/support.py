@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from livemem import answer as answers
-from livemem import planning, sections
-from livemem.rules import template
+from livemem.consolidation import answer as answers
+from livemem.consolidation import planning
+from livemem.markdown import sections
+from livemem.spaces.rules import template
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
 

@@ -1,0 +1,86 @@
+"""Who may do what: the one function that every route asks. It fails closed: what can't be read lets nobody in."""
+
+import hashlib
+import hmac
+from datetime import datetime
+
+from livemem import clock
+from livemem.access import registry as registries
+from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Permission, Principal
+from livemem.access.registry import Token
+from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, Unauthenticated
+from livemem.process import Process
+from livemem.settings import Settings
+from livemem.store import keys
+
+TOKEN_CHARACTERS = 512
+"""A longer token is refused before it is hashed; real ones have 46 characters."""
+
+
+UNREADABLE_ENTRY = "The token's entry in the registry can't be read."
+
+
+def check_configuration(settings: Settings) -> None:
+    """Raise NotConfigured while the bootstrap key is weak: then the service answers health only."""
+    problem = settings.bootstrap_key_problem()
+    if problem:
+        raise NotConfigured(f"The service is not set up safely: {problem}.")
+
+
+def authorise(
+    process: Process, authorization: str | None, *, needs: Permission | None, space_id: str | None
+) -> Principal:
+    """The principal behind an Authorization header, if it has the permission and may use the space.
+
+    `needs` None: any valid token. `space_id` None: the route is not about one space. Raises NotConfigured,
+    Unauthenticated, Forbidden (also for a space that does not exist), RegistryUnreadable.
+    """
+    check_configuration(process.settings)
+    principal = _authenticate(process, _bearer(authorization))
+    if needs is not None and needs not in principal.permissions:
+        raise Forbidden(f"The token {principal.name!r} lacks the permission {needs!r}.")
+    if space_id is not None and not principal.may_see(space_id):
+        raise Forbidden(f"The token {principal.name!r} may not use this space.")
+    return principal
+
+
+def _bearer(authorization: str | None) -> bytes:
+    scheme, _, token = (authorization or "").partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token:
+        raise Unauthenticated("Send the header `Authorization: Bearer <token>`.")
+    if len(token) > TOKEN_CHARACTERS:
+        raise Unauthenticated("The token is not known.")
+    return token.encode(errors="replace")
+
+
+def _authenticate(process: Process, token: bytes) -> Principal:
+    if hmac.compare_digest(token, process.settings.admin_bootstrap_key.encode()):
+        return Principal(BOOTSTRAP_NAME, frozenset(("read", "write", "admin")), frozenset(), bootstrap=True)
+    digest = "sha256:" + hashlib.sha256(token).hexdigest()
+    for entry in registries.registry(process).tokens:
+        if hmac.compare_digest(entry.hash.encode(), digest.encode()):
+            return _principal(entry, process.clock())
+    raise Unauthenticated("The token is not known.")
+
+
+def _principal(entry: Token, now: datetime) -> Principal:
+    if entry.revoked:
+        raise Unauthenticated("The token is revoked.")
+    try:
+        expired = entry.expires_at is not None and clock.parse(entry.expires_at) <= now
+        keys.check_agent(entry.name)
+    except ValueError:
+        raise RegistryUnreadable(UNREADABLE_ENTRY) from None
+    if entry.space_ids is None:
+        # An empty list means all spaces: nobody gets there by leaving the field out.
+        raise RegistryUnreadable(UNREADABLE_ENTRY)
+    if expired:
+        raise Unauthenticated("The token has expired.")
+    return Principal(
+        entry.name,
+        frozenset(entry.permissions) & set(PERMISSIONS),
+        frozenset(entry.space_ids),
+        entry.expires_at,
+        token_hash=entry.hash,
+    )

@@ -1,0 +1,1 @@
+"""The bank as users read and correct it."""

@@ -1,0 +1,115 @@
+"""The bank: the Markdown files that agents load."""
+
+from dataclasses import dataclass
+
+from livemem import clock, limits
+from livemem.bank import paths
+from livemem.errors import InvalidName, NotFound
+from livemem.process import Process
+from livemem.spaces import contents
+from livemem.spaces import head as heads
+from livemem.store import keys
+from livemem.store.objects import Entry, Object
+
+
+@dataclass(frozen=True)
+class BankFile:
+    """A bank file as it was read for a change, with the ETag that its replacement is conditional on."""
+
+    path: str
+    content: str
+    etag: str
+
+
+@dataclass(frozen=True)
+class File:
+    """A bank file; `size` in bytes, `consolidation` the number of the last change that wrote it, if known."""
+
+    path: str
+    size: int
+    last_modified: str
+    content: str | None = None
+    consolidation: int | None = None
+
+
+def listing(process: Process, space_id: str, *, content: bool = False) -> list[File]:
+    """All files in the order of their paths: 1 LIST, and with `content` 1 GET each. Raises NotFound."""
+    heads.load_recent(process, space_id)
+    entries = contents.bank_files(process, space_id)
+    if not content:
+        return [from_entry(entry) for entry in entries]
+    found = process.store.get_many([entry.key for entry in entries])
+    return [_with_content(item) for item in found if item]
+
+
+def read(process: Process, space_id: str, path: str) -> File:
+    """One file as it is now: 1 GET. Raises InvalidName, NotFound."""
+    found = _find(process, space_id, path)
+    if not found:
+        raise NotFound("bank file", path)
+    return _with_content(found)
+
+
+def content_problem(content: str) -> str | None:
+    """Why no bank file may have this content, or None."""
+    try:
+        size = len(content.encode())
+    except UnicodeEncodeError:
+        return "holds half a surrogate pair"
+    if size > limits.BANK_FILE_BYTES:
+        return f"{size} bytes, but at most {limits.BANK_FILE_BYTES} are allowed"
+    if "\0" in content:
+        return "holds a NUL character"
+    if content.lstrip("\ufeff").split("\n", 1)[0].rstrip() == "---":
+        return "begins with `---`; bank files are plain Markdown without front matter"
+    return None
+
+
+def check_path(path: str) -> str:
+    """Return the path of a bank file, or raise InvalidName."""
+    try:
+        paths.check_bank_path(path)
+    except paths.BankPathError as error:
+        raise InvalidName("path", str(error)) from None
+    return path
+
+
+def load_files(process: Process, space_id: str, entries: list[Entry]) -> list[BankFile]:
+    """The listed files with content and ETag, for a change of the bank."""
+    found = process.store.get_many([entry.key for entry in entries])
+    return [
+        BankFile(item.key.removeprefix(keys.bank_prefix(space_id)), item.body.decode(errors="replace"), item.etag)
+        for item in found
+        if item
+    ]
+
+
+def find_file(process: Process, space_id: str, path: str) -> BankFile | None:
+    """One file with content and ETag, or None."""
+    found = _find(process, space_id, path)
+    return BankFile(path, found.body.decode(errors="replace"), found.etag) if found else None
+
+
+def _find(process: Process, space_id: str, path: str) -> Object | None:
+    heads.load_recent(process, space_id)
+    return process.store.get(keys.bank_file(space_id, check_path(path)))
+
+
+def from_entry(entry: Entry) -> File:
+    """A file as a listing shows it, without its content."""
+    parsed = keys.parse_bank_file(entry.key)
+    assert parsed
+    return File(parsed[1], entry.size, clock.iso(entry.last_modified))
+
+
+def _with_content(item: Object) -> File:
+    parsed = keys.parse_bank_file(item.key)
+    assert parsed
+    number = item.metadata.get("consolidation", "")
+    return File(
+        parsed[1],
+        len(item.body),
+        clock.iso(item.last_modified),
+        item.body.decode(errors="replace"),
+        int(number) if number.isdecimal() else None,
+    )

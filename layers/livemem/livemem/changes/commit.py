@@ -1,0 +1,238 @@
+"""Commit and application of a change of the bank: the one way in which a bank changes.
+
+The change is planned in full as its record. One compare-and-swap of `_meta.json` commits it; from then on it will be
+applied, by this process or by whoever comes next, from the plan and without asking anybody. Applying is idempotent:
+each step looks like no change when it was done before.
+"""
+
+import logging
+
+from livemem.changes import records
+from livemem.changes.records import Before, FileChange, Record
+from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, StoreUnavailable
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.spaces import head as heads
+from livemem.spaces import lease
+from livemem.spaces.head import Head
+from livemem.spaces.lease import Held
+from livemem.store import documents, keys
+
+logger = logging.getLogger(__name__)
+
+TRIES = 20
+
+
+class CommitLost(LiveMemoryError):
+    """Nothing was committed: the space is gone, or somebody else changed its bank first."""
+
+
+class Superseded(LiveMemoryError):
+    """Somebody else has finished applying this change already."""
+
+
+def prepare(process: Process, space_id: str, record: Record) -> Record:
+    """Write the plan and return it; if another worker of the same run wrote one before, that one counts."""
+    key = keys.plan(space_id, record.run_id)
+    try:
+        process.store.put(key, record.to_bytes(), if_none_match=True, content_type=documents.JSON)
+        return record
+    except PreconditionLost:
+        return planned(process, space_id, record.run_id) or record
+
+
+def planned(process: Process, space_id: str, run_id: str) -> Record | None:
+    """The plan of a run, or None."""
+    found = process.store.get(keys.plan(space_id, run_id))
+    return Record.from_bytes(found.body) if found else None
+
+
+def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
+    """Commit the prepared `record` by one swap of `_meta.json`, based on `head`.
+
+    Raises CommitLost if it can't be committed any more. After StoreUnavailable the plan stays: whether the swap
+    happened will be seen by the next one who looks.
+    """
+    for _ in range(TRIES):
+        try:
+            return heads.swap(process, head, consolidation_count=record.number, committed_run=record.run_id)
+        except (PreconditionLost, StoreUnavailable) as error:
+            # The answer to a swap that did happen can get lost: only a look tells.
+            newest = heads.find(process, head.meta.space_id)
+            if newest and newest.meta.uid == record.uid and newest.meta.committed_run == record.run_id:
+                return newest
+            if isinstance(error, StoreUnavailable):
+                raise
+        if not newest or newest.meta.uid != record.uid or newest.meta.consolidation_count != record.number - 1:
+            process.store.delete(keys.plan(head.meta.space_id, record.run_id))
+            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+        # Only a description or a threshold changed. The lease is looked at after the head: who takes the lease over
+        # changes the head before clearing our plan away, so a swap based on this head can't outlive the plan.
+        if not lease.still_ours(process, held):
+            raise CommitLost("The time of this run is over.")
+        head = newest
+    raise CommitLost("The space changes too often.")
+
+
+def apply(process: Process, head: Head, record: Record) -> Head:
+    """Write everything that the committed `record` says, then clear `committed_run`; safe to repeat at any point.
+
+    Raises CommitUnfinished if the store fails on the way; the next run or the sweep goes on.
+    """
+    space_id = head.meta.space_id
+    try:
+        if record.kind == "undo":
+            process.store.map(lambda source: _restore(process, space_id, source), record.notes)
+        process.store.put(keys.record(space_id, record.name()), record.to_bytes(), content_type=documents.JSON)
+        process.store.map(lambda change: _apply_file(process, head, record, change), record.files)
+        _apply_synthesis(process, head, record)
+        if record.kind == "consolidation":
+            process.store.delete_many([keys.note(space_id, source.note_id) for source in record.notes])
+        # The plan goes before the commit is closed: its record stands in for it, and nothing can leave it behind.
+        process.store.delete(keys.plan(space_id, record.run_id))
+        return _close(process, head, record)
+    except Superseded:
+        return heads.load(process, space_id)
+    except StoreUnavailable as error:
+        raise CommitUnfinished("The change is committed; what is left to write will be written shortly.") from error
+
+
+def recover(process: Process, head: Head) -> Head:
+    """Finish the committed change that `head` names, if any, and return the head after it. No LLM call."""
+    run_id = head.meta.committed_run
+    if not run_id:
+        return head
+    space_id = head.meta.space_id
+    record = planned(process, space_id, run_id)
+    if not record:
+        newest = heads.load(process, space_id)
+        if newest.meta.committed_run != run_id:
+            return newest
+        record = records.get(process, space_id, head.meta.consolidation_count)
+    logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
+    head = apply(process, head, record)
+    saved = runs.find(process, space_id, run_id)
+    if saved and saved.run.status not in runs.FINAL:
+        runs.finish(process, saved, "ok", consolidation=record.number, metrics=record.metrics, error=None)
+    return head
+
+
+def clear_abandoned(process: Process, head: Head, held: Held) -> Head:
+    """Clear away what runs left whose lease ran out before they committed; returns the head to build on.
+
+    The head is changed first, which keeps a worker that wakes up late from committing a plan that is gone.
+    """
+    for run_id in held.lease.abandoned:
+        plan = planned(process, head.meta.space_id, run_id)
+        if plan and plan.uid == head.meta.uid and plan.number == head.meta.consolidation_count + 1:
+            try:
+                head = heads.swap(process, head)
+            except PreconditionLost:
+                head = heads.load(process, head.meta.space_id)
+                if head.meta.committed_run == run_id:
+                    head = recover(process, head)
+                    continue
+                head = heads.swap(process, head)
+        if plan:
+            process.store.delete(keys.plan(head.meta.space_id, run_id))
+        saved = runs.find(process, head.meta.space_id, run_id)
+        if saved and saved.run.status not in runs.FINAL:
+            died = saved.run.status == "running"
+            problem = {
+                "code": "interrupted" if died else "not_started",
+                "detail": "The worker died before the commit; all notes are still live."
+                if died
+                else "Another run went ahead before this one was started.",
+            }
+            runs.finish(process, saved, "error", error=problem)
+    return head
+
+
+def _restore(process: Process, space_id: str, source: records.NoteSource) -> None:
+    key = keys.note(space_id, source.note_id)
+    for _ in range(TRIES):
+        try:
+            process.store.put(key, source.body(), if_none_match=True)
+            return
+        except PreconditionLost:
+            if process.store.get(key):
+                return
+    raise StoreUnavailable("A note can't be written back.")
+
+
+def _apply_file(process: Process, head: Head, record: Record, change: FileChange) -> None:
+    key = keys.bank_file(head.meta.space_id, change.path)
+    _write(process, head, record, key, change.path, change.before, change.after)
+
+
+def _apply_synthesis(process: Process, head: Head, record: Record) -> None:
+    if record.synthesis:
+        key = keys.synthesis(head.meta.space_id)
+        _write(process, head, record, key, "_synthesis.md", record.synthesis.before, record.synthesis.after)
+
+
+def _write(
+    process: Process, head: Head, record: Record, key: str, path: str, before: Before | None, after: str | None
+) -> None:
+    """Bring one object from `before` to `after`, whatever part of that happened already."""
+    wanted = after.encode() if after is not None else None
+    etag = before.etag if before else None
+    for _ in range(TRIES):
+        if _replace(process, key, wanted, etag, record.number):
+            return
+        current = process.store.get(key)
+        if (current.body if current else None) == wanted:
+            return
+        newest = heads.find(process, head.meta.space_id)
+        if not newest or newest.meta.committed_run != record.run_id:
+            raise Superseded("Somebody else has applied it.")
+        if current and current.etag != etag:
+            # Somebody wrote to the bank without the service. Their text is kept aside, the commit stands.
+            logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
+            process.store.put(keys.displaced(head.meta.space_id, record.run_id, path), current.body)
+        etag = current.etag if current else None
+    raise StoreUnavailable("A bank file keeps changing.")
+
+
+def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None, number: int) -> bool:
+    if wanted is None:
+        return etag is None or process.store.delete(key, if_match=etag)
+    try:
+        # The number travels with the object, so reading a file tells its consolidation without a look at the records.
+        process.store.put(
+            key, wanted, if_match=etag, if_none_match=etag is None, metadata={"consolidation": str(number)}
+        )
+    except PreconditionLost:
+        return False
+    return True
+
+
+def _close(process: Process, head: Head, record: Record) -> Head:
+    """Clear `committed_run` and bring the totals up to date, in one swap: so they count once."""
+    for _ in range(TRIES):
+        if head.meta.committed_run != record.run_id:
+            # Closed by another process, or by our own first try whose answer got lost.
+            return head
+        try:
+            return heads.swap(process, head, **_totals(head, record))
+        except PreconditionLost:
+            newest = heads.find(process, head.meta.space_id)
+            if not newest:
+                raise Superseded("Somebody else has applied it.") from None
+            head = newest
+    raise StoreUnavailable("The space changes too often.")
+
+
+def _totals(head: Head, record: Record) -> dict[str, object]:
+    sign = {"consolidation": 1, "undo": -1, "manual": 0}[record.kind]
+    changes: dict[str, object] = {
+        "committed_run": None,
+        "total_notes_processed": head.meta.total_notes_processed + sign * len(record.notes),
+    }
+    if record.kind == "consolidation":
+        changes["last_consolidation"] = record.committed_at
+        changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
+    if record.kind == "undo" and record.notes:
+        # Else the notes that came back would set off the very consolidation that was undone.
+        changes["auto_paused"] = True
+    return changes

@@ -1,0 +1,181 @@
+"""Consolidation records: for each consolidation, manual correction and undo, what went in and what came out.
+
+A record is written once and never changed. History, diffs, time travel, the status of an old note, citations and undo
+all read these records; the plan of a change is its record before it is committed.
+"""
+
+import base64
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from livemem import clock as clocks
+from livemem.errors import NotFound, StoreUnavailable
+from livemem.process import Process
+from livemem.spaces.head import Head
+from livemem.store import keys
+from livemem.store.documents import Document
+
+AT_ONCE = 16
+"""Records read in one go while looking for one that fits: each may hold a whole bank."""
+
+Kind = Literal["consolidation", "manual", "undo"]
+Action = Literal["created", "updated", "edited", "deleted"]
+
+
+class NoteSource(BaseModel):
+    """A note as it was stored, whole: consolidated is not destroyed."""
+
+    note_id: str
+    raw: str
+    encoding: Literal["utf-8", "base64"] = "utf-8"
+
+    @classmethod
+    def of(cls, note_id: str, body: bytes) -> "NoteSource":
+        """The source for an object's bytes; what is no UTF-8 is kept as base64."""
+        try:
+            return cls(note_id=note_id, raw=body.decode())
+        except UnicodeDecodeError:
+            return cls(note_id=note_id, raw=base64.b64encode(body).decode(), encoding="base64")
+
+    def body(self) -> bytes:
+        """The object's bytes."""
+        return base64.b64decode(self.raw) if self.encoding == "base64" else self.raw.encode()
+
+
+class Before(BaseModel):
+    """A file as it was, with the ETag that its replacement is conditional on."""
+
+    etag: str
+    content: str
+
+
+class FileChange(BaseModel):
+    """One bank file of a change; `before` is None for a new one, `after` for a deleted one."""
+
+    path: str
+    action: Action
+    before: Before | None
+    after: str | None
+    edits: list[dict[str, Any]] = []
+    notes: list[str] = []
+    """Ids of the notes that a whole-file answer says it rests on; edits carry their own."""
+    reason: str | None = None
+
+
+class SynthesisChange(BaseModel):
+    """`_synthesis.md` with its front matter, before and after; None where there is none."""
+
+    before: Before | None
+    after: str | None
+
+
+class Record(Document):
+    """`_consolidations/{n}_{first}_{last}.json`, and the plan of a run that is about to commit."""
+
+    number: int
+    run_id: str
+    uid: str
+    kind: Kind
+    trigger: str
+    started_at: str
+    committed_at: str
+    model: str | None = None
+    prompt_version: str | None = None
+    author: str | None = None
+    """Who made a manual correction or an undo."""
+    agent: str | None = None
+    """Set where only one agent's notes were folded."""
+    undoes: int | None = None
+    notes: list[NoteSource] = []
+    files: list[FileChange] = []
+    synthesis: SynthesisChange | None = None
+    discarded: list[dict[str, Any]] = []
+    usage: dict[str, int] = {}
+    metrics: dict[str, Any] = {}
+
+    def name(self) -> keys.RecordName:
+        """The record's file name: its number and the times of its notes, or of its commit where it has none."""
+        times = sorted(source.note_id[:15] for source in self.notes)
+        moment = self.committed_at.replace("-", "").replace(":", "")[:15]
+        return keys.RecordName(self.number, times[0] if times else moment, times[-1] if times else moment)
+
+
+def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> Record:
+    """The record of a change that `author` orders, the next one after `head`, still without its contents."""
+    return Record(
+        number=head.meta.consolidation_count + 1,
+        run_id=run_id,
+        uid=head.meta.uid,
+        kind=kind,
+        trigger="api",
+        started_at=clocks.iso_millis(now),
+        committed_at=clocks.iso(now),
+        author=author,
+    )
+
+
+def names(process: Process, space_id: str) -> list[keys.RecordName]:
+    """The names of all records, oldest first: one LIST per 1,000."""
+    listed = (keys.parse_record(entry.key) for entry in process.store.scan(keys.records_prefix(space_id)))
+    return [name for name in listed if name]
+
+
+def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
+    """One record; raises StoreUnavailable if it is gone or can't be read (a lifecycle rule may have removed it)."""
+    found = process.store.get(keys.record(space_id, name))
+    try:
+        if found:
+            return Record.from_bytes(found.body)
+    except ValueError:
+        pass
+    raise StoreUnavailable(f"The record of consolidation {name.number} is missing or can't be read.")
+
+
+def read_many(process: Process, space_id: str, wanted: Sequence[keys.RecordName]) -> list[Record]:
+    """Records in the order of `wanted`, read in parallel."""
+    return process.store.map(lambda name: read(process, space_id, name), wanted)
+
+
+def get(process: Process, space_id: str, number: int) -> Record:
+    """The record of consolidation `number`; raises NotFound."""
+    for name in names(process, space_id):
+        if name.number == number:
+            return read(process, space_id, name)
+    raise NotFound("consolidation", str(number))
+
+
+def undone(records: Iterable[Record]) -> set[int]:
+    """The numbers of the consolidations that the given records undo."""
+    return {record.undoes for record in records if record.undoes is not None}
+
+
+def find_note(process: Process, space_id: str, name: keys.NoteName) -> tuple[int, str] | None:
+    """Number of the consolidation that holds the note now, and the note's text; None if none does."""
+    held = holding(process, space_id, [name], names(process, space_id))
+    return held.get(name.note_id)
+
+
+def holding(
+    process: Process, space_id: str, wanted: Sequence[keys.NoteName], listed: Sequence[keys.RecordName]
+) -> dict[str, tuple[int, str]]:
+    """For each note id of `wanted` that a record holds: the consolidation's number and the note's text.
+
+    Reads only the records whose times cover a wanted note. An undone consolidation holds nothing: its notes are live.
+    """
+    covering = [record for record in listed if any(record.covers(name) for name in wanted)]
+    ids = {name.note_id for name in wanted}
+    held: dict[str, tuple[int, str]] = {}
+    for start in range(0, len(covering), AT_ONCE):
+        for record in read_many(process, space_id, covering[start : start + AT_ONCE]):
+            for source in record.notes:
+                if source.note_id not in ids:
+                    continue
+                # Oldest first: an undo gives the note back, a later consolidation takes it again.
+                if record.kind == "undo":
+                    held.pop(source.note_id, None)
+                else:
+                    held[source.note_id] = (record.number, source.body().decode(errors="replace"))
+    return held

@@ -1,0 +1,74 @@
+"""The undo of the newest change of a bank."""
+
+from livemem.changes import direct, records
+from livemem.changes.records import Before, FileChange, Record, SynthesisChange
+from livemem.errors import Conflict, NotFound
+from livemem.process import Process
+from livemem.spaces.head import Head
+from livemem.store import keys
+
+
+def undo(process: Process, author: str, space_id: str, number: int) -> Record:
+    """Bring bank and synthesis back to before change `number` and its notes back to live.
+
+    Only the newest change that is not undone can be undone, so repeated undo walks back step by step. Automatic
+    consolidation pauses. Raises NotFound, Conflict (with what to do instead), Busy, PreconditionLost.
+    """
+    return direct.carry_out(
+        process, space_id, "undo", lambda head, run_id: _undoing(process, author, head, run_id, number)
+    )
+
+
+def _undoing(process: Process, author: str, head: Head, run_id: str, number: int) -> Record:
+    space_id = head.meta.space_id
+    target = _newest_standing(process, space_id, number)
+    files = [_reverse(process, space_id, change) for change in target.files]
+    return records.by_hand(head, run_id, "undo", author, process.clock()).model_copy(
+        update={
+            "undoes": number,
+            "notes": target.notes,
+            "files": files,
+            "synthesis": _reverse_synthesis(process, space_id, target.synthesis),
+        }
+    )
+
+
+def _newest_standing(process: Process, space_id: str, number: int) -> Record:
+    """The record of change `number`, if no later one stands in the way of its undo."""
+    names = records.names(process, space_id)
+    if number not in {name.number for name in names}:
+        raise NotFound("consolidation", str(number))
+    gone: set[int] = set()
+    for name in reversed(names):
+        record = records.read(process, space_id, name)
+        if record.undoes is not None:
+            gone.add(record.undoes)
+            if record.number == number:
+                raise Conflict(f"{number} is an undo; to bring its notes in again, start a consolidation.")
+        elif record.number in gone:
+            if record.number == number:
+                raise Conflict(f"{number} is undone already.")
+        elif record.number != number:
+            raise Conflict(f"Only the newest change can be undone: {record.number}.")
+        else:
+            return record
+    raise NotFound("consolidation", str(number))
+
+
+def _reverse(process: Process, space_id: str, change: FileChange) -> FileChange:
+    current = process.store.get(keys.bank_file(space_id, change.path))
+    text = current.body.decode(errors="replace") if current else None
+    if text != change.after:
+        raise Conflict(f"{change.path} was changed outside the service since; correct it by hand first.")
+    after = change.before.content if change.before else None
+    action: records.Action = "deleted" if after is None else ("updated" if current else "created")
+    before = Before(etag=current.etag, content=text or "") if current else None
+    return FileChange(path=change.path, action=action, before=before, after=after)
+
+
+def _reverse_synthesis(process: Process, space_id: str, change: SynthesisChange | None) -> SynthesisChange | None:
+    if not change:
+        return None
+    current = process.store.get(keys.synthesis(space_id))
+    before = Before(etag=current.etag, content=current.body.decode(errors="replace")) if current else None
+    return SynthesisChange(before=before, after=change.before.content if change.before else None)

@@ -1,0 +1,1 @@
+"""Notes become a bank, and nothing is lost on the way."""

@@ -1,0 +1,1 @@
+"""The LLM's API: it knows no prompt."""

@@ -1,0 +1,1 @@
+"""Markdown as blocks, sections and edits of sections; knows nothing of banks."""

@@ -1,0 +1,155 @@
+"""Sections of a Markdown file: which there are, what they hold, and which one an address names.
+
+Pure functions on text; where the text comes from and who may change it is the callers' business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from livemem.markdown.blocks import Heading, SectionError, collapse, headings_of, only_heading, parse, split_lines
+
+_MAX_LISTED = 20
+_MAX_SHOWN = 120
+# A heading's own text may hold " > "; only one in front of another run of # separates the parts of a path.
+_PATH_SEPARATOR = re.compile(r" > (?=#{1,6}(?: |$))")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and all up to the next heading of the same or a higher level. Line numbers count from 0.
+
+    ``path``: normalised heading lines ("## Title", also for underlined headings) from the outermost one to its own.
+    ``start``: line of the heading; ``body``: first line behind the heading; ``own_end``: where the first child section
+    starts, else ``end``; ``end``: first line behind the section.
+    """
+
+    path: tuple[str, ...]
+    level: int
+    start: int
+    body: int
+    own_end: int
+    end: int
+
+
+def list_sections(text: str) -> list[Section]:
+    """Return all sections in the order of their headings, children behind their parents.
+
+    Raises SectionError when lists are nested too deeply (20 in each other) to tell where they end.
+    """
+    return list(_sections(text))
+
+
+def addressed(text: str, address: str) -> list[Section]:
+    """Return the sections that an edit's ``heading`` matches: one, none, or several if it is ambiguous.
+
+    Raises like list_sections.
+    """
+    return _matching(_sections(text), address)
+
+
+def preamble(text: str) -> str:
+    """Return the text in front of the first heading; all of it when there is none. Raises like list_sections."""
+    sections = _sections(text)
+    return "".join(split_lines(text)[: sections[0].start]) if sections else text
+
+
+def section_text(text: str, section: Section) -> str:
+    """Return the section with its heading and its child sections, byte for byte."""
+    return "".join(split_lines(text)[section.start : section.end])
+
+
+def own_text(text: str, section: Section) -> str:
+    """Return what stands between the section's heading and its first child section, byte for byte."""
+    return "".join(split_lines(text)[section.body : section.own_end])
+
+
+@lru_cache(maxsize=4)
+def _sections(text: str) -> tuple[Section, ...]:
+    lines = split_lines(text)
+    return tuple(nest(headings_of(parse(lines)), len(lines)))
+
+
+def nest(headings: Sequence[Heading], line_count: int) -> list[Section]:
+    """Return the sections of the headings, found from the last to the first: a section's end is known by then."""
+    paths: list[tuple[str, ...]] = []
+    ancestors: list[tuple[int, tuple[str, ...]]] = []
+    for heading in headings:
+        while ancestors and ancestors[-1][0] >= heading.level:
+            ancestors.pop()
+        path = (*(ancestors[-1][1] if ancestors else ()), heading.line)
+        ancestors.append((heading.level, path))
+        paths.append(path)
+    sections: list[Section] = []
+    next_start = [line_count] * 7  # by level: where the next heading of this or a higher level starts
+    own_end = line_count
+    for heading, path in zip(reversed(headings), reversed(paths), strict=True):
+        start, body, level, _ = heading
+        sections.append(Section(path, level, start, body, own_end, next_start[level]))
+        next_start[level:] = [start] * (7 - level)
+        own_end = start
+    return sections[::-1]
+
+
+def find(sections: Sequence[Section], address: str) -> Section:
+    """Return the one section that ``address`` names: by its heading line, by its path, or by the end of its path.
+
+    Raises SectionError if there is none, or more than one.
+    """
+    found = _matching(sections, address)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = dict.fromkeys(joined(section.path) for section in found)
+        raise SectionError(
+            f"{len(found)} sections match; address one of them by its path: {_listed(paths)}. Where the path does not "
+            'tell them apart either, give the whole file with action "updated"'
+        )
+    if not sections:
+        raise SectionError(f"no section {shown(address)}: the file has no headings")
+    lines = dict.fromkeys(section.path[-1] for section in sections)
+    raise SectionError(f"no section {shown(address)}; give the full heading line. The file has: {_listed(lines)}")
+
+
+def _matching(sections: Sequence[Section], address: str) -> list[Section]:
+    # As it is listed comes first: the text of a heading may hold the separator of paths, that of an underlined one may
+    # end in #. Then closing # signs are taken for decoration, as in a heading line.
+    undecorated = joined(heading_line(part) or "" for part in split_address(address))
+    for text in (collapse(address), heading_line(address), undecorated):
+        found = [section for section in sections if section.path[-1] == text]
+        found = found or [section for section in sections if joined(section.path) == text]
+        found = found or [s for s in sections if any(joined(s.path[i:]) == text for i in range(1, len(s.path)))]
+        if found:
+            return found
+    return []
+
+
+def heading_line(text: str) -> str | None:
+    """Return the text as a normalised heading line, None if it is none."""
+    heading = only_heading(text)
+    return heading.line if heading else None
+
+
+def split_address(address: str) -> list[str]:
+    """Return the heading lines of a path ``# A > ## B``; of a plain heading just that."""
+    return _PATH_SEPARATOR.split(collapse(address))
+
+
+def joined(path: Iterable[str]) -> str:
+    """Return a path as an address."""
+    return " > ".join(path)
+
+
+def shown(text: str) -> str:
+    """Return the text in quotes for a message, cut at 120 characters."""
+    text = collapse(text[: _MAX_SHOWN + 1])
+    return f'"{text}"' if len(text) <= _MAX_SHOWN else f'"{text[:_MAX_SHOWN]}..."'
+
+
+def _listed(texts: Iterable[str]) -> str:
+    names = [shown(text) for text in texts]
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

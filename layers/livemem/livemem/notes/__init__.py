@@ -1,0 +1,1 @@
+"""Live notes: their form, appending and reading."""

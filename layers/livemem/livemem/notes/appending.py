@@ -1,0 +1,105 @@
+"""Appending live notes: one, or a batch."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from livemem import clock, limits
+from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
+from livemem.notes import note as notes
+from livemem.notes.note import Note
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
+from livemem.store.probe import require_conditional_writes
+
+APPEND_TRIES = 5
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A note to be appended."""
+
+    category: str
+    content: str
+    tags: tuple[str, ...] = ()
+
+
+def check_draft(draft: Draft, field: str = "") -> None:
+    """Raise InvalidRequest or TooLarge, naming the field below `field` (such as `notes.3.`), unless the note is fit."""
+    if draft.category not in keys.CATEGORIES:
+        raise InvalidRequest.of(f"{field}category", f"must be one of {', '.join(keys.CATEGORIES)}")
+    limits.check_text(f"{field}content", draft.content, limits.NOTE_BYTES)
+    if len(draft.tags) > limits.TAGS:
+        raise InvalidRequest.of(f"{field}tags", f"at most {limits.TAGS} tags")
+    for tag in draft.tags:
+        if not tag.strip() or len(tag) > limits.TAG_CHARACTERS or _CONTROL.search(tag):
+            raise InvalidRequest.of(
+                f"{field}tags", f"a tag has 1 to {limits.TAG_CHARACTERS} characters and no line breaks"
+            )
+        limits.check_text(f"{field}tags", tag, 4 * limits.TAG_CHARACTERS)
+
+
+def append(process: Process, space_id: str, agent: str, draft: Draft) -> Note:
+    """Append one note: 1 PUT. `new_suffix` makes 8 hex digits. Raises NotFound for an unknown space."""
+    check_draft(draft)
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    return write(process, new_note(space_id, agent, draft, process.clock(), process.new_suffix()))
+
+
+def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[Draft]) -> list[Note]:
+    """Append notes, all checked before the first is written, then one PUT each in parallel.
+
+    If the store fails on the way some are written: the error says so and the client may list what arrived.
+    """
+    if not drafts:
+        raise InvalidRequest.of("notes", "must hold at least one note")
+    if len(drafts) > limits.BATCH_NOTES:
+        raise TooLarge.of("notes", len(drafts), limits.BATCH_NOTES, "notes")
+    for index, draft in enumerate(drafts):
+        check_draft(draft, f"notes.{index}.")
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    # Names sort by time and then by suffix: counting suffixes keep the batch's order within its second.
+    base = int(process.new_suffix(), 16) & ~0x7F
+    made = [
+        new_note(space_id, agent, draft, process.clock(), f"{base + index:08x}") for index, draft in enumerate(drafts)
+    ]
+    return process.store.map(lambda note: write(process, note), made)
+
+
+def new_note(space_id: str, agent: str, draft: Draft, now: datetime, suffix: str) -> Note:
+    """A note of `agent`, named by its moment and `suffix` (8 hex digits), not yet written. Raises InvalidName."""
+    name = keys.NoteName(now, keys.check_agent(agent), draft.category, suffix)
+    return Note(
+        note_id=name.note_id,
+        space_id=space_id,
+        timestamp=clock.iso(now),
+        agent=agent,
+        category=draft.category,
+        tags=draft.tags,
+        content=draft.content,
+        size=len(draft.content.encode()),
+    )
+
+
+def write(process: Process, note: Note) -> Note:
+    """Write the note, under another suffix where its name is taken; returns it as it was written."""
+    body = notes.format_note(note)
+    for _ in range(APPEND_TRIES):
+        key = keys.note(note.space_id, note.note_id)
+        try:
+            process.store.put(key, body, if_none_match=True)
+            return note
+        except PreconditionLost:
+            # Our own first try, answered with an error, or one chance in four thousand million.
+            found = process.store.get(key)
+            if found and found.body == body:
+                return note
+            note = replace(note, note_id=replace(keys.parse_note_id(note.note_id), suffix=process.new_suffix()).note_id)
+    raise PreconditionLost("No free name for the note.")

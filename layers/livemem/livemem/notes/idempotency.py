@@ -1,0 +1,89 @@
+"""Appending under a client's Idempotency-Key: a repeat gives the first note."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import islice
+
+from livemem import clock, limits
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.notes import appending, pages
+from livemem.notes.appending import Draft
+from livemem.notes.note import Note
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import documents, keys
+from livemem.store.probe import require_conditional_writes
+
+IDEMPOTENCY_LIFE = timedelta(days=7)
+"""For how long a repeat gives the first note (data-model.md)."""
+
+
+CLAIM_LIFE = IDEMPOTENCY_LIFE + timedelta(days=1)
+
+
+CLAIMS_AT_ONCE = 1_000
+
+
+def append_once(process: Process, space_id: str, agent: str, draft: Draft, idempotency_key: str) -> tuple[Note, bool]:
+    """Append one note under the client's Idempotency-Key: 2 PUT. Returns the note and whether it is new.
+
+    The key's object names the note before the note is written, so a repeat completes a first try that died between.
+    Raises InvalidRequest if the key came with another note in the last 7 days.
+    """
+    if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
+        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+    appending.check_draft(draft)
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
+    body_digest = _digest([draft.category, draft.content, *draft.tags])
+    note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
+    claim = json.dumps(
+        {"note_id": note.note_id, "body": body_digest, "created_at": clock.iso(process.clock())}
+    ).encode()
+    try:
+        process.store.put(claim_key, claim, if_none_match=True, content_type=documents.JSON)
+        return appending.write(process, note), True
+    except PreconditionLost:
+        found = process.store.get(claim_key)
+    earlier = _read_claim(found.body) if found else None
+    if not earlier or process.clock() - clock.parse(earlier["created_at"]) > IDEMPOTENCY_LIFE:
+        # Gone meanwhile: the sweep took it away, or somebody deletes the space. Of two who try now one must win too.
+        condition = {"if_match": found.etag} if found else {"if_none_match": True}
+        process.store.put(claim_key, claim, content_type=documents.JSON, **condition)
+        return appending.write(process, note), True
+    if earlier["body"] != body_digest:
+        raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days")
+    try:
+        return pages.get(process, space_id, earlier["note_id"]), False
+    except NotFound:
+        first = keys.parse_note_id(earlier["note_id"])
+        return appending.write(process, appending.new_note(space_id, agent, draft, first.timestamp, first.suffix)), True
+
+
+def drop_expired_claims(process: Process, space_id: str) -> int:
+    """Delete what Idempotency-Keys left a day after their time, at most 1,000 of them; returns how many.
+
+    1 LIST per 1,000 keys and 1 DELETE each. Conditional: the key may just be in use for another note.
+    """
+    claims = process.store.scan(keys.idempotency_prefix(space_id))
+    expired = list(
+        islice((claim for claim in claims if process.clock() - claim.last_modified > CLAIM_LIFE), CLAIMS_AT_ONCE)
+    )
+    return sum(process.store.map(lambda claim: process.store.delete(claim.key, if_match=claim.etag), expired))
+
+
+def _read_claim(body: bytes) -> dict[str, str] | None:
+    try:
+        claim = json.loads(body)
+        clock.parse(claim["created_at"])
+        keys.parse_note_id(claim["note_id"])
+        return {name: str(claim[name]) for name in ("note_id", "body", "created_at")}
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()

@@ -1,0 +1,167 @@
+"""Reading live notes: one by its id, or pages with filters."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import accumulate
+
+from cachetools import LRUCache
+
+from livemem import clock, limits
+from livemem.changes import records
+from livemem.errors import InvalidRequest, NotFound
+from livemem.notes import note as notes
+from livemem.notes.note import Note
+from livemem.process import Process, Timer
+from livemem.spaces import head as heads
+from livemem.store import keys
+from livemem.store.objects import Entry, Object
+
+TAG_SCAN = 500
+"""Notes read for one page that filters by tag: tags stand in the notes, all other filters in their names."""
+
+
+CACHE_BYTES = 16 * 1024 * 1024
+
+
+NOTE_OVERHEAD = 1_000
+"""What a note takes in memory beyond its text, about."""
+
+
+class _ReadBefore:
+    """Notes that this process has read, up to 16 MB of them.
+
+    Notes never change: a key with its ETag is always the same note, and a listing tells whether it is still there.
+    """
+
+    def __init__(self, _: Timer) -> None:
+        self._notes = LRUCache[tuple[str, str], tuple[Note, int]](CACHE_BYTES, getsizeof=lambda item: item[1])
+        self._lock = threading.Lock()
+
+    def get(self, key: str, etag: str) -> Note | None:
+        with self._lock:
+            found = self._notes.get((key, etag))
+        return found[0] if found else None
+
+    def put(self, found: Object, note: Note) -> Note:
+        size = len(found.body) + NOTE_OVERHEAD
+        with self._lock:
+            if size <= self._notes.maxsize:
+                self._notes[found.key, found.etag] = (note, size)
+        return note
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which notes a page shows; None is any. `since` and `until` are inclusive."""
+
+    category: str | None = None
+    agent: str | None = None
+    tag: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def of(
+        cls, *, category: str | None, agent: str | None, tag: str | None, since: str | None, until: str | None
+    ) -> "Filter":
+        """The filter of a request's texts; raises InvalidRequest or InvalidName, naming the field."""
+        if category is not None and category not in keys.CATEGORIES:
+            raise InvalidRequest.of("category", f"must be one of {', '.join(keys.CATEGORIES)}")
+        if agent is not None:
+            keys.check_agent(agent)
+        return cls(category, agent, tag, _moment("since", since), _moment("until", until))
+
+    def admits(self, name: keys.NoteName) -> bool:
+        """Whether a note of this name can be shown, as far as its name tells."""
+        return (
+            (self.category is None or name.category == self.category)
+            and (self.agent is None or name.agent == self.agent)
+            and (self.since is None or name.timestamp >= self.since.replace(microsecond=0))
+            and (self.until is None or name.timestamp <= self.until)
+        )
+
+
+def _moment(field: str, text: str | None) -> datetime | None:
+    try:
+        # A plus sign that a client did not escape arrives as a space.
+        return clock.parse(text.replace(" ", "+")) if text is not None else None
+    except ValueError:
+        raise InvalidRequest.of(field, "must be a time in ISO 8601, such as 2026-02-20T14:00:00Z") from None
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of notes, and the note id after which the next one begins (None at the end)."""
+
+    items: list[Note]
+    next_after: str | None
+
+
+def get(process: Process, space_id: str, note_id: str) -> Note:
+    """A note, live or consolidated: 1 GET while it is live, else 1 LIST and the records that can hold it.
+
+    Raises InvalidName, NotFound.
+    """
+    name = keys.parse_note_id(note_id)
+    found = process.store.get(keys.note(space_id, note_id))
+    if found:
+        return notes.parse_note(space_id, name, found.body)
+    heads.load(process, space_id)
+    held = records.find_note(process, space_id, name)
+    if not held:
+        # It may have been consolidated, and undone, between the two looks.
+        found = process.store.get(keys.note(space_id, note_id))
+        if found:
+            return notes.parse_note(space_id, name, found.body)
+        raise NotFound("note", note_id)
+    number, raw = held
+    return replace(notes.parse_note(space_id, name, raw.encode()), status="consolidated", consolidation=number)
+
+
+def page(
+    process: Process, space_id: str, wanted: Filter, *, limit: int, after: str | None = None, oldest_first: bool = False
+) -> Page:
+    """One page of live notes: ceil(N/1000) LIST and at most `limit` GET (with a tag filter at most 500).
+
+    A note that this process has read before costs no GET.
+    A page of large notes, or by tag, may hold fewer than `limit` notes and still have a next one. Raises NotFound.
+    """
+    heads.load_recent(process, space_id)
+    start = keys.note(space_id, after) if after and oldest_first else ""
+    entries = list(process.store.scan(keys.live_prefix(space_id), start_after=start))
+    named = [(entry, found[1]) for entry in entries if (found := keys.parse_note(entry.key))]
+    if not oldest_first:
+        named.reverse()
+    if after:
+        named = [(e, n) for e, n in named if (n.note_id > after if oldest_first else n.note_id < after)]
+    named = [(entry, name) for entry, name in named if wanted.admits(name)]
+    scan = _within_a_page(named[: limit if wanted.tag is None else max(limit, TAG_SCAN)])
+    notes = [note for note in read_all(process, space_id, [entry for entry, _ in scan]) if note]
+    shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags][:limit]
+    last_read = shown[-1].note_id if len(shown) == limit else (scan[-1][1].note_id if scan else "")
+    more = bool(named) and named[-1][1].note_id != last_read
+    return Page(shown, last_read if more and last_read else None)
+
+
+def _within_a_page(named: list[tuple[Entry, keys.NoteName]]) -> list[tuple[Entry, keys.NoteName]]:
+    """The first of them that together are small enough for one answer, and at least one."""
+    ends = accumulate(entry.size for entry, _ in named)
+    return named[: max(1, sum(end <= limits.PAGE_BYTES for end in ends))]
+
+
+def read_all(process: Process, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:
+    """The notes of listed objects, in parallel, None for those that are gone by now; 1 GET for each unknown one."""
+    cache = process.cache(_ReadBefore)
+    known = [cache.get(entry.key, entry.etag) for entry in entries]
+    found = iter(process.store.get_many([entry.key for entry, note in zip(entries, known, strict=True) if not note]))
+    return [note or _parsed(process, space_id, next(found)) for note in known]
+
+
+def _parsed(process: Process, space_id: str, found: Object | None) -> Note | None:
+    name = found and keys.parse_note(found.key)
+    if not found or not name:
+        return None
+    note = notes.parse_note(space_id, name[1], found.body)
+    return process.cache(_ReadBefore).put(found, note)

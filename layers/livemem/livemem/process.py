@@ -1,0 +1,49 @@
+"""What work is done with: one object per environment, given to every domain call.
+
+A Lambda environment, a worker of the local runtime or a test's world has one. So nothing of a process is kept in
+modules, and two processes can live in one interpreter.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from livemem import clock as clocks
+from livemem.clock import Clock
+from livemem.llm.client import Ask
+from livemem.settings import Settings
+from livemem.store.objects import Store
+
+C = TypeVar("C")
+
+Start = Callable[[Mapping[str, Any]], None]
+"""Queues one asynchronous invocation of the consolidation with this payload; raises StoreUnavailable."""
+
+Timer = Callable[[], float]
+"""Seconds from any beginning, never going back: what caches age by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """The parts that every domain call may need. `new_suffix` makes the 8 hex digits of a note's name."""
+
+    store: Store
+    settings: Settings
+    ask: Ask
+    start: Start
+    new_suffix: Callable[[], str]
+    new_id: Callable[[], str] = clocks.new_id
+    clock: Clock = clocks.now
+    timer: Timer = time.monotonic
+    _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def cache(self, kind: Callable[[Timer], C]) -> C:
+        """This process's cache of a room: `kind`, called with the timer when it is first asked for."""
+        with self._lock:
+            if kind not in self._caches:
+                self._caches[kind] = kind(self.timer)
+            found: C = self._caches[kind]
+        return found

@@ -1,0 +1,1 @@
+"""Long work that users poll: runs, how they are queued, and what starts them."""

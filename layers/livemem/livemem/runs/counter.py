@@ -1,0 +1,76 @@
+"""The trigger of automatic consolidation. It keeps no number: each time it looks into the bucket again.
+
+So an event that comes twice, late or out of order can't count twice, and a lost one is made good by the next.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from livemem.errors import Busy, LiveMemoryError
+from livemem.process import Process
+from livemem.runs import queue as queues
+from livemem.runs.queue import Order
+from livemem.runs.run import Trigger
+from livemem.spaces import contents, lease
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.store import keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+
+QUEUED_FOR = timedelta(seconds=60)
+"""How long a queued run keeps further events from queueing another one."""
+
+
+Result = Literal["started", "below_threshold", "not_automatic", "busy", "unknown_space"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a look came to, and the run that it started."""
+
+    result: Result
+    run_id: str | None = None
+
+
+def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
+    """Start a consolidation if the space has reached its threshold and nobody is at it.
+
+    Below the threshold 1 GET and 1 LIST. A short lease of kind `queued` makes it one run however many events come.
+    """
+    head = heads.find(process, space_id)
+    if not head:
+        return Outcome("unknown_space")
+    if not head.meta.automatic():
+        return Outcome("not_automatic")
+    if not reached(process, head):
+        return Outcome("below_threshold")
+    require_conditional_writes(process.store)
+    run_id = process.new_id()
+    try:
+        held = lease.acquire(process, space_id, run_id, "queued", until=process.clock() + QUEUED_FOR, by_hand=False)
+    except Busy:
+        return Outcome("busy")
+    try:
+        queues.enqueue(process, head, Order(trigger=trigger), run_id=run_id)
+    except LiveMemoryError:
+        lease.release(process, held)
+        raise
+    return Outcome("started", run_id)
+
+
+def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
+    """Look at each space that one of the `written` keys is a live note of; returns the result by space."""
+    touched = sorted({parsed[0] for key in written if (parsed := keys.parse_note(key))})
+    return {space_id: start_if_due(process, space_id, "threshold").result for space_id in touched}
+
+
+def reached(process: Process, head: Head) -> bool:
+    """Whether the space holds at least its threshold of live notes: 1 LIST of threshold + 1 keys (one is `.keep`)."""
+    threshold = head.meta.consolidation_threshold
+    return len(contents.live_notes(process, head.meta.space_id, limit=threshold + 1)) >= threshold

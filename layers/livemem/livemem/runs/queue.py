@@ -1,0 +1,57 @@
+"""Queueing a run: what it is asked to do, and its first document."""
+
+import logging
+from dataclasses import dataclass
+
+from livemem import clock
+from livemem.access.principal import Principal
+from livemem.errors import Forbidden, LiveMemoryError
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.runs.run import Run, Trigger
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.store import keys
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a run is asked to do."""
+
+    trigger: Trigger
+    agent: str | None = None
+    max_notes: int | None = None
+    dry_run: bool = False
+    requested_by: str | None = None
+
+
+def order(process: Process, principal: Principal, space_id: str, wanted: Order) -> Run:
+    """Queue a run by hand; raises NotFound, Forbidden for another agent's notes without admin."""
+    if wanted.agent is not None and wanted.agent != principal.name and "admin" not in principal.permissions:
+        raise Forbidden("To consolidate another agent's notes alone, the token needs the permission 'admin'.")
+    return enqueue(process, heads.load(process, space_id), wanted, run_id=process.new_id())
+
+
+def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
+    """Write a queued run and start it; if it can't be started the run says so and the error is raised."""
+    run = Run(
+        run_id=run_id,
+        space_id=head.meta.space_id,
+        uid=head.meta.uid,
+        trigger=wanted.trigger,
+        agent=keys.check_agent(wanted.agent) if wanted.agent is not None else None,
+        max_notes=wanted.max_notes,
+        dry_run=wanted.dry_run,
+        requested_by=wanted.requested_by,
+        queued_at=clock.iso_millis(process.clock()),
+    )
+    saved = runs.create(process, run)
+    try:
+        process.start({"space_id": run.space_id, "run_id": run.run_id, "uid": run.uid, "trigger": run.trigger})
+    except LiveMemoryError as error:
+        runs.finish(process, saved, "error", error={"code": "not_started", "detail": error.detail})
+        raise
+    logger.info("run queued", extra={"space_id": run.space_id, "run_id": run.run_id, "trigger": run.trigger})
+    return run

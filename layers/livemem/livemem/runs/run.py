@@ -1,0 +1,125 @@
+"""Runs: one attempt each to consolidate, as a small JSON document that its worker updates and users poll.
+
+A worker that dies can't say so. What a run shows is therefore derived when it is read: one whose time ran out is an
+error, one whose consolidation is committed is being applied.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from livemem import clock
+from livemem.errors import NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import documents, keys
+from livemem.store.documents import Document
+
+QUEUE_LIFE = timedelta(hours=1)
+"""How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
+
+Status = Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"]
+Trigger = Literal["api", "threshold", "sweep"]
+FINAL = ("ok", "nothing_to_do", "busy", "error")
+MESSAGE_NOTHING = "No new notes to consolidate"
+
+
+class Run(Document):
+    """`_runs/{run_id}.json`."""
+
+    run_id: str
+    space_id: str
+    uid: str
+    status: Status = "queued"
+    step: str | None = None
+    """While running: collecting, asking, applying."""
+    trigger: Trigger
+    agent: str | None = None
+    max_notes: int | None = None
+    dry_run: bool = False
+    requested_by: str | None = None
+    queued_at: str
+    started_at: str | None = None
+    expires_at: str | None = None
+    """When a running worker is surely dead."""
+    finished_at: str | None = None
+    consolidation: int | None = None
+    model: str | None = None
+    metrics: dict[str, Any] = {}
+    message: str | None = None
+    error: dict[str, str] | None = None
+    plan: dict[str, Any] | None = None
+    """What a dry run would do."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A run as read or written, with its ETag."""
+
+    run: Run
+    etag: str
+
+
+def create(process: Process, run: Run) -> Saved:
+    """Write a new run: 1 PUT."""
+    return Saved(
+        run, process.store.put(keys.run(run.space_id, run.run_id), run.to_bytes(), content_type=documents.JSON)
+    )
+
+
+def find(process: Process, space_id: str, run_id: str) -> Saved | None:
+    """The run as stored, or None."""
+    found = process.store.get(keys.run(space_id, run_id))
+    try:
+        saved = Saved(Run.from_bytes(found.body), found.etag) if found else None
+    except ValueError:
+        return None
+    # In a copied folder it may name another space, which must not be written to.
+    return saved if saved and (saved.run.space_id, saved.run.run_id) == (space_id, run_id) else None
+
+
+def change(process: Process, saved: Saved, **changes: object) -> Saved:
+    """Write `changes` over exactly the run that was read; raises PreconditionLost (it is gone, or changed)."""
+    run = saved.run.model_copy(update=changes)
+    key = keys.run(run.space_id, run.run_id)
+    return Saved(run, process.store.put(key, run.to_bytes(), if_match=saved.etag, content_type=documents.JSON))
+
+
+def finish(process: Process, saved: Saved, status: Status, **changes: object) -> Saved:
+    """Write the run's end; a run that is gone, or that another worker has ended, is left as it is."""
+    end: dict[str, object] = {
+        "status": status,
+        "step": None,
+        "finished_at": clock.iso_millis(process.clock()),
+        **changes,
+    }
+    try:
+        return change(process, saved, **end)
+    except PreconditionLost:
+        return Saved(saved.run.model_copy(update=end), saved.etag)
+
+
+def view(process: Process, space_id: str, run_id: str) -> Run:
+    """The run as it stands in truth at `now`; raises InvalidName, NotFound (also for a run of a deleted namesake)."""
+    keys.check_run_id(run_id)
+    meta = heads.load(process, space_id).meta
+    saved = find(process, space_id, run_id)
+    if not saved or saved.run.uid != meta.uid:
+        raise NotFound("run", run_id)
+    run = saved.run
+    if run.status in FINAL:
+        return run
+    deadline = clock.parse(run.expires_at) if run.expires_at else clock.parse(run.queued_at) + QUEUE_LIFE
+    if meta.committed_run == run_id:
+        if process.clock() < deadline:
+            return run.model_copy(update={"status": "running", "step": "applying"})
+        return _died(run, "The worker died after the commit; the next run or the sweep writes the rest.")
+    if process.clock() < deadline:
+        return run
+    if run.status == "queued":
+        return _died(run, "The run was never started; start another one.", code="not_started")
+    return _died(run, "The worker died before the commit; all notes are still live.")
+
+
+def _died(run: Run, detail: str, code: str = "interrupted") -> Run:
+    return run.model_copy(update={"status": "error", "step": None, "error": {"code": code, "detail": detail}})

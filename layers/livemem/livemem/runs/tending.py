@@ -1,0 +1,35 @@
+"""Thresholds that no event noticed, and what health says of runs."""
+
+from collections.abc import Mapping
+
+from livemem.process import Process
+from livemem.runs import counter
+from livemem.spaces.room import Problem, Room, Space
+from livemem.store import keys
+
+
+def tend(process: Process, space: Space) -> Mapping[str, float]:
+    """Start a run that is due."""
+    meta = space.head.meta
+    done: dict[str, float] = {"oldest_pending_note_seconds": space.waiting_seconds()} if space.live else {}
+    if not meta.automatic() or len(space.live) < meta.consolidation_threshold:
+        return done
+    outcome = counter.start_if_due(process, space.space_id, "sweep")
+    return {**done, "started": 1} if outcome.result == "started" else done
+
+
+def problems(process: Process, space: Space) -> list[Problem]:
+    """A consolidation that failed, and notes that wait too long."""
+    found = []
+    held = space.lease
+    if held and held.failures:
+        detail = f"The last consolidation failed: {held.error}. Its notes are live."
+        found.append(Problem(space.space_id, "last_run_failed", detail))
+    age = space.waiting_seconds()
+    if age > process.settings.pending_note_limit:
+        detail = f"The oldest live note waits for {age:.0f} s to be consolidated."
+        found.append(Problem(space.space_id, "notes_pending", detail))
+    return found
+
+
+ROOM = Room(owns=keys.is_of_runs, tend=tend, problems=problems)

@@ -1,0 +1,1 @@
+"""Spaces: their head, life, contents, rules and lease."""

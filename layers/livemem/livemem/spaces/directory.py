@@ -1,0 +1,44 @@
+"""Which spaces there are."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from livemem.access.principal import Principal
+from livemem.errors import InvalidName, SpaceBroken
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import keys
+
+
+def ids(process: Process, *, start_after: str = "") -> Iterator[str]:
+    """The ids of all folders that may be spaces, in order."""
+    for folder in process.store.folders(start_after=f"{start_after}/\U0010ffff" if start_after else ""):
+        try:
+            yield keys.check_space_id(folder)
+        except InvalidName:
+            continue
+
+
+def page(process: Process, principal: Principal, *, limit: int, after: str | None) -> tuple[list[Meta], str | None]:
+    """The spaces that the principal may see, by id, and the id to go on after; 1 GET each.
+
+    With a list of spaces in the token only these are looked up; else 1 LIST per 1,000 spaces of the account. A space
+    that can't be read is left out: health names it.
+    """
+    if principal.space_ids:
+        candidates: Iterator[str] = iter(sorted(name for name in principal.space_ids if name > (after or "")))
+    else:
+        candidates = ids(process, start_after=after or "")
+    chosen = list(islice(candidates, limit + 1))
+    found = process.store.map(lambda space_id: _readable(process, space_id), chosen[:limit])
+    more = chosen[limit - 1] if len(chosen) > limit else None
+    return [meta for meta in found if meta], more
+
+
+def _readable(process: Process, space_id: str) -> Meta | None:
+    try:
+        head = heads.find(process, space_id)
+    except SpaceBroken:
+        return None
+    return head.meta if head else None

@@ -1,0 +1,27 @@
+"""Rules of a space: free Markdown of the user's own, or one of the templates that come with the package."""
+
+from importlib import resources
+
+from livemem.errors import InvalidRequest, NotFound
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
+
+TEMPLATES = ("standard", "journal")
+DEFAULT_TEMPLATE = "standard"
+
+
+def template(name: str) -> str:
+    """The text of a rules template; raises InvalidRequest for an unknown name."""
+    if name not in TEMPLATES:
+        raise InvalidRequest.of("rules_template", f"must be one of {', '.join(TEMPLATES)}")
+    return resources.files("livemem.spaces").joinpath("templates", f"{name}.md").read_text("utf-8")
+
+
+def read(process: Process, space_id: str) -> str:
+    """The space's rules: 1 GET. Raises NotFound."""
+    heads.load_recent(process, space_id)
+    found = process.store.get(keys.rules(space_id))
+    if not found:
+        raise NotFound("space", space_id)
+    return found.body.decode(errors="replace")

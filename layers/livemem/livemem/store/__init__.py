@@ -1,0 +1,1 @@
+"""The object store: objects, clients, documents, and every key of the bucket."""

@@ -1,0 +1,38 @@
+"""Cursors of lists: opaque to clients, inside them the name after which the next page begins."""
+
+import base64
+import binascii
+from collections.abc import Callable
+
+from livemem.errors import InvalidRequest
+from livemem.store import keys
+
+
+def encode(after: object | None) -> str | None:
+    """The cursor for a name or number, None for the end of the list."""
+    return None if after is None else base64.urlsafe_b64encode(str(after).encode()).decode().rstrip("=")
+
+
+def decode_note(cursor: str | None) -> str | None:
+    """The note id in a cursor; raises InvalidRequest."""
+    return _decode(cursor, lambda text: keys.parse_note_id(text).note_id)
+
+
+def decode_name(cursor: str | None) -> str | None:
+    """The space id in a cursor; raises InvalidRequest."""
+    return _decode(cursor, keys.check_space_id)
+
+
+def decode_number(cursor: str | None) -> int | None:
+    """The number in a cursor; raises InvalidRequest."""
+    text = _decode(cursor, lambda text: str(int(text)))
+    return int(text) if text is not None else None
+
+
+def _decode(cursor: str | None, check: Callable[[str], str]) -> str | None:
+    if cursor is None:
+        return None
+    try:
+        return check(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
+    except (ValueError, binascii.Error):
+        raise InvalidRequest.of("cursor", "is not a cursor that this service gave out") from None

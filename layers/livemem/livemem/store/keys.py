@@ -1,0 +1,214 @@
+"""Every key of the bucket, built and parsed here alone (data-model.md), and the rules of the names in them."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from livemem.errors import InvalidName
+
+CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
+
+TOKENS = "_system/tokens.json"
+PROBE = "_system/probe/conditional-writes"
+
+SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
+AGENT = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
+RUN_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+NOTE_ID = re.compile(
+    rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>{AGENT.pattern})_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
+)
+_RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
+_COMPACT = "%Y%m%dT%H%M%S"
+
+
+@dataclass(frozen=True)
+class NoteName:
+    """What a note's id tells: when it was written (UTC, whole seconds), by whom, and its category."""
+
+    timestamp: datetime
+    agent: str
+    category: str
+    suffix: str
+
+    @property
+    def note_id(self) -> str:
+        return f"{compact_time(self.timestamp)}_{self.agent}_{self.category}_{self.suffix}"
+
+
+@dataclass(frozen=True)
+class RecordName:
+    """What a record's file name tells: its number and the compact times of its first and last note."""
+
+    number: int
+    first: str
+    last: str
+
+    def covers(self, note: NoteName) -> bool:
+        """Whether the record can hold the note."""
+        return self.first <= compact_time(note.timestamp) <= self.last
+
+
+def check_space_id(space_id: str) -> str:
+    """Return `space_id`, or raise InvalidName."""
+    if not SPACE_ID.fullmatch(space_id):
+        raise InvalidName("space_id", "1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit")
+    return space_id
+
+
+def check_agent(agent: str) -> str:
+    """Return the agent's name, or raise InvalidName. No underscore: a note's name must parse back."""
+    if not AGENT.fullmatch(agent):
+        raise InvalidName("agent", "1 to 64 of A-Z a-z 0-9 -, beginning with a letter or digit")
+    return agent
+
+
+def check_run_id(run_id: str) -> str:
+    """Return `run_id`, or raise InvalidName. Run ids are ULIDs, so they sort by time."""
+    if not RUN_ID.fullmatch(run_id):
+        raise InvalidName("run_id", "26 characters, an ULID")
+    return run_id
+
+
+def compact_time(moment: datetime) -> str:
+    """`20260220T140000`: the form of time in keys (UTC)."""
+    # strftime pads years before 1000 on some systems only.
+    text = moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    return text.replace("-", "").replace(":", "")
+
+
+def parse_note_id(note_id: str) -> NoteName:
+    """The parts of a note's id, or InvalidName."""
+    match = NOTE_ID.fullmatch(note_id)
+    if match:
+        try:
+            timestamp = datetime.strptime(match["time"], _COMPACT).replace(tzinfo=UTC)
+        except ValueError:
+            pass
+        else:
+            return NoteName(timestamp, match["agent"], match["category"], match["suffix"])
+    raise InvalidName("note_id", "not the id of a note: {YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}")
+
+
+def prefix(space_id: str) -> str:
+    """What every key of the space begins with."""
+    return f"{space_id}/"
+
+
+def meta(space_id: str) -> str:
+    return f"{space_id}/_meta.json"
+
+
+def rules(space_id: str) -> str:
+    return f"{space_id}/_rules.md"
+
+
+def synthesis(space_id: str) -> str:
+    return f"{space_id}/_synthesis.md"
+
+
+def lease(space_id: str) -> str:
+    return f"{space_id}/_lease.json"
+
+
+def live_prefix(space_id: str) -> str:
+    return f"{space_id}/live/"
+
+
+def live_keep(space_id: str) -> str:
+    return f"{space_id}/live/.keep"
+
+
+def note(space_id: str, note_id: str) -> str:
+    return f"{space_id}/live/{note_id}.md"
+
+
+def parse_note(key: str) -> tuple[str, NoteName] | None:
+    """Space and name of a live note's key; None for every other key."""
+    space_id, _, name = key.partition("/live/")
+    if not name.endswith(".md") or not SPACE_ID.fullmatch(space_id):
+        return None
+    try:
+        return space_id, parse_note_id(name.removesuffix(".md"))
+    except InvalidName:
+        return None
+
+
+def bank_prefix(space_id: str) -> str:
+    return f"{space_id}/bank/"
+
+
+def bank_keep(space_id: str) -> str:
+    return f"{space_id}/bank/.keep"
+
+
+def bank_file(space_id: str, path: str) -> str:
+    return f"{space_id}/bank/{path}"
+
+
+def parse_bank_file(key: str) -> tuple[str, str] | None:
+    """Space and path of a bank file's key; None for every other key."""
+    space_id, _, path = key.partition("/bank/")
+    if not path.endswith(".md") or not SPACE_ID.fullmatch(space_id):
+        return None
+    return space_id, path
+
+
+def run(space_id: str, run_id: str) -> str:
+    return f"{space_id}/_runs/{run_id}.json"
+
+
+def plan(space_id: str, run_id: str) -> str:
+    return f"{space_id}/_runs/{run_id}.plan.json"
+
+
+def displaced(space_id: str, run_id: str, path: str) -> str:
+    """Where a bank file goes that somebody changed behind the service's back between plan and application."""
+    return f"{space_id}/_runs/{run_id}.displaced/{path}"
+
+
+def records_prefix(space_id: str) -> str:
+    return f"{space_id}/_consolidations/"
+
+
+def record(space_id: str, name: RecordName) -> str:
+    return f"{space_id}/_consolidations/{name.number:06d}_{name.first}_{name.last}.json"
+
+
+def parse_record(key: str) -> RecordName | None:
+    """The record's name in a key of `_consolidations/`; None for every other key."""
+    match = _RECORD.fullmatch(key.rpartition("/_consolidations/")[2])
+    return RecordName(int(match["number"]), match["first"], match["last"]) if match else None
+
+
+def idempotency_prefix(space_id: str) -> str:
+    """Where the Idempotency-Keys of a space are."""
+    return f"{space_id}/_idempotency/"
+
+
+def idempotency(space_id: str, digest: str) -> str:
+    return f"{idempotency_prefix(space_id)}{digest}.json"
+
+
+def is_of_space(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is one of the head, the rules or the lease."""
+    return name in ("_meta.json", "_rules.md", "_lease.json")
+
+
+def is_of_changes(name: str) -> bool:
+    """Whether it is a record."""
+    return name.startswith("_consolidations/")
+
+
+def is_of_runs(name: str) -> bool:
+    """Whether it is a run, a plan, or a bank file that one displaced."""
+    return name.startswith("_runs/")
+
+
+def is_of_notes(name: str) -> bool:
+    """Whether it is a live note, or an Idempotency-Key."""
+    return name == "live/.keep" or name.startswith("_idempotency/") or parse_note(f"x/{name}") is not None
+
+
+def is_of_bank(name: str) -> bool:
+    """Whether it is a bank file or the synthesis."""
+    return name in ("bank/.keep", "_synthesis.md") or parse_bank_file(f"x/{name}") is not None

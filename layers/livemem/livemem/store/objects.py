@@ -1,0 +1,296 @@
+"""The object store: the few operations the service needs, and the one place where the store's errors become own ones.
+
+A lost compare-and-swap is `PreconditionLost`; an answer that may be better next time is `StoreUnavailable`. After
+StoreUnavailable a write may or may not have happened: callers look before they conclude.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
+from livemem.settings import Settings
+from livemem.store import clients
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+
+logger = logging.getLogger(__name__)
+
+
+T = TypeVar("T")
+
+
+R = TypeVar("R")
+
+
+DELETE_BATCH = 1_000
+"""Keys of one DeleteObjects request, S3's limit."""
+
+
+CONFLICT_TRIES = 5
+"""Tries after 409 ConditionalRequestConflict, which S3 answers while another conditional write is under way."""
+
+
+_LOST = {"PreconditionFailed", "412"}
+
+
+_MISSING = {"NoSuchKey", "404", "NotFound"}
+
+
+_UNCHANGED = {"304", "NotModified"}
+
+
+_CONFLICT = {"ConditionalRequestConflict", "409", "OperationAborted"}
+
+
+_UNSUPPORTED = {"NotImplemented", "501"}
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object with its content. `etag` is the store's, quotes included."""
+
+    key: str
+    body: bytes
+    etag: str
+    last_modified: datetime
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An object as a listing shows it; `size` in bytes."""
+
+    key: str
+    size: int
+    etag: str
+    last_modified: datetime
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """One bucket. `threads` is how many requests run at once where an operation needs many; 1 keeps their order."""
+
+    bucket: str
+    v4: "S3Client"
+    plain: "S3Client"
+    """Signs PUT, GET and DELETE; differs from `v4` only where S3_SIGNATURE=hybrid."""
+    threads: int = 16
+    sleep: Callable[[float], None] = time.sleep
+    probed: list[bool] = field(default_factory=list, repr=False)
+    """Whether it heeds conditional writes, once that was asked (probe.py)."""
+    _pools: list[ThreadPoolExecutor] = field(default_factory=list, repr=False)
+
+    def get(self, key: str) -> Object | None:
+        """The object, or None where there is none."""
+        try:
+            answer = self.plain.get_object(Bucket=self.bucket, Key=key)
+            body = answer["Body"].read()
+        except (ClientError, BotoCoreError) as error:
+            if _code(error) in _MISSING:
+                return None
+            raise _own(error) from error
+        return Object(key, body, answer["ETag"], answer["LastModified"], answer.get("Metadata", {}))
+
+    def get_if_changed(self, key: str, etag: str) -> tuple[bool, Object | None]:
+        """Whether the object has another ETag than `etag` by now, and then the object, None where there is none."""
+        try:
+            answer = self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag)
+            return True, Object(key, answer["Body"].read(), answer["ETag"], answer["LastModified"])
+        except (ClientError, BotoCoreError) as error:
+            if _code(error) in _UNCHANGED:
+                return False, None
+            if _code(error) in _MISSING:
+                return True, None
+            raise _own(error) from error
+
+    def get_many(self, wanted: Sequence[str]) -> list[Object | None]:
+        """The objects of `wanted`, in its order, None for those that do not exist; read in parallel."""
+        return self.map(self.get, wanted)
+
+    def put(
+        self,
+        key: str,
+        body: bytes,
+        *,
+        if_match: str | None = None,
+        if_none_match: bool = False,
+        content_type: str = "text/markdown; charset=utf-8",
+        metadata: Mapping[str, str] | None = None,
+    ) -> str:
+        """Write an object and return its ETag.
+
+        `if_match`: only over this ETag; `if_none_match`: only where nothing is yet. Raises PreconditionLost.
+        """
+        condition: dict[str, Any] = {"IfMatch": if_match} if if_match else {}
+        if if_none_match:
+            condition["IfNoneMatch"] = "*"
+        extra: dict[str, Any] = {"Metadata": dict(metadata)} if metadata else {}
+        try:
+            answer = self._with_patience(
+                lambda: self.plain.put_object(
+                    Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition, **extra
+                )
+            )
+        except (ClientError, BotoCoreError) as error:
+            if condition and _code(error) in _LOST | _MISSING:
+                raise PreconditionLost("Somebody else changed it first.") from error
+            if condition and _code(error) in _UNSUPPORTED:
+                raise ConditionalWritesUnsupported("The object store refuses If-Match or If-None-Match.") from error
+            raise _own(error) from error
+        return str(answer["ETag"])
+
+    def _with_patience(self, request: Callable[[], R]) -> R:
+        """The request's answer, asked again while S3 says that another conditional write is under way."""
+        for attempt in range(CONFLICT_TRIES - 1):
+            try:
+                return request()
+            except ClientError as error:
+                if _code(error) not in _CONFLICT:
+                    raise
+                self.sleep(0.05 * 2**attempt)
+        return request()
+
+    def delete(self, key: str, *, if_match: str | None = None) -> bool:
+        """Delete an object; with `if_match` only while it has this ETag. False if it had another one.
+
+        Stores that don't know conditional deletes ignore the condition: callers use it to save work, not for safety.
+        """
+        condition: dict[str, Any] = {"IfMatch": if_match} if if_match else {}
+        try:
+            self._with_patience(lambda: self.plain.delete_object(Bucket=self.bucket, Key=key, **condition))
+        except (ClientError, BotoCoreError) as error:
+            code = _code(error)
+            if code in _MISSING:
+                return True
+            if condition and code in _LOST:
+                return False
+            raise _own(error) from error
+        return True
+
+    def delete_many(self, doomed: Sequence[str]) -> None:
+        """Delete all the objects, 1,000 a request; raises StoreUnavailable if one of them could not be deleted."""
+        for start in range(0, len(doomed), DELETE_BATCH):
+            batch = doomed[start : start + DELETE_BATCH]
+            try:
+                # A POST, which stores with old signatures for objects take with the new one.
+                answer = self.v4.delete_objects(
+                    Bucket=self.bucket, Delete={"Objects": [{"Key": key} for key in batch], "Quiet": True}
+                )
+            except (ClientError, BotoCoreError) as error:
+                raise _own(error) from error
+            if answer.get("Errors"):
+                logger.warning("store refused to delete objects", extra={"count": len(answer["Errors"])})
+                raise StoreUnavailable("The store could not delete everything.")
+
+    def scan(self, prefix: str, *, start_after: str = "", limit: int | None = None) -> Iterator[Entry]:
+        """The objects below `prefix` in the order of their keys, one request per 1,000.
+
+        `limit` bounds how many are asked for; with up to 1,000 it is one request.
+        """
+        token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
+        left = limit
+        while True:
+            size = 1_000 if left is None else min(left, 1_000)
+            try:
+                page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=size, **token)
+            except (ClientError, BotoCoreError) as error:
+                raise _own(error) from error
+            entries = page.get("Contents", [])
+            for entry in entries:
+                yield Entry(entry["Key"], entry["Size"], entry["ETag"], entry["LastModified"])
+            if left is not None:
+                left -= len(entries)
+            if not page.get("IsTruncated") or (left is not None and left <= 0):
+                return
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def folders(self, *, start_after: str = "") -> Iterator[str]:
+        """The first parts of all keys (`demo`, `_system`, ...), in order, one request per 1,000."""
+        token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
+        while True:
+            try:
+                page = self.v4.list_objects_v2(Bucket=self.bucket, Delimiter="/", **token)
+            except (ClientError, BotoCoreError) as error:
+                raise _own(error) from error
+            for folder in page.get("CommonPrefixes", []):
+                yield folder["Prefix"].rstrip("/")
+            if not page.get("IsTruncated"):
+                return
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """`function` of each item, in order of the items, up to `threads` at once; the first error is raised.
+
+        `function` may call `map` itself: who calls takes its part of the work, so it never waits for a free thread.
+        """
+        todo = list(items)
+        if self.threads == 1 or len(todo) < 2:
+            return [function(item) for item in todo]
+        if not self._pools:
+            self._pools.append(ThreadPoolExecutor(self.threads, thread_name_prefix="store"))
+        work = _Work(function, todo)
+        helpers = [self._pools[0].submit(work.do) for _ in range(min(self.threads, len(todo)) - 1)]
+        work.do()
+        for helper in helpers:
+            # One that has not begun finds nothing left to do.
+            if not helper.cancel():
+                helper.result()
+        return work.results()
+
+
+class _Work(Generic[T, R]):
+    """A list that several threads work off, each taking the next item."""
+
+    def __init__(self, function: Callable[[T], R], todo: Sequence[T]) -> None:
+        self._function = function
+        self._todo = todo
+        self._next = iter(range(len(todo)))
+        self._lock = threading.Lock()
+        self._done: dict[int, R] = {}
+        self._failed: dict[int, BaseException] = {}
+
+    def do(self) -> None:
+        """Take items until none is left, or one has failed."""
+        while True:
+            with self._lock:
+                index = None if self._failed else next(self._next, None)
+            if index is None:
+                return
+            try:
+                self._done[index] = self._function(self._todo[index])
+            except BaseException as error:  # noqa: BLE001 - it is raised by `results`
+                self._failed[index] = error
+
+    def results(self) -> list[R]:
+        """The results in the order of the items; raises the error of the first that failed."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._done[index] for index in range(len(self._todo))]
+
+
+def open_store(settings: Settings) -> Store:
+    """The store of the settings, with clients of its own."""
+    v4 = clients.s3_client(settings)
+    # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
+    plain = clients.s3_client(settings, signature="s3") if settings.s3_signature == "hybrid" else v4
+    return Store(settings.s3_bucket_name, v4, plain)
+
+
+def _code(error: Exception) -> str:
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def _own(error: Exception) -> StoreUnavailable:
+    # The text may hold keys or endpoints: the log gets the code, the user a sentence.
+    logger.warning("store request failed", extra={"error": type(error).__name__, "error_code": _code(error)})
+    return StoreUnavailable("The object store did not answer or refused the request; try again.")

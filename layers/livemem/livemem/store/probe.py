@@ -1,0 +1,44 @@
+"""Whether the store heeds conditional writes: asked once, by trying both."""
+
+from livemem.errors import ConditionalWritesUnsupported, PreconditionLost
+from livemem.store import keys
+from livemem.store.objects import Store
+
+
+def has_conditional_writes(store: Store) -> bool:
+    """Whether the store heeds If-None-Match and If-Match on PUT: asked once per process by trying both.
+
+    The second PUT of one key with `If-None-Match: *`, and a PUT with a wrong `If-Match`, must each fail.
+    """
+    if not store.probed:
+        try:
+            heeds = _refuses_second(store) and _refuses_wrong_match(store)
+        except ConditionalWritesUnsupported:
+            heeds = False
+        store.probed.append(heeds)
+    return store.probed[0]
+
+
+def _refuses_second(store: Store) -> bool:
+    for _ in range(2):
+        try:
+            store.put(keys.PROBE, b"probe\n", if_none_match=True, content_type="text/plain")
+        except PreconditionLost:
+            return True
+    return False
+
+
+def _refuses_wrong_match(store: Store) -> bool:
+    try:
+        store.put(keys.PROBE, b"probe\n", if_match='"00000000000000000000000000000000"', content_type="text/plain")
+    except PreconditionLost:
+        return True
+    return False
+
+
+def require_conditional_writes(store: Store) -> None:
+    """Raise ConditionalWritesUnsupported where a change of shared state would be unprotected."""
+    if not has_conditional_writes(store):
+        raise ConditionalWritesUnsupported(
+            "The object store ignores If-Match or If-None-Match, so this change could overwrite somebody else's."
+        )

@@ -1,0 +1,1 @@
+"""What keeps an account healthy: sweep, health, what the service says of itself."""

@@ -1,0 +1,251 @@
+"""The registry of tokens: a cache of 30 s, asked again by ETag, changed by compare-and-swap alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from livemem.access import registry as registries
+from livemem.access.principal import Principal
+from livemem.access.registry import Registry, Token
+from livemem.errors import Busy, Forbidden, PreconditionLost, RegistryUnreadable, Unauthenticated
+from livemem.spaces import head as heads
+from livemem.spaces import life
+from livemem.spaces.life import NewSpace
+from livemem.store import keys
+from tests.support.world import World
+from tests.unit.access.test_access import SECRET, enter, token, world_with
+
+LIFE = 30
+
+
+def put(world: World, *tokens: Token) -> None:
+    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=list(tokens)).to_bytes())
+
+
+def stored(world: World) -> list[Token]:
+    return Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens
+
+
+def test_the_registry_is_asked_once_in_thirty_seconds():
+    world = world_with(token())
+
+    for _ in range(10):
+        enter(world)
+        world.clock.move(2.9)
+
+    assert world.client.requests == [("GET", keys.TOKENS)]
+
+
+def test_after_thirty_seconds_it_is_asked_again_by_its_etag_and_not_transferred():
+    world = world_with(token())
+    asked: list[dict[str, Any]] = []
+    get = world.inner.get_object
+
+    def listening(**arguments: Any) -> Any:
+        asked.append(arguments)
+        return get(**arguments)
+
+    world.inner.get_object = listening
+    enter(world)
+    etag = world.inner.objects[keys.TOKENS].etag
+
+    world.clock.move(LIFE)
+    enter(world)
+    enter(world)
+
+    assert [arguments.get("IfNoneMatch") for arguments in asked] == [None, etag]
+
+
+def test_a_revocation_works_within_thirty_seconds():
+    world = world_with(token())
+    enter(world)
+    put(world, token(revoked=True))
+
+    world.clock.move(LIFE)
+
+    with pytest.raises(Unauthenticated):
+        enter(world)
+
+
+def test_a_new_token_works_within_thirty_seconds():
+    world = world_with()
+    with pytest.raises(Unauthenticated):
+        enter(world)
+    put(world, token())
+
+    world.clock.move(LIFE)
+
+    assert enter(world).name == "ann"
+
+
+def test_the_first_token_of_a_bucket_without_a_registry_works_within_thirty_seconds():
+    world = World()
+    with pytest.raises(Unauthenticated):
+        enter(world)
+    put(world, token())
+
+    world.clock.move(LIFE)
+
+    assert enter(world).name == "ann"
+
+
+def test_a_registry_that_was_removed_lets_nobody_in_any_more():
+    world = world_with(token())
+    enter(world)
+    world.inner.delete_object(Bucket="b", Key=keys.TOKENS)
+
+    world.clock.move(LIFE)
+
+    with pytest.raises(Unauthenticated):
+        enter(world)
+
+
+def test_a_registry_that_became_unreadable_lets_nobody_in_although_it_was_read_before():
+    world = world_with(token())
+    enter(world)
+    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=b"{")
+
+    world.clock.move(LIFE)
+
+    for _ in range(2):
+        with pytest.raises(RegistryUnreadable):
+            enter(world)
+    put(world, token())
+    assert enter(world).name == "ann"
+
+
+def limited(name: str = "ann", *space_ids: str) -> Principal:
+    return Principal(name, frozenset(("read", "write")), frozenset(space_ids), token_hash=token().hash)
+
+
+def create(world: World, principal: Principal, space_id: str = "new") -> heads.Meta:
+    wanted = NewSpace(space_id, "", "Keep a log.", None, None, None)
+    return life.create(world.process, principal, wanted)
+
+
+def test_a_token_with_a_list_gets_the_space_that_it_creates_at_once_and_others_do_not():
+    bob = token("lm_bob", name="bob", space_ids=["demo"])
+    world = world_with(token(space_ids=["demo"]), bob)
+    with pytest.raises(Forbidden):
+        enter(world, space_id="new")
+
+    create(world, limited("ann", "demo"))
+
+    assert enter(world, space_id="new").space_ids == {"demo", "new"}
+    assert stored(world)[1] == bob
+
+
+def test_a_token_for_all_spaces_stays_one_for_all_spaces():
+    world = world_with(token())
+    before = world.text(keys.TOKENS)
+
+    meta = create(world, limited("ann"))
+
+    assert world.text(keys.TOKENS) == before
+    assert meta.consolidation_threshold == world.settings.consolidation_threshold
+
+
+def test_a_space_that_is_on_the_list_already_changes_nothing():
+    world = world_with(token(space_ids=["demo"]))
+
+    registries.allow_space(world.process, limited("ann", "demo"), "demo")
+
+    assert world.client.counts["PUT"] == 0
+
+
+def test_a_deleted_space_leaves_all_lists_so_that_a_later_namesake_is_not_inherited():
+    world = world_with(
+        token(space_ids=["demo", "other"]),
+        token("lm_bob", name="bob", space_ids=["demo"]),
+        token("lm_cat", name="cat", space_ids=["other"]),
+        token("lm_dan", name="dan"),
+    )
+    world.create_space()
+
+    life.delete(world.process, "demo", "demo")
+
+    assert [(entry.name, entry.space_ids, entry.revoked) for entry in stored(world)] == [
+        ("ann", ["other"], False),
+        # Its last space: an empty list would mean all spaces.
+        ("bob", ["demo"], True),
+        ("cat", ["other"], False),
+        ("dan", [], False),
+    ]
+    world.create_space()
+    with pytest.raises(Forbidden):
+        enter(world, space_id="demo")
+    with pytest.raises(Unauthenticated):
+        enter(world, "Bearer lm_bob", space_id="demo")
+
+
+def test_a_deletion_that_is_refused_costs_nobody_a_token():
+    world = world_with(token(space_ids=["demo"]))
+    world.create_space()
+    heads.update(world.process, "demo", lambda meta: {"committed_run": "01HZZZZZZZ0000000000000099"})
+
+    with pytest.raises(Busy):
+        life.delete(world.process, "demo", "demo")
+
+    assert enter(world, space_id="demo").name == "ann"
+
+
+def test_deleting_a_space_that_is_on_no_list_does_not_touch_the_registry():
+    world = world_with(token(space_ids=["other"]))
+    before = world.text(keys.TOKENS)
+
+    registries.forget_space(world.process, "demo")
+
+    assert world.text(keys.TOKENS) == before
+    assert world.client.counts["PUT"] == 0
+
+
+def test_a_change_that_loses_the_race_is_made_again_on_the_newest_registry():
+    world = world_with(token(space_ids=["demo"]))
+
+    def somebody_else(index: int, verb: str) -> None:
+        if verb == "PUT":
+            world.client.before = lambda index, verb: None
+            put(world, token(space_ids=["demo"]), token("lm_bob", name="bob"))
+
+    world.client.before = somebody_else
+    registries.allow_space(world.process, limited("ann", "demo"), "new")
+
+    assert [(entry.name, entry.space_ids) for entry in stored(world)] == [("ann", ["demo", "new"]), ("bob", [])]
+
+
+def test_a_change_that_always_loses_is_given_up():
+    world = world_with(token(space_ids=["demo"]))
+    count = 0
+
+    def somebody_else(index: int, verb: str) -> None:
+        nonlocal count
+        if verb == "PUT":
+            count += 1
+            put(world, token(space_ids=["demo"], email=f"{count}@example.org"))
+
+    world.client.before = somebody_else
+
+    with pytest.raises(PreconditionLost):
+        registries.allow_space(world.process, limited("ann", "demo"), "new")
+    assert count == registries.UPDATE_TRIES
+
+
+def test_fields_that_a_newer_version_added_survive_a_change_of_the_registry():
+    world = world_with(token(space_ids=["demo"], colour="blue"))
+    body = json.loads(world.text(keys.TOKENS)) | {"scheme": "v2"}
+    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=json.dumps(body).encode())
+
+    registries.allow_space(world.process, limited("ann", "demo"), "new")
+
+    after = json.loads(world.text(keys.TOKENS))
+    assert (after["scheme"], after["tokens"][0]["colour"]) == ("v2", "blue")
+    assert after["tokens"][0]["space_ids"] == ["demo", "new"]
+
+
+def test_the_registry_never_holds_the_token_itself():
+    world = world_with(token(space_ids=["demo"]))
+
+    registries.allow_space(world.process, limited("ann", "demo"), "new")
+
+    assert SECRET not in world.text(keys.TOKENS)

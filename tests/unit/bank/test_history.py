@@ -1,0 +1,145 @@
+"""The history as users read it: newest first, diffs, sources, what is undone."""
+
+import pytest
+
+from livemem.bank import corrections, history
+from livemem.errors import InvalidRequest, NotFound, StoreUnavailable
+from livemem.store import keys
+from tests.support.world import World
+
+
+def space_with_history() -> World:
+    """Change 1 a consolidation, 2 a correction, 3 a consolidation, 4 its undo."""
+    world = World()
+    world.create_space()
+    world.note("one")
+    world.consolidate()
+    world.clock.move(60)
+    corrections.write_file(world.process, "bob", "demo", "log.md", "# Log\n\n## Log\n\n- One.\n", "a typo")
+    world.clock.move(60)
+    world.note("two", agent="cat")
+    world.consolidate()
+    world.clock.move(60)
+    world.undo(3)
+    world.new_process()
+    return world
+
+
+def page(world: World, limit: int = 50, before: int | None = None) -> tuple[list[history.Summary], int | None]:
+    return history.page(world.process, "demo", limit=limit, before=before)
+
+
+def test_the_history_shows_every_change_newest_first_with_what_is_undone():
+    found, more = page(space_with_history())
+
+    assert more is None
+    assert [(item.number, item.kind, item.undone, item.undoes, item.author) for item in found] == [
+        (4, "undo", False, 3, "admin"),
+        (3, "consolidation", True, None, None),
+        (2, "manual", False, None, "bob"),
+        (1, "consolidation", False, None, None),
+    ]
+    assert [item.notes_count for item in found] == [1, 1, 0, 1]
+    assert [item.files for item in found] == [
+        [{"path": "log.md", "action": action}] for action in ("updated", "edited", "updated", "created")
+    ]
+    assert found[3].committed_at == "2026-02-20T14:00:00Z"
+    assert found[3].metrics["notes_processed"] == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5])
+def test_pages_of_the_history_show_every_change_once_and_know_what_later_pages_undid(limit: int):
+    world = space_with_history()
+    found: list[history.Summary] = []
+    before = None
+    while True:
+        items, before = page(world, limit, before)
+        found += items
+        if before is None:
+            break
+
+    assert [(item.number, item.undone) for item in found] == [(4, False), (3, True), (2, False), (1, False)]
+
+
+def test_a_space_without_changes_has_an_empty_history():
+    world = World()
+    world.create_space()
+
+    assert page(world) == ([], None)
+
+
+def test_a_page_of_the_history_costs_one_list_and_one_get_for_each_change():
+    world = space_with_history()
+    page(world, 1)
+    world.client.reset()
+
+    page(world, 2)
+
+    assert world.client.counts == {"LIST": 1, "GET": 2}
+
+
+def test_one_change_shows_its_sources_diffs_and_synthesis():
+    world = space_with_history()
+
+    found = history.read(world.process, "demo", 3)
+
+    assert found.summary.undone
+    assert [(note.content, note.agent, note.malformed) for note in found.sources] == [("two", "cat", False)]
+    assert found.changes == [
+        {
+            "path": "log.md",
+            "action": "edited",
+            "diff": "--- a/log.md\n+++ b/log.md\n@@ -3,3 +3,4 @@\n ## Log\n \n - One.\n+- two\n",
+            "reason": None,
+        }
+    ]
+    assert found.synthesis == {"before": "1 notes.", "after": "1 notes."}
+    assert found.usage == {"llm_calls": 1, "llm_prompt_tokens": 100, "llm_completion_tokens": 20}
+    assert found.prompt_version
+
+
+def test_the_first_change_has_no_synthesis_before_it_and_a_correction_has_none_at_all():
+    world = space_with_history()
+
+    assert history.read(world.process, "demo", 1).synthesis == {"before": None, "after": "1 notes."}
+    correction = history.read(world.process, "demo", 2)
+    assert correction.synthesis == {"before": None, "after": None}
+    assert correction.changes[0]["reason"] == "a typo"
+    assert not correction.summary.undone
+
+
+@pytest.mark.parametrize("number", [0, 5, -1])
+def test_a_change_that_never_was_is_not_found(number: int):
+    with pytest.raises(NotFound) as missing:
+        history.read(space_with_history().process, "demo", number)
+    assert missing.value.code == "consolidation_not_found"
+
+
+def test_the_history_of_an_unknown_space_is_not_found():
+    for ask in (
+        lambda: history.page(World().process, "demo", limit=1, before=None),
+        lambda: history.read(World().process, "demo", 1),
+    ):
+        with pytest.raises(NotFound) as missing:
+            ask()
+        assert missing.value.code == "space_not_found"
+
+
+def test_a_record_that_can_not_be_read_is_an_error_and_not_left_out():
+    world = space_with_history()
+    key = world.keys(keys.records_prefix("demo"))[0]
+    world.inner.put_object(Bucket="b", Key=key, Body=b"{")
+
+    with pytest.raises(StoreUnavailable):
+        page(world)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.0", "one", " 1", "1" * 10, "１x"])
+def test_what_is_no_number_of_a_change_is_refused(text: str):
+    with pytest.raises(InvalidRequest) as refused:
+        history.check_number(text)
+    assert [field.field for field in refused.value.fields] == ["number"]
+
+
+def test_a_number_of_a_change_may_have_leading_zeros():
+    assert [history.check_number(text) for text in ("1", "000001", "0", "999999999")] == [1, 1, 0, 999_999_999]

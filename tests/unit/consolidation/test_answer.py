@@ -1,0 +1,161 @@
+"""An answer is parsed and checked as a whole: whatever text a model sends, it is an Answer or a ContractError."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from livemem.consolidation import answer
+from livemem.consolidation.answer import Answer, ContractError
+
+OPS = ["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
+GOOD = {"bank_files": [{"filename": "log.md", "action": "created", "content": "# Log\n"}], "synthesis": "One."}
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10
+)
+
+
+def mutated(value: object) -> st.SearchStrategy[object]:
+    """Objects that are nearly answers: right keys, some with a wrong value."""
+    edits = st.lists(
+        st.fixed_dictionaries(
+            {"op": st.sampled_from(OPS) | VALUES, "heading": st.sampled_from(["## Log", "# A > ## B"]) | VALUES},
+            optional={
+                "content": st.just("- x") | VALUES,
+                "after": VALUES,
+                "notes": st.just([1]) | VALUES,
+                "reason": VALUES,
+            },
+        )
+        | VALUES,
+        max_size=3,
+    )
+    files = st.lists(
+        st.fixed_dictionaries(
+            {
+                "filename": st.just("log.md") | VALUES,
+                "action": st.sampled_from(["created", "updated", "edited"]) | VALUES,
+            },
+            optional={
+                "content": st.just("# Log\n") | VALUES,
+                "edits": edits | VALUES,
+                "notes": VALUES,
+                "reason": VALUES,
+            },
+        )
+        | VALUES,
+        max_size=3,
+    )
+    return st.fixed_dictionaries(
+        {"bank_files": files | VALUES, "synthesis": st.just("One.") | VALUES},
+        optional={"discarded": VALUES, "more": VALUES},
+    )
+
+
+def outcome(text: str) -> Answer | ContractError:
+    """What parsing gives; any other exception fails the test."""
+    try:
+        return answer.parse(text)
+    except ContractError as error:
+        found = error
+    # The text goes back to the model and into the run's document.
+    str(found).encode()
+    assert 0 < len(str(found)) < 5_000
+    return found
+
+
+@given(st.text(st.characters()) | VALUES.map(json.dumps) | mutated(None).map(json.dumps))
+@example('{"bank_files": [], "synthesis": "x", "synthesis": "y"}')
+@example("\ufeff" + json.dumps(GOOD))
+@example("[" * 100_000)
+@example('{"bank_files":' * 100_000)
+@example('{"x": ' + "9" * 5_000 + "}")
+@example('{"x": "\\ud800"}')
+@example("<think>" * 1_000)
+@example("```json\n" * 1_000)
+@example("")
+@example("\x00")
+def test_no_text_makes_parsing_fail_otherwise_than_by_a_contract_error(text: str):
+    found = outcome(text)
+
+    if isinstance(found, Answer):
+        assert found.synthesis.strip()
+        assert all(entry.content is not None or entry.edits for entry in found.bank_files)
+
+
+@given(st.data())
+def test_an_answer_with_any_one_character_changed_is_parsed_or_refused(data: st.DataObject):
+    text = json.dumps(GOOD)
+    place = data.draw(st.integers(0, len(text)))
+    changed = text[:place] + data.draw(st.text(max_size=2)) + text[data.draw(st.integers(place, len(text))) :]
+
+    outcome(changed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(GOOD),
+        f"  \n{json.dumps(GOOD, indent=2)}\n\n",
+        f"```json\n{json.dumps(GOOD)}\n```",
+        f"```\n{json.dumps(GOOD)}\n```\n",
+        f"<think>Hm, {{braces}} and ```fences```.</think>\n{json.dumps(GOOD)}",
+        f"<think>\nHm.\n</think>\n\n```json\n{json.dumps(GOOD)}\n```",
+        "\ufeff" + json.dumps(GOOD),
+        json.dumps({**GOOD, "comment": "unknown keys are ignored", "discarded": []}),
+    ],
+)
+def test_wrappings_that_models_use_and_nothing_can_be_mistaken_in_are_taken_off(text: str):
+    found = outcome(text)
+
+    assert isinstance(found, Answer)
+    assert found.bank_files[0].content == "# Log\n"
+
+
+def test_a_fence_inside_the_content_is_content():
+    content = "# Log\n\n```json\n{}\n```\n"
+    found = outcome(json.dumps({**GOOD, "bank_files": [{"filename": "a.md", "action": "created", "content": content}]}))
+
+    assert isinstance(found, Answer)
+    assert found.bank_files[0].content == content
+
+
+def test_an_error_names_the_place_and_at_most_five_of_them():
+    broken = {"bank_files": [{"filename": 1, "action": "made"} for _ in range(10)], "synthesis": "x"}
+
+    found = outcome(json.dumps(broken))
+
+    assert "bank_files.0.filename" in str(found)
+    assert "bank_files.0.action" in str(found)
+    assert "and 15 more" in str(found)
+    assert "bank_files.9" not in str(found)
+
+
+def test_five_errors_are_all_shown():
+    found = outcome(json.dumps({"bank_files": [1, 2, 3, 4, 5], "synthesis": "x"}))
+
+    assert "bank_files.4" in str(found)
+    assert "more)" not in str(found)
+
+
+def test_invalid_json_is_reported_with_its_line_and_column():
+    assert "line 2, column 3" in str(outcome('{"bank_files": [],\n  synthesis: 1}'))
+
+
+@pytest.mark.parametrize(("size", "taken"), [(50_000, True), (50_001, False)])
+def test_the_synthesis_is_bounded_in_bytes(size: int, taken: bool):
+    found = outcome(json.dumps({**GOOD, "synthesis": "ab" + "é" * ((size - 2) // 2) + "c" * (size % 2)}))
+
+    assert isinstance(found, Answer) is taken
+
+
+@pytest.mark.parametrize(("size", "taken"), [(4_000_000, True), (4_000_001, False)])
+def test_an_answer_beyond_the_limit_is_not_even_parsed(size: int, taken: bool):
+    text = json.dumps(GOOD)
+
+    found = outcome(text + " " * (size - len(text)))
+
+    assert isinstance(found, Answer) is taken
+    assert taken or "more than 4000000 characters" in str(found)

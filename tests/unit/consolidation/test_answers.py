@@ -1,0 +1,149 @@
+"""Recorded answers of models, each through a whole consolidation: taken as a whole, or nothing is changed.
+
+`answers/cases.json` says for each what is expected and why: `detail` is a part of the error of a refused answer, `bank`
+the files that an accepted one changes. The text is in `answers/<name>.txt`, or made here where it would be too big.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from livemem.spaces import head as heads
+from livemem.store import keys
+from tests.support.world import World
+
+FOLDER = Path(__file__).parent / "answers"
+CASES = json.loads((FOLDER / "cases.json").read_text())
+REFUSED = [case for case in CASES if "detail" in case]
+ACCEPTED = [case for case in CASES if "bank" in case]
+SYNTHESIS = '"synthesis": "Login works."'
+
+
+def _answer(*files: dict[str, Any], synthesis: str = "Login works.") -> str:
+    return json.dumps({"bank_files": files, "synthesis": synthesis})
+
+
+def _file(name: str, content: str = "# New\n") -> dict[str, Any]:
+    return {"filename": name, "action": "created", "content": content}
+
+
+def _edits(count: int) -> dict[str, Any]:
+    edit = {"op": "append_to_section", "heading": "## Done", "content": "- x"}
+    return {"filename": "log.md", "action": "edited", "edits": [edit] * count}
+
+
+MADE: dict[str, Callable[[], str]] = {
+    "bomb_of_arrays": lambda: f'{{"bank_files": {"[" * 200_000}{"]" * 200_000}, {SYNTHESIS}}}',
+    "bomb_of_objects": lambda: '{"bank_files":' * 200_000 + "1" + "}" * 200_000,
+    "bomb_in_an_unknown_key": lambda: f'{{"bank_files": [], {SYNTHESIS}, "x": {"[" * 200_000}{"]" * 200_000}}}',
+    "ten_thousand_files": lambda: _answer(*(_file(f"{number}.md") for number in range(10_000))),
+    "too_many_edits": lambda: _answer(_edits(1_001)),
+    "huge_integer": lambda: f'{{"bank_files": [{"9" * 5_000}], {SYNTHESIS}}}',
+    "five_megabytes": lambda: "I am thinking. " * 350_000,
+    "file_too_large": lambda: _answer(_file("new.md", "x" * 500_001)),
+    "synthesis_too_large": lambda: _answer(_file("new.md"), synthesis="x" * 50_001),
+    "raw_surrogate": lambda: "\ud83d is half a fox",
+}
+
+
+def _text(case: dict[str, Any]) -> str:
+    return MADE[case["name"]]() if case["name"] in MADE else (FOLDER / f"{case['name']}.txt").read_bytes().decode()
+
+
+def _consolidated_once() -> World:
+    """A space with the bank of `first.json` and three live notes."""
+    world = World(llmaas_context_tokens=10_000_000)
+    world.create_space()
+    world.note("the first note")
+    world.llm.queue.append((FOLDER / "first.json").read_text())
+    assert world.consolidate().status == "ok"
+    for text in ("login works", "tokens are hashed", "who writes the docs?"):
+        world.clock.move(1)
+        world.note(text)
+    world.llm.prompts.clear()
+    return world
+
+
+def _contents(world: World) -> dict[str, bytes]:
+    """All objects but the documents of runs, leases and the head of the space."""
+    own = (keys.run("demo", ""), keys.lease("demo"), keys.meta("demo"))
+    return {
+        key: stored.body
+        for key, stored in world.inner.objects.items()
+        if not key.startswith((own[0].removesuffix(".json"), *own[1:]))
+    }
+
+
+def test_every_recorded_answer_is_in_the_table_and_there_are_enough_of_them():
+    recorded = {path.stem for path in FOLDER.glob("*.txt")}
+
+    assert recorded | set(MADE) == {case["name"] for case in CASES}
+    assert len({case["name"] for case in CASES}) == len(CASES)
+    assert all(case["why"] for case in CASES)
+    assert len(REFUSED) >= 40
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["name"])
+def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were(case: dict[str, Any]):
+    world = _consolidated_once()
+    before, head = _contents(world), heads.load(world.process, "demo").meta
+    text = _text(case)
+    world.llm.queue.extend([text, text])
+
+    run = world.consolidate()
+
+    assert run.status == "error"
+    assert run.error is not None
+    assert run.error["code"] == "llm_contract"
+    assert case["detail"] in run.error["detail"]
+    assert len(run.error["detail"]) < 2_000
+    assert world.view(run.run_id) == run
+    assert len(world.llm.prompts) == 2
+    assert case["detail"] in world.llm.prompts[1][-1]["content"]
+    assert run.metrics["llm_calls"] == 2
+    assert _contents(world) == before
+    assert not [key for key in world.keys("") if key.endswith(".plan.json")]
+    assert len(world.live_ids()) == 3
+    now = heads.load(world.process, "demo").meta
+    assert (now.consolidation_count, now.committed_run) == (head.consolidation_count, None)
+
+    # The next run can succeed.
+    world.llm.queue.append((FOLDER / "good.json").read_text())
+    assert world.consolidate().status == "ok"
+    assert world.live_ids() == []
+    assert "- Login works." in world.bank()["log.md"]
+
+
+@pytest.mark.parametrize("case", REFUSED[:3], ids=lambda case: case["name"])
+def test_a_broken_answer_that_is_corrected_is_taken(case: dict[str, Any]):
+    world = _consolidated_once()
+    world.llm.queue.extend([_text(case), (FOLDER / "good.json").read_text()])
+
+    run = world.consolidate()
+
+    assert run.status == "ok"
+    assert run.metrics["llm_calls"] == 2
+    assert world.live_ids() == []
+    assert world.llm.prompts[1][-2] == {"role": "assistant", "content": _text(case)}
+    assert case["detail"] in world.llm.prompts[1][-1]["content"]
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case["name"])
+def test_an_odd_answer_is_accepted_for_the_reason_in_the_table(case: dict[str, Any]):
+    world = _consolidated_once()
+    before = world.bank()
+    noted = world.live_ids()
+    world.llm.queue.append(_text(case))
+
+    run = world.consolidate()
+
+    assert (run.status, run.error) == ("ok", None)
+    assert len(world.llm.prompts) == 1
+    assert world.bank() == before | case["bank"]
+    assert world.live_ids() == []
+    assert run.metrics["notes_processed"] == 3
+    record = world.text(next(key for key in world.keys("demo/_consolidations/") if "/000002_" in key))
+    assert [source["note_id"] for source in json.loads(record)["notes"]] == noted

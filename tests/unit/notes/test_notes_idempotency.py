@@ -1,0 +1,241 @@
+"""An Idempotency-Key makes one note of however many tries, also when a try died between its two writes."""
+
+import json
+
+import pytest
+
+from livemem.errors import InvalidRequest, PreconditionLost
+from livemem.notes import idempotency, pages
+from livemem.notes import note as notes
+from livemem.notes.appending import Draft
+from livemem.spaces import head as heads
+from livemem.store import keys
+from tests.support.counting import Killed
+from tests.support.world import World
+
+WEEK = 7 * 24 * 3_600
+DRAFT = Draft("todo", "Write the docs.", ("docs",))
+
+
+def new_world() -> World:
+    world = World()
+    world.create_space()
+    world.new_process()
+    return world
+
+
+def append(world: World, draft: Draft = DRAFT, key: str = "k-1", agent: str = "ann") -> tuple[notes.Note, bool]:
+    return idempotency.append_once(world.process, "demo", agent, draft, key)
+
+
+def test_a_first_try_is_two_puts():
+    world = new_world()
+    append(world, key="another")
+    world.client.reset()
+
+    note, new = append(world)
+
+    assert new
+    assert world.client.counts == {"PUT": 2}
+    assert pages.get(world.process, "demo", note.note_id) == note
+
+
+def test_a_repeat_gives_the_same_note_and_writes_nothing():
+    world = new_world()
+    note, _ = append(world)
+    world.clock.move(3_600)
+    before = dict(world.inner.objects)
+
+    assert append(world) == (note, False)
+    assert world.inner.objects == before
+
+
+def test_a_repeat_after_the_consolidation_still_gives_the_same_note():
+    world = new_world()
+    note, _ = append(world)
+    world.consolidate()
+
+    again, new = append(world)
+
+    assert not new
+    assert (again.note_id, again.content, again.status, again.consolidation) == (
+        note.note_id, note.content, "consolidated", 1,
+    )  # fmt: skip
+    assert world.live_ids() == []
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("point", range(2))
+def test_a_try_that_died_is_completed_by_its_repetition(point: int, done: bool):
+    world = new_world()
+    append(world, key="another", draft=Draft("todo", "warm"))
+    world.client.reset()
+    world.client.kill_at(point, done=done)
+    with pytest.raises(Killed):
+        append(world)
+    world.new_process()
+    world.clock.move(60)
+
+    note, _ = append(world)
+    again, new = append(world)
+
+    assert (again, new) == (note, False)
+    assert len(world.live_ids()) == 2
+    assert note.content == DRAFT.content
+    # The completed note has the name that the first try had claimed.
+    claims = [json.loads(world.text(key))["note_id"] for key in world.keys("demo/_idempotency/")]
+    assert note.note_id in claims
+
+
+@pytest.mark.parametrize(
+    "draft", [Draft("todo", "Other."), Draft("issue", DRAFT.content, DRAFT.tags), Draft("todo", DRAFT.content)]
+)
+def test_the_key_of_another_note_is_refused_and_names_the_header(draft: Draft):
+    world = new_world()
+    append(world)
+
+    with pytest.raises(InvalidRequest) as refused:
+        append(world, draft)
+
+    assert [field.field for field in refused.value.fields] == ["Idempotency-Key"]
+    assert len(world.live_ids()) == 1
+
+
+def test_moving_text_between_content_and_tags_makes_another_note():
+    world = new_world()
+    append(world, Draft("todo", "a", ("b", "c")))
+
+    for draft in (Draft("todo", "a", ("bc",)), Draft("todo", "ab", ("c",)), Draft("todo", "a", ("c", "b"))):
+        with pytest.raises(InvalidRequest):
+            append(world, draft)
+
+
+def test_two_agents_may_use_the_same_key():
+    world = new_world()
+
+    ann, _ = append(world)
+    bob, new = append(world, agent="bob")
+
+    assert new
+    assert ann.note_id != bob.note_id
+
+
+@pytest.mark.parametrize(("seconds", "expired"), [(WEEK, False), (WEEK + 1, True)])
+def test_a_key_lives_for_seven_days(seconds: int, expired: bool):
+    world = new_world()
+    append(world)
+    world.clock.move(seconds)
+
+    _, new = append(world)
+
+    assert new is expired
+    assert len(world.live_ids()) == (2 if expired else 1)
+
+
+def test_an_expired_key_may_come_with_another_note():
+    world = new_world()
+    append(world)
+    world.clock.move(WEEK + 1)
+
+    note, new = append(world, Draft("todo", "Other."))
+
+    assert new
+    assert append(world, Draft("todo", "Other.")) == (note, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"note_id": "x", "body": "y", "created_at": "2026-02-20T14:00:00Z"}',
+        b'{"note_id": 1, "body": 2, "created_at": 3}',
+        b"\xff",
+    ],
+)
+def test_a_claim_that_can_not_be_read_is_replaced(body: bytes):
+    world = new_world()
+    append(world)
+    claim = world.keys("demo/_idempotency/")[0]
+    world.inner.put_object(Bucket="b", Key=claim, Body=body)
+
+    note, new = append(world)
+
+    assert new
+    assert append(world) == (note, False)
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201])
+def test_a_key_has_1_to_200_characters(key: str):
+    world = new_world()
+
+    with pytest.raises(InvalidRequest) as refused:
+        append(world, key=key)
+    assert [field.field for field in refused.value.fields] == ["Idempotency-Key"]
+    assert world.keys("demo/_idempotency/") == []
+
+
+@pytest.mark.parametrize("key", ["x" * 200, "../../_system/tokens.json", "é\n\x00", "\ud83d"])
+def test_whatever_the_key_is_it_can_not_leave_its_folder(key: str):
+    world = new_world()
+
+    append(world, key=key)
+
+    (claim,) = world.keys("demo/_idempotency/")
+    assert claim == keys.idempotency("demo", claim[-69:-5])
+    assert int(claim[-69:-5], 16)
+
+
+def test_a_bad_note_claims_nothing():
+    world = new_world()
+
+    with pytest.raises(InvalidRequest):
+        append(world, Draft("gossip", "x"))
+
+    assert world.keys("demo/_idempotency/") == []
+
+
+def test_the_same_key_at_the_same_moment_makes_one_note():
+    world = new_world()
+    first: list[tuple[notes.Note, bool]] = []
+
+    def other_try(index: int, verb: str) -> None:
+        if verb == "PUT":
+            world.client.before = lambda index, verb: None
+            first.append(append(world))
+
+    world.client.before = other_try
+    note, new = append(world)
+
+    assert first == [(note, True)]
+    assert not new
+    assert world.live_ids() == [note.note_id]
+
+
+def test_of_two_who_renew_a_key_that_the_sweep_takes_away_only_one_writes_a_note():
+    world = new_world()
+    append(world)
+    world.clock.move(WEEK + 1)
+    rival = World(world.inner)
+    rival.clock.moment, rival.ids.count = world.clock.moment, 1_000
+    # So that the first GET below is the one of the claim.
+    heads.load_recent(world.process, "demo")
+    written: list[notes.Note] = []
+
+    def meanwhile(index: int, verb: str) -> None:
+        # Looked at directly: a request of this world would come back here.
+        claims = [key for key in world.inner.objects if key.startswith(keys.idempotency_prefix("demo"))]
+        if verb == "GET" and not written:
+            world.inner.delete_object(Bucket="b", Key=claims[0])
+        elif verb == "PUT" and not claims:
+            written.append(append(rival)[0])
+
+    world.client.before = meanwhile
+
+    with pytest.raises(PreconditionLost):
+        append(world)
+
+    world.new_process()
+    assert append(world) == (written[0], False)
+    assert len(world.live_ids()) == 2

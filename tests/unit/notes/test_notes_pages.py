@@ -1,0 +1,350 @@
+"""Reading notes: pages in both orders, filters, and what a page costs."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from livemem import clock, limits
+from livemem.errors import InvalidName, InvalidRequest, NotFound
+from livemem.notes import appending, pages
+from livemem.notes import note as notes
+from livemem.notes.appending import Draft
+from livemem.notes.pages import Filter
+from livemem.spaces import head as heads
+from livemem.store import keys
+from tests.support.world import START, World
+
+ANY = Filter()
+
+
+def space_with_notes(count: int = 12) -> World:
+    """Notes of three agents, one a minute, of changing category and tags."""
+    world = World()
+    world.create_space()
+    for number in range(count):
+        draft = Draft(keys.CATEGORIES[number % 3], f"note {number}", ("even" if number % 2 == 0 else "odd",))
+        agent = ("ann", "bob", "cat")[number % 3]
+        appending.append(world.process, "demo", agent, draft)
+        world.clock.move(60)
+    world.new_process()
+    know(world)
+    return world
+
+
+def know(world: World) -> None:
+    """The space's head is read, so that counts are those of pages alone."""
+    heads.load_recent(world.process, "demo")
+    world.client.reset()
+
+
+def contents(page: pages.Page) -> list[int]:
+    return [int(note.content.split()[1]) for note in page.items]
+
+
+def walk(world: World, wanted: Filter, *, limit: int, oldest_first: bool = False) -> list[int]:
+    """All notes over all pages."""
+    found: list[int] = []
+    after = None
+    for _ in range(100):
+        page = pages.page(world.process, "demo", wanted, limit=limit, after=after, oldest_first=oldest_first)
+        assert len(page.items) <= limit
+        found += contents(page)
+        after = page.next_after
+        if after is None:
+            return found
+    raise AssertionError("the pages do not end")
+
+
+@pytest.mark.parametrize("limit", [1, 3, 4, 11, 12, 13, 500])
+def test_pages_together_show_every_note_once_in_order(limit: int):
+    world = space_with_notes()
+
+    assert walk(world, ANY, limit=limit) == list(range(11, -1, -1))
+    assert walk(world, ANY, limit=limit, oldest_first=True) == list(range(12))
+
+
+@pytest.mark.parametrize(("limit", "more"), [(11, True), (12, False), (13, False)])
+def test_the_last_page_says_that_it_is_the_last(limit: int, more: bool):
+    world = space_with_notes()
+
+    assert (pages.page(world.process, "demo", ANY, limit=limit).next_after is not None) is more
+    assert (pages.page(world.process, "demo", ANY, limit=limit, oldest_first=True).next_after is not None) is more
+
+
+def test_a_space_without_notes_has_one_empty_page():
+    assert pages.page(space_with_notes(0).process, "demo", ANY, limit=5) == pages.Page([], None)
+
+
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+FILTERS: list[tuple[Filter, Callable[[int], bool]]] = [
+    (Filter(category="observation"), lambda n: n % 3 == 0),
+    (Filter(agent="bob"), lambda n: n % 3 == 1),
+    (Filter(agent="bo"), lambda n: False),
+    (Filter(tag="odd"), lambda n: n % 2 == 1),
+    (Filter(tag="od"), lambda n: False),
+    (Filter(tag="odd", agent="bob"), lambda n: n % 2 == 1 and n % 3 == 1),
+    (Filter(since=at(4)), lambda n: n >= 4),
+    (Filter(since=at(4.001)), lambda n: n >= 4),
+    (Filter(until=at(4)), lambda n: n <= 4),
+    (Filter(since=at(2), until=at(3)), lambda n: n in (2, 3)),
+    (Filter(since=at(3), until=at(2)), lambda n: False),
+    (Filter(since=datetime(1, 1, 1, tzinfo=UTC)), lambda n: True),
+    (Filter(category="decision", agent="bob", tag="even", since=at(3), until=at(9)), lambda n: n == 4),
+]
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 500])
+@pytest.mark.parametrize(("wanted", "shown"), FILTERS, ids=range(len(FILTERS)))
+def test_filters_together_show_exactly_what_they_say(
+    wanted: Filter, shown: Callable[[int], bool], limit: int, oldest_first: bool
+):
+    expected = [number for number in range(12) if shown(number)]
+
+    found = walk(space_with_notes(), wanted, limit=limit, oldest_first=oldest_first)
+
+    assert found == (expected if oldest_first else expected[::-1])
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_a_page_of_large_notes_ends_early_and_the_pages_together_still_show_all(oldest_first: bool):
+    world = World()
+    world.create_space()
+    for number in range(12):
+        world.note(f"note {number} " + "x" * (limits.NOTE_BYTES - 10))
+        world.clock.move(60)
+
+    page = pages.page(world.process, "demo", ANY, limit=500, oldest_first=oldest_first)
+
+    assert len(page.items) == limits.PAGE_BYTES // limits.NOTE_BYTES - 1  # front matter takes its part
+    in_order = walk(world, ANY, limit=500, oldest_first=oldest_first)
+    assert in_order == (list(range(12)) if oldest_first else list(range(11, -1, -1)))
+    assert walk(world, Filter(tag="none"), limit=500) == []
+
+
+def test_a_page_holds_a_note_however_large_it_is():
+    world = space_with_notes(2)
+    key = keys.note("demo", world.live_ids()[0])
+    world.inner.put_object(Bucket="b", Key=key, Body=b"note 0 " + b"x" * 2 * limits.PAGE_BYTES)
+
+    assert walk(world, ANY, limit=500) == [1, 0]
+
+
+def test_the_largest_page_fits_into_what_lambda_answers():
+    # The costliest character: \u0001 in the body's JSON, and that backslash doubled in the answer's.
+    text = json.dumps({"body": json.dumps({"content": "\x01" * limits.PAGE_BYTES})})
+    others = limits.PAGE_ITEMS * 500
+
+    assert len(text) + others < limits.ANSWER_BYTES
+
+
+def test_a_cursor_goes_on_behind_a_note_that_is_gone_meanwhile():
+    world = space_with_notes()
+    page = pages.page(world.process, "demo", ANY, limit=3)
+    assert page.next_after is not None
+    world.inner.delete_object(Bucket="b", Key=keys.note("demo", page.next_after))
+
+    assert contents(pages.page(world.process, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
+
+
+def test_a_new_note_does_not_shift_the_pages_behind_a_cursor():
+    world = space_with_notes()
+    page = pages.page(world.process, "demo", ANY, limit=3)
+    world.note("note 12")
+
+    assert contents(pages.page(world.process, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
+
+
+def test_a_note_that_vanishes_between_listing_and_reading_is_left_out():
+    world = space_with_notes()
+    doomed = keys.note("demo", world.live_ids()[-2])
+    world.client.reset()
+
+    def consolidated_meanwhile(index: int, verb: str) -> None:
+        if verb == "LIST":
+            world.inner.delete_object(Bucket="b", Key=doomed)
+
+    world.client.after = consolidated_meanwhile
+
+    page = pages.page(world.process, "demo", ANY, limit=3)
+
+    assert contents(page) == [11, 9]
+    assert contents(pages.page(world.process, "demo", ANY, limit=3, after=page.next_after)) == [8, 7, 6]
+
+
+def test_a_page_costs_one_list_and_one_get_for_each_note_shown():
+    world = space_with_notes()
+
+    pages.page(world.process, "demo", Filter(agent="bob"), limit=3)
+
+    assert world.client.counts == {"LIST": 1, "GET": 3}
+
+
+def test_a_note_that_was_read_before_costs_nothing_and_is_shown_only_while_it_is_listed():
+    world = space_with_notes()
+    first = pages.page(world.process, "demo", ANY, limit=3)
+    world.note("note 12")
+    world.inner.delete_object(Bucket="b", Key=keys.note("demo", first.items[1].note_id))
+    world.client.reset()
+
+    again = pages.page(world.process, "demo", ANY, limit=3)
+
+    assert contents(again) == [12, 11, 9]
+    assert again.items[1:] == [first.items[0], first.items[2]]
+    assert world.client.counts == {"LIST": 1, "GET": 1}
+
+
+def test_an_object_that_was_replaced_is_read_again():
+    world = space_with_notes(1)
+    pages.page(world.process, "demo", ANY, limit=3)
+    world.inner.put_object(Bucket="b", Key=keys.note("demo", world.live_ids()[0]), Body=b"note 7 by hand")
+
+    assert contents(pages.page(world.process, "demo", ANY, limit=3)) == [7]
+
+
+def many(world: World, count: int) -> None:
+    body = notes.format_note(notes.Note("", "demo", clock.iso(START), "ann", "todo", ("x",), "note 1", 6))
+    for number in range(count):
+        name = keys.NoteName(START + timedelta(seconds=number), "ann", "todo", f"{number:08x}")
+        world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=body)
+
+
+@pytest.mark.parametrize(("count", "lists"), [(999, 1), (1_000, 2), (2_500, 3)])
+def test_the_number_of_notes_adds_one_list_per_thousand_keys(count: int, lists: int):
+    world = space_with_notes(0)
+    many(world, count)
+
+    page = pages.page(world.process, "demo", ANY, limit=50)
+
+    # One key of the listing is live/.keep.
+    assert world.client.counts == {"LIST": lists, "GET": 50}
+    assert page.items[0].note_id.endswith(f"{count - 1:08x}")
+
+
+def test_oldest_first_begins_its_listing_at_the_cursor():
+    world = space_with_notes(0)
+    many(world, 2_500)
+    after = world.live_ids()[2_300]
+    world.new_process()
+    know(world)
+
+    page = pages.page(world.process, "demo", ANY, limit=10, after=after, oldest_first=True)
+
+    assert world.client.counts == {"LIST": 1, "GET": 10}
+    assert page.items[0].note_id.endswith(f"{2_301:08x}")
+
+
+def test_a_page_by_tag_reads_at_most_five_hundred_notes_and_goes_on_behind_them():
+    world = space_with_notes(0)
+    many(world, 700)
+    world.client.reset()
+
+    page = pages.page(world.process, "demo", Filter(tag="rare"), limit=10)
+
+    assert world.client.counts == {"LIST": 1, "GET": 500}
+    assert page.items == []
+    assert page.next_after is not None
+    assert pages.page(world.process, "demo", Filter(tag="rare"), limit=10, after=page.next_after) == pages.Page(
+        [], None
+    )
+
+
+def wanted(**texts: Any) -> Filter:
+    return Filter.of(**{"category": None, "agent": None, "tag": None, "since": None, "until": None} | texts)
+
+
+def test_a_filter_is_read_from_texts_also_where_a_plus_sign_arrived_as_a_space():
+    found = wanted(category="todo", agent="ann", since="2026-02-20T15:00:00 01:00", until="2026-02-21")
+
+    assert found == Filter("todo", "ann", None, START, datetime(2026, 2, 21, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("category", "gossip"),
+        ("category", ""),
+        ("agent", "a_b"),
+        ("agent", ""),
+        ("since", "yesterday"),
+        ("since", ""),
+        ("until", "2026-02-31"),
+        ("until", "0001-01-01T00:00:00+14:00"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused_and_named(field: str, value: str):
+    with pytest.raises((InvalidRequest, InvalidName)) as refused:
+        wanted(**{field: value})
+
+    error = refused.value
+    assert (
+        [found.field for found in error.fields] == [field]
+        if isinstance(error, InvalidRequest)
+        else error.field == field
+    )
+
+
+def test_a_note_is_found_by_its_id_as_long_as_it_is_live_with_one_get():
+    world = space_with_notes()
+    note_id = world.live_ids()[3]
+    world.client.reset()
+
+    note = pages.get(world.process, "demo", note_id)
+
+    assert (note.content, note.status, note.consolidation) == ("note 3", "live", None)
+    assert world.client.counts == {"GET": 1}
+
+
+def test_a_folded_note_is_found_for_ever_with_its_consolidation():
+    world = space_with_notes()
+    ids = world.live_ids()
+    world.consolidate(max_notes=6)
+    world.consolidate()
+    world.client.reset()
+
+    note = pages.get(world.process, "demo", ids[8])
+
+    assert (note.content, note.status, note.consolidation) == ("note 8", "consolidated", 2)
+    # The note, the head, one listing of records, and the one record whose times cover the note.
+    assert world.client.counts == {"GET": 3, "LIST": 1}
+
+
+def test_a_folded_note_whose_consolidation_was_undone_is_live_again_and_then_folded_by_the_next():
+    world = space_with_notes(2)
+    note_id = world.live_ids()[0]
+    world.consolidate()
+    world.undo(1)
+    assert pages.get(world.process, "demo", note_id).status == "live"
+
+    world.consolidate()
+
+    note = pages.get(world.process, "demo", note_id)
+    assert (note.status, note.consolidation) == ("consolidated", 3)
+
+
+@pytest.mark.parametrize("note_id", ["20260220T140000_ann_todo_ffffffff", "20990220T140000_eve_todo_00000001"])
+def test_a_note_that_never_was_is_not_found(note_id: str):
+    world = space_with_notes()
+    world.consolidate()
+
+    with pytest.raises(NotFound) as missing:
+        pages.get(world.process, "demo", note_id)
+    assert missing.value.code == "note_not_found"
+
+
+def test_a_note_of_an_unknown_space_tells_that_the_space_is_unknown():
+    with pytest.raises(NotFound) as missing:
+        pages.get(World().process, "nowhere", "20260220T140000_ann_todo_ffffffff")
+    assert missing.value.code == "space_not_found"
+
+
+@pytest.mark.parametrize("note_id", ["", "x", "../x", "20260220T140000_ann_todo_ffffffff.md"])
+def test_what_is_no_note_id_is_refused(note_id: str):
+    with pytest.raises(InvalidName):
+        pages.get(space_with_notes(0).process, "demo", note_id)

@@ -1,0 +1,225 @@
+"""What a run shows is true at the moment of looking, also when its worker died and can't say so."""
+
+from typing import Any
+
+import pytest
+
+from livemem.errors import InvalidName, NotFound, StoreUnavailable
+from livemem.runs import run as runs
+from livemem.spaces import head as heads
+from livemem.spaces import life
+from livemem.store import keys
+from tests.support.counting import Killed
+from tests.support.world import World, append_everything
+
+HOUR = 3_600
+INVOCATION = 15 * 60 + 30
+
+
+def ordered() -> tuple[World, str]:
+    world = World()
+    world.create_space()
+    world.note("one")
+    return world, world.order().run_id
+
+
+def die(prompt: dict[str, Any]) -> str:
+    raise Killed
+
+
+def killed_while_asking() -> tuple[World, str]:
+    world, run_id = ordered()
+    world.llm.queue.append(die)
+    with pytest.raises(Killed):
+        world.work(world.queued[0])
+    world.new_process()
+    return world, run_id
+
+
+def killed_after_the_commit() -> tuple[World, str]:
+    """The first request behind the swap of the head never reaches the store."""
+    world, run_id = ordered()
+
+    def stop_behind_the_commit(index: int, verb: str) -> None:
+        heads = [request for request in world.client.requests if request == ("PUT", keys.meta("demo"))]
+        if heads and world.client.requests[-1] != heads[-1]:
+            raise Killed
+
+    world.client.before = stop_behind_the_commit
+    world.client.requests.clear()
+    with pytest.raises(Killed):
+        world.work(world.queued[0])
+    world.new_process()
+    assert heads.load(world.process, "demo").meta.committed_run == run_id
+    return world, run_id
+
+
+def shown(world: World, run_id: str) -> tuple[str, str | None, str | None]:
+    run = world.view(run_id)
+    return run.status, run.step, (run.error or {}).get("code")
+
+
+def test_a_queued_run_is_queued_for_as_long_as_its_invocation_can_come():
+    world, run_id = ordered()
+
+    assert shown(world, run_id) == ("queued", None, None)
+    world.clock.move(HOUR - 1)
+    assert shown(world, run_id) == ("queued", None, None)
+    world.clock.move(1)
+    assert shown(world, run_id) == ("error", None, "not_started")
+
+
+def test_a_run_says_what_it_is_at_and_how_much_it_has_to_do():
+    world, run_id = ordered()
+    seen: list[runs.Run] = []
+
+    def looking(prompt: dict[str, Any]) -> str:
+        seen.append(world.view(run_id))
+        return append_everything(prompt)
+
+    world.llm.queue.append(looking)
+    world.work()
+
+    assert (seen[0].status, seen[0].step) == ("running", "asking")
+    assert seen[0].metrics == {"notes_processed": 1, "notes_remaining": 0}
+    assert seen[0].started_at == "2026-02-20T14:00:00.000Z"
+    assert shown(world, run_id) == ("ok", None, None)
+
+
+def test_a_run_whose_worker_died_is_running_until_its_lease_ran_out_and_then_an_error():
+    world, run_id = killed_while_asking()
+
+    assert shown(world, run_id) == ("running", "asking", None)
+    world.clock.move(INVOCATION - 1)
+    assert shown(world, run_id) == ("running", "asking", None)
+    world.clock.move(1)
+    assert shown(world, run_id) == ("error", None, "interrupted")
+    assert "all notes are still live" in (world.view(run_id).error or {})["detail"]
+    assert len(world.live_ids()) == 1
+
+
+def test_a_run_that_died_after_its_commit_is_applying_and_then_an_error_that_says_so():
+    world, run_id = killed_after_the_commit()
+
+    assert shown(world, run_id) == ("running", "applying", None)
+    world.clock.move(INVOCATION)
+    assert shown(world, run_id) == ("error", None, "interrupted")
+    assert "died after the commit" in (world.view(run_id).error or {})["detail"]
+
+
+def test_a_run_that_died_after_its_commit_is_ok_once_somebody_has_finished_it():
+    world, run_id = killed_after_the_commit()
+    world.clock.move(INVOCATION)
+
+    world.sweep()
+
+    run = world.view(run_id)
+    assert (run.status, run.consolidation, run.error) == ("ok", 1, None)
+    assert run.metrics["notes_processed"] == 1
+    assert world.live_ids() == []
+    assert len(world.llm.prompts) == 1
+
+
+def test_looking_at_a_dead_run_writes_nothing():
+    world, run_id = killed_while_asking()
+    world.clock.move(INVOCATION)
+    before = dict(world.inner.objects)
+
+    world.view(run_id)
+
+    assert world.inner.objects == before
+
+
+@pytest.mark.parametrize("status", runs.FINAL)
+def test_a_run_that_ended_stays_as_it_ended(status: runs.Status):
+    world, run_id = ordered()
+    saved = runs.find(world.process, "demo", run_id)
+    assert saved
+    runs.finish(world.process, saved, status)
+    world.clock.move(30 * 24 * HOUR)
+
+    assert world.view(run_id).status == status
+
+
+def test_a_run_that_another_worker_has_ended_is_not_ended_again():
+    world, run_id = ordered()
+    mine = runs.find(world.process, "demo", run_id)
+    assert mine
+    runs.finish(world.process, mine, "ok", consolidation=1)
+
+    said = runs.finish(world.process, mine, "error", error={"code": "x", "detail": "y"})
+
+    assert said.run.status == "error"
+    assert (world.view(run_id).status, world.view(run_id).consolidation) == ("ok", 1)
+
+
+def test_a_run_is_not_found_in_a_namesake_of_its_space():
+    world, run_id = ordered()
+    body = world.text(keys.run("demo", run_id)).encode()
+    life.delete(world.process, "demo", "demo")
+    world.create_space()
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
+
+    with pytest.raises(NotFound) as missing:
+        world.view(run_id)
+    assert missing.value.code == "run_not_found"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"run_id": 1}'])
+def test_a_run_that_can_not_be_read_is_not_found(body: bytes):
+    world, run_id = ordered()
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
+
+    with pytest.raises(NotFound):
+        world.view(run_id)
+    assert world.work() is None
+
+
+def test_an_unknown_run_and_a_run_of_an_unknown_space_are_not_found():
+    world, run_id = ordered()
+
+    with pytest.raises(NotFound) as missing:
+        world.view("01HZZZZZZZ9999999999999999")
+    assert missing.value.code == "run_not_found"
+    with pytest.raises(NotFound) as missing:
+        world.view(run_id, "nowhere")
+    assert missing.value.code == "space_not_found"
+
+
+@pytest.mark.parametrize(
+    "run_id", ["", "x", "../_meta", "01hzzzzzzz0000000000000001", "01HZZZZZZZ0000000000000001.plan"]
+)
+def test_what_is_no_run_id_is_refused_before_the_store_is_asked(run_id: str):
+    world, _ = ordered()
+    world.client.reset()
+
+    with pytest.raises(InvalidName):
+        world.view(run_id)
+    assert world.client.counts == {}
+
+
+@pytest.mark.parametrize("point", range(4))
+def test_a_store_that_fails_before_the_llm_is_asked_leaves_the_run_to_be_repeated(point: int):
+    world, run_id = ordered()
+    todo = world.queued[0]
+    world.client.reset()
+    world.client.break_at(point, "InternalError", 500, done=False)
+
+    with pytest.raises(StoreUnavailable):
+        world.work(todo)
+
+    assert world.llm.prompts == []
+    world.new_process()
+    run = world.work(todo)
+    assert run is not None
+    assert (run.run_id, run.status) == (run_id, "ok")
+
+
+def test_fields_that_a_newer_version_added_to_a_run_survive():
+    world, run_id = ordered()
+    body = world.text(keys.run("demo", run_id)).replace('"step"', '"colour": "blue",\n  "step"', 1)
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body.encode())
+
+    world.work()
+
+    assert '"colour": "blue"' in world.text(keys.run("demo", run_id))

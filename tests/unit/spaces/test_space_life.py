@@ -1,0 +1,287 @@
+"""A space's changes and its end: compare-and-swap, marked before it is emptied, nothing left behind."""
+
+import pytest
+
+from livemem.access.principal import Principal
+from livemem.errors import Busy, Conflict, InvalidRequest, NotFound, SpaceBroken, TooLarge
+from livemem.notes import pages
+from livemem.recall import summary
+from livemem.spaces import contents, directory, life, rules
+from livemem.spaces import head as heads
+from livemem.store import keys
+from tests.support.counting import Killed
+from tests.support.world import World
+
+ADMIN = Principal("admin", frozenset(("read", "write", "admin")), frozenset())
+LATER = 15 * 60
+
+
+def space_in_use() -> World:
+    world = World()
+    world.create_space(threshold=2)
+    for number in range(2):
+        world.note(f"note {number}")
+    world.consolidate()
+    world.note("live")
+    world.new_process()
+    return world
+
+
+def test_a_patch_changes_what_it_names_and_bumps_the_revision():
+    world = World()
+    before = world.create_space(threshold=5)
+
+    heads.patch(world.process, "demo", description="new", owner="bob")
+    after = heads.patch(world.process, "demo", threshold=0, auto_paused=True)
+
+    assert after.model_dump() == before.model_dump() | {
+        "description": "new", "owner": "bob", "consolidation_threshold": 0, "auto_paused": True, "rev": 3,
+    }  # fmt: skip
+    assert heads.load(world.process, "demo").meta == after
+
+
+def test_an_empty_patch_writes_nothing():
+    world = World()
+    before = world.create_space()
+    world.new_process()
+
+    assert heads.patch(world.process, "demo") == before
+    assert world.client.counts == {"GET": 1}
+
+
+@pytest.mark.parametrize("change", [{"description": "x" * 501}, {"owner": "x" * 201}, {"owner": ""}])
+def test_a_bad_patch_is_refused_before_anything_is_read(change: dict[str, str]):
+    world = World()
+    world.create_space()
+    world.new_process()
+
+    with pytest.raises((TooLarge, InvalidRequest)) as refused:
+        heads.patch(world.process, "demo", **change)
+
+    assert [field.field for field in refused.value.fields] == list(change)
+    assert world.client.counts == {}
+
+
+def test_patches_that_race_are_both_kept():
+    world = World()
+    world.create_space()
+
+    def other_patch(index: int, verb: str) -> None:
+        world.client.after = lambda index, verb: None
+        heads.patch(world.process, "demo", owner="bob")
+
+    world.client.after = other_patch
+    heads.patch(world.process, "demo", description="new")
+
+    found = heads.load(world.process, "demo").meta
+    assert (found.description, found.owner, found.rev) == ("new", "bob", 3)
+
+
+def test_fields_that_a_newer_version_added_survive_a_change():
+    world = World()
+    world.create_space()
+    body = world.text("demo/_meta.json").replace('"version": 1', '"version": 2, "colour": "blue"')
+    world.inner.put_object(Bucket="b", Key="demo/_meta.json", Body=body.encode())
+
+    heads.patch(world.process, "demo", owner="bob")
+
+    assert '"colour": "blue"' in world.text("demo/_meta.json")
+
+
+def test_a_deleted_space_takes_no_more_notes_after_thirty_seconds():
+    world = World()
+    world.create_space()
+    world.new_process()
+    world.note("known")
+    # Another process deletes it: this one has no way to know at once.
+    world.inner.objects = {key: stored for key, stored in world.inner.objects.items() if not key.startswith("demo/")}
+    world.clock.move(29)
+    heads.load_recent(world.process, "demo")
+
+    world.clock.move(1)
+
+    with pytest.raises(NotFound):
+        world.note("late")
+    assert world.keys("demo/") == []
+
+
+def test_a_change_of_this_process_is_seen_by_it_at_once():
+    world = World()
+    world.create_space()
+    heads.load_recent(world.process, "demo")
+
+    heads.patch(world.process, "demo", description="new")
+
+    assert heads.load_recent(world.process, "demo").description == "new"
+
+
+def test_a_head_that_can_not_be_read_is_an_error_and_not_an_unknown_space():
+    world = World()
+    world.create_space()
+    world.inner.put_object(Bucket="b", Key="demo/_meta.json", Body=b"{")
+
+    with pytest.raises(SpaceBroken):
+        heads.load(world.process, "demo")
+
+
+@pytest.mark.parametrize("space_id", ["nowhere", "demo2", "dem"])
+def test_an_unknown_space_is_not_found(space_id: str):
+    world = World()
+    world.create_space()
+
+    for ask in (
+        lambda: heads.load(world.process, space_id),
+        lambda: contents.info(world.process, space_id),
+        lambda: heads.patch(world.process, space_id, owner="x"),
+        lambda: life.delete(world.process, space_id, space_id),
+        lambda: summary.summary(world.process, space_id),
+        lambda: rules.read(world.process, space_id),
+    ):
+        with pytest.raises(NotFound) as missing:
+            ask()
+        assert missing.value.code == "space_not_found"
+
+
+def test_the_info_of_a_space_counts_notes_and_files_and_nothing_else():
+    world = space_in_use()
+    world.inner.put_object(Bucket="b", Key="demo/live/stranger.md", Body=b"x")
+    world.inner.put_object(Bucket="b", Key="demo/bank/stranger.txt", Body=b"x")
+
+    found = contents.info(world.process, "demo")
+
+    assert [entry.key for entry in found.live] == [keys.note("demo", note_id) for note_id in world.live_ids()]
+    assert [entry.key for entry in found.bank] == ["demo/bank/log.md"]
+    assert found.synthesis_exists
+    assert found.meta.consolidation_count == 1
+
+
+def test_a_deleted_space_is_gone_with_everything_and_its_neighbour_is_not():
+    world = space_in_use()
+    world.create_space("demo-2")
+    world.note("x", space_id="demo-2")
+    neighbour = {key: stored for key, stored in world.inner.objects.items() if not key.startswith("demo/")}
+
+    life.delete(world.process, "demo", "demo")
+
+    assert world.inner.objects == neighbour
+    with pytest.raises(NotFound):
+        pages.get(world.process, "demo", "20260220T140000_ann_progress_00000001")
+
+
+def test_a_deletion_costs_what_the_budget_says():
+    world = space_in_use()
+    for number in range(1_200):
+        world.inner.put_object(Bucket="b", Key=f"demo/_idempotency/{number:064d}.json", Body=b"{}")
+
+    life.delete(world.process, "demo", "demo")
+
+    # ceil(A / 1000) LIST and DeleteObjects each, 1 GET, 1 PUT and 1 DeleteObjects for the head, 1 GET for the tokens.
+    assert world.client.counts == {"GET": 2, "LIST": 2, "PUT": 1, "DeleteObjects": 3}
+
+
+def test_a_space_is_not_deleted_while_a_commit_is_written():
+    world = space_in_use()
+    heads.update(world.process, "demo", lambda meta: {"committed_run": "01HZZZZZZZ0000000000000099"})
+    before = dict(world.inner.objects)
+
+    with pytest.raises(Busy):
+        life.delete(world.process, "demo", "demo")
+
+    assert world.inner.objects == before
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("point", range(6))
+def test_a_deletion_that_died_at_any_request_is_finished_by_repetition_or_by_the_sweep(point: int, done: bool):
+    world = space_in_use()
+    world.client.kill_at(point, done=done)
+    with pytest.raises(Killed):
+        life.delete(world.process, "demo", "demo")
+    world.new_process()
+
+    marked = heads.find(world.process, "demo") is None
+    if marked:
+        with pytest.raises(NotFound):
+            life.delete(world.process, "demo", "demo")
+        with pytest.raises(NotFound):
+            world.note("into a deleted space")
+        world.clock.move(LATER)
+        world.sweep()
+    else:
+        assert len(world.live_ids()) == 1
+        life.delete(world.process, "demo", "demo")
+
+    assert world.keys("demo/") == []
+
+
+@pytest.mark.parametrize("point", [3, 4])
+def test_a_creation_over_an_interrupted_deletion_waits_and_then_finishes_it(point: int):
+    world = space_in_use()
+    world.client.kill_at(point, done=False)
+    with pytest.raises(Killed):
+        life.delete(world.process, "demo", "demo")
+    world.new_process()
+
+    with pytest.raises(Conflict):
+        world.create_space()
+
+    world.clock.move(LATER)
+    world.create_space()
+    assert len(world.keys("demo/")) == 4
+    assert world.live_ids() == []
+
+
+def test_a_deletion_by_request_wants_the_id_twice():
+    world = space_in_use()
+    before = dict(world.inner.objects)
+
+    for confirm in (None, "", "Demo", "demo "):
+        with pytest.raises(InvalidRequest) as refused:
+            life.delete(world.process, "demo", confirm)
+        assert [field.field for field in refused.value.fields] == ["confirm"]
+
+    assert world.inner.objects == before
+    life.delete(world.process, "demo", "demo")
+    assert world.keys("demo/") == []
+
+
+def test_the_list_of_spaces_shows_what_the_token_may_see_page_by_page():
+    world = World()
+    for space_id in ("alpha", "beta", "beta-2", "delta"):
+        world.create_space(space_id)
+    life.delete(world.process, "beta", "beta")
+    limited = Principal("ann", frozenset(("read",)), frozenset(("delta", "beta", "alpha", "gone")))
+
+    def listed(principal: Principal, limit: int, after: str | None = None) -> tuple[list[str], str | None]:
+        found, more = directory.page(world.process, principal, limit=limit, after=after)
+        return [meta.space_id for meta in found], more
+
+    assert listed(ADMIN, 50) == (["alpha", "beta-2", "delta"], None)
+    assert listed(ADMIN, 3) == (["alpha", "beta-2", "delta"], None)
+    assert listed(ADMIN, 2) == (["alpha", "beta-2"], "beta-2")
+    assert listed(ADMIN, 2, "beta-2") == (["delta"], None)
+    assert listed(limited, 50) == (["alpha", "delta"], None)
+    assert listed(limited, 1) == (["alpha"], "alpha")
+    assert listed(limited, 2, "alpha") == (["delta"], "delta")
+    assert listed(limited, 2, "delta") == ([], None)
+
+
+def test_the_summary_is_all_that_an_agent_loads():
+    world = space_in_use()
+
+    found = summary.summary(world.process, "demo")
+
+    assert found.rules == "Keep a log."
+    assert [(file.path, file.content) for file in found.bank] == list(world.bank().items())
+    assert found.synthesis is not None
+    assert found.synthesis.content.strip() == "2 notes."
+    assert found.meta.consolidation_count == 1
+
+
+def test_the_summary_of_a_new_space_has_no_synthesis_and_no_files():
+    world = World()
+    world.create_space()
+
+    found = summary.summary(world.process, "demo")
+
+    assert (found.synthesis, found.bank) == (None, [])

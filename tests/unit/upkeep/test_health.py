@@ -1,0 +1,245 @@
+"""Health: every problem of a space turns it to degraded and is told to those who may see the space."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from livemem.access.principal import Principal
+from livemem.settings import Settings
+from livemem.spaces import head as heads
+from livemem.store import keys
+from livemem.store.objects import Store
+from livemem.upkeep import health
+from livemem.upkeep.health import Health
+from tests.support.bucket import FakeS3, error
+from tests.support.llm_server import LlmServer, answer, serving, unused_url
+from tests.support.world import BOOTSTRAP_KEY, World
+from tests.unit.runs.test_counter import IgnoringS3
+from tests.unit.runs.test_runs import killed_after_the_commit, killed_while_asking
+
+ADMIN = Principal("admin", frozenset(("read", "write", "admin")), frozenset())
+INVOCATION = 15 * 60 + 30
+DAY = 86_400
+
+
+@pytest.fixture(name="llm_server", scope="module")
+def _llm_server() -> Iterator[LlmServer]:
+    with serving() as server:
+        yield server
+
+
+def settings(url: str | None, **changes: Any) -> Settings:
+    return Settings(**{"admin_bootstrap_key": BOOTSTRAP_KEY, "llmaas_api_url": url} | changes)
+
+
+def look(world: World, server: LlmServer, principal: Principal = ADMIN, **changes: Any) -> Health:
+    return health.deep(world.with_parts(settings=settings(server.url, **changes)), principal)
+
+
+def problems(found: Health) -> list[tuple[str, str]]:
+    return [(problem.space_id, problem.code) for problem in found.problems]
+
+
+def healthy() -> World:
+    world = World()
+    world.create_space(threshold=5)
+    world.note("fresh")
+    return world
+
+
+def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(llm_server: LlmServer):
+    world = healthy()
+    world.clock.move(90)
+
+    found = look(world, llm_server)
+
+    assert found == Health(
+        "ok",
+        {
+            "store": "ok",
+            "conditional_writes": "ok",
+            "llm": "ok",
+            "oldest_pending_note_seconds": 90.0,
+            "llm_model": "qwen3-2507:235b",
+        },
+    )
+
+
+def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
+    found = health.shallow(healthy().with_parts(settings=settings(unused_url())))
+
+    assert found == Health("ok", {"store": "ok", "conditional_writes": "ok", "llm": "ok"})
+
+
+@pytest.mark.parametrize("key", ["", "short", "x" * 64, "changeme" * 8])
+def test_a_weak_bootstrap_key_is_an_error_that_tells_nothing_else(key: str):
+    found = health.shallow(healthy().with_parts(settings=settings(None, admin_bootstrap_key=key)))
+
+    assert found == Health("error", {"configuration": "bootstrap_key_refused"})
+
+
+def test_the_offline_llm_is_named_as_such(llm_server: LlmServer):
+    found = look(healthy(), llm_server, llmaas_model="offline-rules")
+
+    assert (found.status, found.checks["llm"]) == ("ok", "offline")
+
+
+def test_an_llm_that_is_not_configured_degrades():
+    world = healthy()
+
+    process = world.with_parts(settings=settings(None))
+
+    for found in (health.deep(process, ADMIN), health.shallow(process)):
+        assert (found.status, found.checks["llm"]) == ("degraded", "not_configured")
+
+
+def test_an_llm_that_does_not_answer_degrades(llm_server: LlmServer):
+    world = healthy()
+
+    found = health.deep(world.with_parts(settings=settings(unused_url())), ADMIN)
+    assert (found.status, found.checks["llm"]) == ("degraded", "unreachable")
+
+    llm_server.script.append(answer(b"", 503))
+    assert look(world, llm_server).checks["llm"] == "unreachable"
+
+
+class BrokenS3(FakeS3):
+    def list_objects_v2(self, **arguments: Any) -> dict[str, Any]:
+        raise error("InternalError", 500, "ListObjectsV2")
+
+
+def test_a_store_that_does_not_answer_is_an_error(llm_server: LlmServer):
+    broken = BrokenS3()
+    store = Store("bucket", broken, broken, threads=1)  # type: ignore[arg-type]
+    process = World().with_parts(store=store, settings=settings(llm_server.url))
+
+    for found in (health.shallow(process), health.deep(process, ADMIN)):
+        assert found.status == "error"
+        assert (found.checks["store"], found.checks["conditional_writes"]) == ("unreachable", "unknown")
+
+
+def test_a_store_without_conditional_writes_degrades(llm_server: LlmServer):
+    ignoring = IgnoringS3()
+    store = Store("bucket", ignoring, ignoring, threads=1)  # type: ignore[arg-type]
+
+    found = health.shallow(World().with_parts(store=store, settings=settings(llm_server.url)))
+
+    assert (found.status, found.checks["conditional_writes"]) == ("degraded", "unsupported")
+
+
+def test_a_failed_last_run_degrades_until_one_succeeds(llm_server: LlmServer):
+    world = healthy()
+    world.llm.queue.extend(["prose", "prose"])
+    world.consolidate()
+
+    found = look(world, llm_server)
+
+    assert (found.status, problems(found)) == ("degraded", [("demo", "last_run_failed")])
+    assert "llm_contract" in found.problems[0].detail
+    world.clock.move(3_600)
+    assert problems(look(world, llm_server)) == [("demo", "last_run_failed")]
+    assert world.consolidate().status == "ok"
+    assert look(world, llm_server).status == "ok"
+
+
+def test_a_run_that_died_degrades_once_its_lease_ran_out_and_until_the_sweep(llm_server: LlmServer):
+    world, _ = killed_while_asking()
+    assert look(world, llm_server).status == "ok"
+    world.clock.move(INVOCATION)
+
+    found = look(world, llm_server)
+
+    assert (found.status, problems(found)) == ("degraded", [("demo", "run_died")])
+    world.sweep()
+    assert look(world, llm_server).status == "ok"
+
+
+def test_an_unfinished_commit_degrades_once_its_lease_ran_out_and_until_the_sweep(llm_server: LlmServer):
+    world, _ = killed_after_the_commit()
+    assert look(world, llm_server).status == "ok"
+    world.clock.move(INVOCATION)
+
+    found = look(world, llm_server)
+
+    assert found.status == "degraded"
+    assert ("demo", "commit_unfinished") in problems(found)
+    world.sweep()
+    assert look(world, llm_server).status == "ok"
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(DAY, False), (DAY + 1, True)])
+def test_a_note_that_waits_too_long_degrades(llm_server: LlmServer, seconds: int, late: bool):
+    world = healthy()
+    world.clock.move(seconds)
+
+    found = look(world, llm_server)
+
+    assert found.status == ("degraded" if late else "ok")
+    assert problems(found) == ([("demo", "notes_pending")] if late else [])
+    assert look(world, llm_server, pending_note_limit=2 * DAY).status == "ok"
+
+
+def test_notes_of_a_space_that_is_consolidated_by_hand_may_wait(llm_server: LlmServer):
+    world = World()
+    world.create_space(threshold=0)
+    world.note("old")
+    world.clock.move(100 * DAY)
+
+    found = look(world, llm_server)
+
+    assert (found.status, found.checks["oldest_pending_note_seconds"]) == ("ok", 0.0)
+
+
+def test_a_pause_is_shown_and_degrades_nothing(llm_server: LlmServer):
+    world = healthy()
+    world.consolidate()
+    world.undo(1)
+    world.clock.move(100 * DAY)
+
+    found = look(world, llm_server)
+
+    assert (found.status, problems(found)) == ("ok", [("demo", "auto_paused")])
+
+
+def test_a_space_whose_head_can_not_be_read_degrades_and_does_not_hide_the_others(llm_server: LlmServer):
+    world = healthy()
+    world.inner.put_object(Bucket="b", Key="broken/_meta.json", Body=b"{")
+    world.clock.move(2 * DAY)
+
+    found = look(world, llm_server)
+
+    assert found.status == "degraded"
+    assert problems(found) == [("broken", "space_broken"), ("demo", "notes_pending")]
+
+
+def test_who_may_not_see_a_space_is_not_told_of_it(llm_server: LlmServer):
+    world = healthy()
+    world.create_space("other", threshold=5)
+    world.clock.move(2 * DAY)
+    stranger = Principal("bob", frozenset(("read",)), frozenset(("other",)))
+
+    found = look(world, llm_server, stranger)
+
+    assert found.status == "ok"
+    assert found.problems == []
+    assert found.checks["oldest_pending_note_seconds"] == 0.0
+    assert look(world, llm_server).status == "degraded"
+
+
+def test_a_space_that_is_being_deleted_is_no_problem(llm_server: LlmServer):
+    world = healthy()
+    heads.update(world.process, "demo", lambda meta: {"deleted_at": "2026-02-20T14:00:00Z"})
+    world.clock.move(2 * DAY)
+
+    assert look(world, llm_server).status == "ok"
+
+
+def test_health_writes_nothing(llm_server: LlmServer):
+    world = healthy()
+    before = dict(world.inner.objects)
+
+    look(world, llm_server)
+
+    assert world.inner.objects == before
+    assert keys.PROBE in before

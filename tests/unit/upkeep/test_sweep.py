@@ -1,0 +1,386 @@
+"""The sweep: what events and retries did not finish, and what interrupted creations and deletions left behind."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
+from livemem.notes.appending import Draft
+from livemem.notes.idempotency import CLAIM_LIFE, append_once
+from livemem.spaces import head as heads
+from livemem.spaces import lease, life
+from livemem.store import keys
+from livemem.store.objects import Store
+from livemem.upkeep import sweep
+from tests.support.audit import audit
+from tests.support.counting import Killed
+from tests.support.world import World
+from tests.unit.runs.test_counter import IgnoringS3
+from tests.unit.runs.test_runs import die, killed_after_the_commit, killed_while_asking
+
+LONG = timedelta(minutes=15)
+QUARTER = 15 * 60
+INVOCATION = QUARTER + 30
+
+
+def at_threshold(*space_ids: str) -> World:
+    world = World()
+    for space_id in space_ids or ("demo",):
+        world.create_space(space_id, threshold=2)
+        for number in range(2):
+            world.note(f"note {number}", space_id=space_id)
+    return world
+
+
+def test_a_healthy_account_is_left_as_it_is():
+    world = at_threshold()
+    world.settle()
+    world.count()
+    world.settle()
+    before = dict(world.inner.objects)
+
+    report = world.sweep()
+
+    assert report == sweep.Report(spaces=1)
+    assert world.inner.objects == before
+
+
+def test_a_threshold_that_no_event_noticed_starts_a_run():
+    world = at_threshold()
+
+    report = world.sweep()
+
+    assert (report.did("started"), report.did("recovered")) == (["demo"], [])
+    assert world.queued[0]["trigger"] == "sweep"
+    world.settle()
+    assert world.live_ids() == []
+
+
+@pytest.mark.parametrize("change", [{"threshold": 0}, {"threshold": 3}, {"auto_paused": True}])
+def test_a_space_that_is_not_due_is_not_started(change: dict[str, Any]):
+    world = at_threshold()
+    heads.patch(world.process, "demo", **change)
+
+    assert world.sweep().did("started") == []
+    assert not world.queued
+
+
+def test_a_run_under_way_is_left_alone():
+    world, run_id = killed_while_asking()
+    world.clock.move(INVOCATION - 1)
+
+    report = world.sweep()
+
+    assert (report.did("recovered"), report.did("started")) == ([], [])
+    assert world.view(run_id).status == "running"
+
+
+def test_a_run_that_died_before_its_commit_is_ended_and_its_lease_cleared():
+    world, run_id = killed_while_asking()
+    world.clock.move(INVOCATION)
+
+    assert world.sweep().did("recovered") == ["demo"]
+
+    assert lease.look(world.process, "demo") is None
+    assert (world.view(run_id).error or {})["code"] == "interrupted"
+    assert len(world.live_ids()) == 1
+    assert world.sweep().did("recovered") == []
+
+
+def test_a_run_that_died_is_cleared_away_also_where_too_few_notes_are_left_for_another():
+    world, run_id = killed_while_asking()
+    heads.patch(world.process, "demo", threshold=5)
+    world.clock.move(INVOCATION)
+
+    report = world.sweep()
+
+    assert (report.did("recovered"), report.did("started")) == (["demo"], [])
+    assert (world.view(run_id).error or {})["code"] == "interrupted"
+
+
+def test_a_run_that_died_before_its_commit_is_started_again_where_the_threshold_is_reached():
+    world = at_threshold()
+    world.count()
+    world.llm.queue.append(die)
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+    world.clock.move(INVOCATION)
+
+    report = world.sweep()
+
+    assert (report.did("recovered"), report.did("started")) == (["demo"], ["demo"])
+    world.settle()
+    assert world.live_ids() == []
+
+
+def test_a_commit_that_is_not_written_out_is_finished_without_the_llm():
+    world, _ = killed_after_the_commit()
+    acknowledged = world.live_ids()
+    world.clock.move(INVOCATION)
+
+    report = world.sweep()
+
+    assert report.did("recovered") == ["demo"]
+    assert len(world.llm.prompts) == 1
+    assert world.live_ids() == []
+    assert audit(world.inner.objects, "demo", acknowledged).clean()
+
+
+def test_a_commit_of_a_live_lease_is_not_touched():
+    world, _ = killed_after_the_commit()
+
+    assert world.sweep().did("recovered") == []
+    assert heads.load(world.process, "demo").meta.committed_run is not None
+
+
+def test_the_age_of_the_oldest_pending_note_counts_spaces_with_automatic_consolidation_only():
+    world = World()
+    world.create_space("by-hand", threshold=0)
+    world.note("old", space_id="by-hand")
+    world.clock.move(100)
+    world.create_space("automatic", threshold=5)
+    world.note("young", space_id="automatic")
+    world.clock.move(60)
+    world.note("younger", space_id="automatic")
+
+    assert world.sweep().most("oldest_pending_note_seconds") == 60.0
+    heads.patch(world.process, "automatic", auto_paused=True)
+    assert world.sweep().most("oldest_pending_note_seconds") == 0.0
+
+
+def test_a_note_from_the_future_is_not_pending_for_a_negative_time():
+    world = World()
+    world.create_space(threshold=5)
+    world.clock.move(100)
+    world.note("ahead")
+    world.clock.move(-100)
+
+    assert world.sweep().most("oldest_pending_note_seconds") == 0.0
+
+
+def interrupted_deletion() -> World:
+    world = at_threshold()
+    world.client.kill_at(len(world.client.requests) + 2, done=True)
+    with pytest.raises(Killed):
+        life.delete(world.process, "demo", "demo")
+    world.new_process()
+    return world
+
+
+def test_an_interrupted_deletion_is_finished_after_a_quarter_of_an_hour():
+    world = interrupted_deletion()
+    world.clock.move(QUARTER - 1)
+    assert world.sweep().did("cleaned") == []
+
+    world.clock.move(1)
+    assert world.sweep().did("cleaned") == ["demo"]
+    assert world.keys("demo/") == []
+
+
+def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
+    world = World()
+    world.client.kill_at(len(world.client.requests) + 2, done=True)
+    with pytest.raises(Killed):
+        world.create_space()
+    world.new_process()
+    assert world.keys("demo/") == ["demo/_rules.md", "demo/bank/.keep", "demo/live/.keep"]
+
+    world.clock.move(QUARTER - 1)
+    assert world.sweep().did("cleaned") == []
+    world.clock.move(1)
+    assert world.sweep().did("cleaned") == ["demo"]
+    assert world.keys("demo/") == []
+
+
+OURS = [
+    "demo/live/20260220T140000_ann_todo_00000001.md",
+    "demo/_runs/01HZZZZZZZ0000000000000001.json",
+    "demo/_idempotency/" + "0" * 64 + ".json",
+    "demo/bank/log.md",
+    "demo/_lease.json",
+]
+
+
+@pytest.mark.parametrize("key", OURS)
+def test_a_write_that_came_just_after_a_deletion_is_cleared_away(key: str):
+    world = World()
+    world.inner.put_object(Bucket="b", Key=key, Body=b"x")
+    world.clock.move(QUARTER)
+
+    assert world.sweep().did("cleaned") == ["demo"]
+    assert world.keys("demo/") == []
+
+
+FOREIGN = [
+    ["logs/2026/02/20/access.log"],
+    ["demo/README.md"],
+    ["demo/live/notes.txt"],
+    ["demo/_rules.md", "demo/photo.jpg"],
+    ["demo/_meta.json.bak", "demo/_rules.md"],
+    ["_backups/demo/2026-02-20T14-00-00/_meta.json"],
+    ["_system/config.json"],
+    ["My Folder/live/20260220T140000_ann_todo_00000001.md"],
+    ["top-level.txt"],
+]
+
+
+@pytest.mark.parametrize("names", FOREIGN, ids=lambda names: names[0])
+def test_folders_that_are_not_ours_are_left_alone(names: list[str]):
+    world = World()
+    for key in names:
+        world.inner.put_object(Bucket="b", Key=key, Body=b"x")
+    before = dict(world.inner.objects)
+    world.clock.move(100 * QUARTER)
+
+    report = world.sweep()
+
+    assert report.did("cleaned") == []
+    assert world.inner.objects == before
+
+
+def test_the_failure_of_one_space_does_not_stop_the_others():
+    world = at_threshold("alpha", "beta", "gamma")
+    world.inner.put_object(Bucket="b", Key="beta/_meta.json", Body=b"{")
+
+    report = world.sweep()
+
+    assert (report.failed, report.did("started"), report.spaces) == (["beta"], ["alpha", "gamma"], 3)
+
+
+def test_a_function_service_that_fails_for_one_space_does_not_stop_the_others():
+    world = at_threshold("alpha", "beta")
+
+    def start(payload: Any) -> None:
+        if payload["space_id"] == "alpha":
+            raise StoreUnavailable("The run could not be queued.")
+        world.start(payload)
+
+    report = sweep.sweep(world.with_parts(start=start), deadline=world.clock() + LONG)
+
+    assert (report.failed, report.did("started")) == (["alpha"], ["beta"])
+
+
+@pytest.mark.parametrize(("seconds", "looked_at"), [(30, 0), (31, 64), (900, 70)])
+def test_a_sweep_that_runs_out_of_time_stops_between_two_rounds(seconds: int, looked_at: int):
+    world = World()
+    for number in range(70):
+        world.create_space(f"space-{number:02d}")
+    deadline = world.clock() + timedelta(seconds=seconds)
+    world.client.reset()
+    # The first round takes a second.
+    world.client.before = lambda index, verb: world.clock.move(1) if index == 70 else None
+
+    assert sweep.sweep(world.process, deadline=deadline).spaces == looked_at
+
+
+def test_two_sweeps_at_once_start_one_run():
+    world = at_threshold()
+
+    world.sweep()
+    world.sweep()
+
+    assert len(world.queued) == 1
+
+
+def test_without_conditional_writes_the_sweep_touches_nothing():
+    world = at_threshold()
+    ignoring = IgnoringS3(world.clock)
+    ignoring.objects = world.inner.objects
+    store = Store("bucket", ignoring, ignoring, threads=1)  # type: ignore[arg-type]
+    before = set(ignoring.objects)
+
+    with pytest.raises(ConditionalWritesUnsupported):
+        sweep.sweep(world.with_parts(store=store), deadline=world.clock() + LONG)
+    assert set(ignoring.objects) - before <= {keys.PROBE}
+    assert not world.queued
+
+
+def claims(world: World, space_id: str = "demo") -> list[str]:
+    return [key for key in world.inner.objects if key.startswith(keys.idempotency_prefix(space_id))]
+
+
+def append_with_key(world: World, key: str, space_id: str = "demo") -> str:
+    note, _ = append_once(world.process, space_id, "ann", Draft("todo", key), key)
+    return note.note_id
+
+
+def a_day_of_sweeps(world: World) -> list[sweep.Report]:
+    reports = []
+    for _ in range(96):
+        reports.append(world.sweep())
+        world.clock.move(QUARTER)
+    return reports
+
+
+def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
+    world = World()
+    world.create_space(threshold=0)
+    expired = [append_with_key(world, f"old {number}") for number in range(3)]
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+    append_with_key(world, "young")
+    (young,) = set(claims(world)[-1:])
+    world.client.reset()
+
+    reports = a_day_of_sweeps(world)
+
+    assert [report.most("expired_keys") for report in reports if report.most("expired_keys")] == [3]
+    assert claims(world) == [young]
+    # Beyond looking at the space (2 GET a round): the list of spaces each time, and that of its keys once a day.
+    assert world.client.counts == {"GET": 2 * 96, "LIST": 96 + 1, "DELETE": 3}
+    assert set(expired) < set(world.live_ids())
+
+
+def test_a_key_that_comes_into_use_again_while_the_sweep_cleans_is_kept():
+    world = World()
+    world.create_space(threshold=0)
+    append_with_key(world, "again")
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+    listed: list[int] = []
+
+    def used_again(index: int, verb: str) -> None:
+        if verb == "DELETE" and not listed:
+            listed.append(index)
+            world.inner.put_object(Bucket="b", Key=claims(world)[0], Body=b"{}")
+
+    world.client.before = used_again
+
+    a_day_of_sweeps(world)
+
+    assert listed
+    assert len(claims(world)) == 1
+
+
+def test_spaces_take_their_turns_over_the_day():
+    world = World()
+    for number in range(20):
+        world.create_space(f"space-{number}", threshold=0)
+        append_with_key(world, "key", f"space-{number}")
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+
+    found = [len(report.did("expired_keys")) for report in a_day_of_sweeps(world)]
+
+    assert sum(found) == 20
+    assert max(found) <= 4
+
+
+def test_a_space_whose_keys_cannot_be_listed_is_named_and_the_others_are_cleaned(monkeypatch):
+    world = World()
+    for space_id in ("bad", "good"):
+        world.create_space(space_id, threshold=0)
+        append_with_key(world, "key", space_id)
+    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
+    whole = Store.scan
+
+    def scan(store: Store, prefix: str, **rest: Any) -> Any:
+        if prefix == keys.idempotency_prefix("bad"):
+            raise StoreUnavailable("no")
+        return whole(store, prefix, **rest)
+
+    monkeypatch.setattr(Store, "scan", scan)
+
+    reports = a_day_of_sweeps(world)
+
+    assert [report.failed for report in reports if report.failed] == [["bad"]]
+    assert (len(claims(world, "bad")), claims(world, "good")) == (1, [])
