@@ -34,6 +34,13 @@ class NoteName:
     def note_id(self) -> str:
         return f"{compact_time(self.timestamp)}_{self.agent}_{self.category}_{self.suffix}"
 
+    @property
+    def order(self) -> tuple[datetime, str, str, str]:
+        """Sorts notes as they were written, whoever wrote them: by second, then by suffix (its first 3 digits are the
+        millisecond, and those of a batch count up). Their names sort by agent and category within a second.
+        """
+        return self.timestamp, self.suffix, self.agent, self.category
+
 
 @dataclass(frozen=True)
 class RecordName:
