@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import bank, clock, cursors, health, history, limits, notes, overview, runs, spaces
+from livemem import bank, clock, cursors, history, limits, notes, overview, runs, spaces
 from livemem_http import views
 from livemem_http.api import Api
-from livemem_http.environment import __version__, settings, store
+from livemem_http.environment import __version__, look_at_health, settings, store
 from livemem_http.logs import function_logger
 
 logger = function_logger("reads")
@@ -22,8 +22,7 @@ Cursor = Annotated[str | None, Query()]
 @api.route("GET", "/v1/health", needs="nothing", summary="Health")
 def get_health() -> views.HealthView:
     caller = api.caller()
-    found = health.deep(store(), settings(), caller, clock.now()) if caller else health.shallow(store(), settings())
-    return views.HealthView.of(found, __version__, with_spaces=caller is not None)
+    return views.HealthView.of(look_at_health(caller), __version__, with_spaces=caller is not None)
 
 
 @api.route("GET", "/v1/whoami", needs="any", summary="Who am I")

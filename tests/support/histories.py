@@ -14,8 +14,7 @@ from livemem import sweep as sweeping
 from livemem.consolidation import Worker
 from livemem.corrections import Editor
 from livemem.errors import LiveMemoryError
-from livemem.llm import Reply
-from livemem.prompt import Messages
+from livemem.llm import Messages, Reply
 from livemem.records import Record
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of, standing
@@ -247,7 +246,9 @@ class Histories(RuleBasedStateMachine):
         world = self.world
         committed = self._committed()
 
-        def ask(messages: Messages, max_tokens: int | None, timeout: float) -> Reply:
+        def ask(
+            messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
+        ) -> Reply:
             actor.pause()
             prompt = read_prompt(messages)
             # What was committed before this process began and still is must not be asked for again.

@@ -11,8 +11,7 @@ from livemem import access, appending, consolidation, corrections, counter, note
 from livemem import store as stores
 from livemem.consolidation import Worker
 from livemem.corrections import Editor
-from livemem.llm import LlmError, Reply
-from livemem.prompt import Messages
+from livemem.llm import LlmError, Messages, Reply
 from livemem.settings import Settings
 from livemem.store import Store
 from tests.support.bucket import FakeS3
@@ -47,10 +46,14 @@ class ScriptedLlm:
     queue: deque[str | LlmError | Answerer] = field(default_factory=deque)
     prompts: list[Messages] = field(default_factory=list)
     limits: list[tuple[int | None, float]] = field(default_factory=list)
+    schemas: list[dict[str, Any] | None] = field(default_factory=list)
 
-    def __call__(self, messages: Messages, max_tokens: int | None, timeout: float) -> Reply:
+    def __call__(
+        self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
+    ) -> Reply:
         self.prompts.append(messages)
         self.limits.append((max_tokens, timeout))
+        self.schemas.append(schema)
         item = self.queue.popleft() if self.queue else (self.default or append_everything)
         if isinstance(item, LlmError):
             raise item

@@ -6,7 +6,7 @@ from datetime import datetime
 from livemem import answer, planning, prompt
 from livemem.clock import Clock
 from livemem.collecting import Collected, RunError
-from livemem.llm import Ask, LlmError
+from livemem.llm import Ask, LlmError, Messages
 from livemem.planning import Outcome
 from livemem.settings import Settings
 
@@ -57,7 +57,7 @@ def ask(asker: Asker, collected: Collected) -> Asked:
     raise RunError("llm_contract", f"The LLM's answer could not be used, so nothing was changed. {problem}", usage)
 
 
-def _call(asker: Asker, messages: prompt.Messages, usage: dict[str, int]) -> str:
+def _call(asker: Asker, messages: Messages, usage: dict[str, int]) -> str:
     settings = asker.settings
     left = (asker.deadline - asker.clock()).total_seconds() - APPLY_MARGIN
     if left < SHORTEST_ASK:

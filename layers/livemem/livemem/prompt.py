@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib import resources
 from string import Template
 
+from livemem.llm import Messages
 from livemem.notes import Note
 from livemem.planning import BankFile
 
@@ -20,8 +21,6 @@ BYTES_PER_TOKEN = 4
 ANSWER_BASE = 2_000
 """Tokens kept for an answer besides one for each token of the notes: edits are about as long as what they fold."""
 MESSAGE_TOKENS = 50
-
-Messages = list[dict[str, str]]
 
 
 @lru_cache(maxsize=8)
