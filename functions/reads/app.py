@@ -9,8 +9,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from livemem import bank, clock, cursors, history, limits, notes, overview, runs, spaces
 from livemem_http import views
 from livemem_http.api import Api
-from livemem_http.environment import __version__, look_at_health, settings, store
+from livemem_http.environment import __version__, settings, store
 from livemem_http.logs import function_logger
+from livemem_http.status import look_at_health
 
 logger = function_logger("reads")
 api = Api()

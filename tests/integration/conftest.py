@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from livemem import access, clients, spaces
+from livemem import access, clients, llm, spaces
 from tests.support.functions import Context, LambdaApi, fresh, request
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -59,6 +59,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     }.items():
         monkeypatch.setenv(name, value)
     clients._lambda_client.cache_clear()
+    llm._provider.cache_clear()
     spaces._known = type(spaces._known)(30)
     access._registries = type(access._registries)(30)
     access._last_read.clear()

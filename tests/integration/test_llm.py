@@ -310,6 +310,8 @@ def test_a_schema_is_sent_where_the_settings_say_so():
     [
         {"required": []},
         {"additionalProperties": True},
+        {"properties": {"a": {"oneOf": [{"type": "null"}, {"type": "string"}]}}},
+        {"properties": {"a": {"type": "string", "default": ""}}},
         {"properties": {"a": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {}}]}}},
     ],
 )
@@ -374,6 +376,23 @@ def test_a_prompt_that_the_provider_cut_is_marked():
         ask_it = llm.connect(Settings(llmaas_api_url=server.url))
 
         assert [ask_it(long, None, 10).cut for _ in range(2)] == [True, False]
+
+
+def test_a_property_may_be_called_like_a_word_of_the_schema_language():
+    schema = {**SCHEMA, "properties": {"default": {"type": "string"}}, "required": ["default"]}
+    with serving() as server:
+        ask(server.url, llmaas_json_mode="schema", schema=schema)
+
+    assert server.asked[0].body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_an_answer_that_ended_because_the_prompt_was_too_long_says_so():
+    body = completion(finish_reason="length", usage={"prompt_tokens": 2})
+    with serving(answer(body)) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert failed.value.code == "llm_cut_off"
+    assert "It read 2 tokens of a longer prompt" in failed.value.detail
 
 
 def models(*names: str) -> Step:

@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 KEY_SECONDS = 300
 """How long a key read from its parameter is kept, so that a new one is taken up without a deployment."""
-
-
 MOST_BYTES_PER_TOKEN = 16
 """More bytes of letters and digits than a token has on average, in any script: 4 to 10. For texts without spaces."""
 LETTERS = re.compile(r"\w+")
+NOT_STRICT = {"allOf", "default", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
+"""Words of JSON Schema that OpenAI's strict schemas may not have."""
 
 
 @dataclass(frozen=True)
@@ -204,12 +204,13 @@ def _is_strict(schema: object) -> bool:
         return all(_is_strict(part) for part in schema)
     if not isinstance(schema, dict):
         return True
-    properties = schema.get("properties")
-    if schema.get("type") == "object" and (
-        schema.get("additionalProperties") is not False or set(schema.get("required", [])) != set(properties or {})
-    ):
+    properties = schema.get("properties", {})
+    closed = schema.get("additionalProperties") is False and set(schema.get("required", [])) == set(properties)
+    if NOT_STRICT & schema.keys() or (schema.get("type") == "object" and not closed):
         return False
-    return all(_is_strict(part) for part in schema.values())
+    return all(
+        _is_strict(list(part.values()) if name in ("properties", "$defs") else part) for name, part in schema.items()
+    )
 
 
 def _model_names(body: object) -> set[str]:
@@ -265,16 +266,23 @@ def _reply(completion: Any, key: str, messages: Messages) -> Reply:
     choice = choices[0]
     if getattr(choice.message, "refusal", None):
         raise LlmError("llm_refused", "The LLM refused to answer.")
+    usage = _usage(completion)
+    cut = was_cut(messages, usage.get("prompt_tokens"))
     if choice.finish_reason != "stop":
         reason = excerpt(str(choice.finish_reason), key)[:40]
-        raise LlmError("llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).")
+        # A window that is too small for the prompt has no room for the answer either.
+        told = f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
+        raise LlmError("llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{told}")
     text = choice.message.content
     if not isinstance(text, str) or not text.strip():
         raise LlmError("llm_empty", "The LLM's answer is empty.")
+    return Reply(text, usage, cut)
+
+
+def _usage(completion: Any) -> dict[str, int]:
     usage = getattr(completion, "usage", None)
     counted = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
-    usage = {name: count for name, count in counted.items() if isinstance(count, int)}
-    return Reply(text, usage, was_cut(messages, usage.get("prompt_tokens")))
+    return {name: count for name, count in counted.items() if isinstance(count, int)}
 
 
 def _key(settings: Settings) -> str:

@@ -5,29 +5,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from livemem import __version__, clients, clock, health
-from livemem.access import Principal
-from livemem.errors import NotConfigured
-from livemem.health import Health
+from livemem import __version__, clients, clock
 from livemem.settings import Settings, settings
 from livemem.store import Store, open_store
 
-__all__ = ["__version__", "look_at_health", "new_suffix", "settings", "start_run", "store"]
+__all__ = ["__version__", "new_suffix", "settings", "start_run", "store"]
 
 
 @lru_cache(maxsize=1)
 def store() -> Store:
     """The store of this process."""
     return open_store(settings())
-
-
-def look_at_health(caller: Principal | None) -> Health:
-    """Health for the caller, None for anybody; it is told even while the settings can't be read."""
-    try:
-        configured = settings()
-    except NotConfigured as refusal:
-        return health.not_configured("settings_refused", refusal)
-    return health.deep(store(), configured, caller, clock.now()) if caller else health.shallow(store(), configured)
 
 
 def new_suffix() -> str:
