@@ -14,11 +14,12 @@ from livemem.recall import summary
 from livemem.runs import run as runs
 from livemem.spaces import contents, directory, rules
 from livemem.store import cursors
-from livemem.upkeep import about, health
+from livemem.upkeep import about
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
+from livemem_http.status import look_at_health
 
 logger = function_logger("reads")
 api = Api()
@@ -30,8 +31,7 @@ Cursor = Annotated[str | None, Query()]
 @api.route("GET", "/v1/health", needs="nothing", summary="Health")
 def get_health() -> views.HealthView:
     caller = api.caller()
-    found = health.deep(process(), caller) if caller else health.shallow(process())
-    return views.HealthView.of(found, with_spaces=caller is not None)
+    return views.HealthView.of(look_at_health(caller), with_spaces=caller is not None)
 
 
 @api.route("GET", "/v1/whoami", needs="any", summary="Who am I")

@@ -9,6 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from livemem.llm import client as llm
 from livemem.store import clients
 from tests.support.functions import Context, LambdaApi, fresh, request
 from tests.support.world import BOOTSTRAP_KEY
@@ -59,6 +60,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     }.items():
         monkeypatch.setenv(name, value)
     clients._lambda_client.cache_clear()
+    llm._provider.cache_clear()
     with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}):
         s3 = boto3.client("s3")
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})

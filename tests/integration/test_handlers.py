@@ -7,6 +7,7 @@ import json
 import pytest
 
 from livemem import limits
+from livemem.errors import NotConfigured
 from livemem.notes import appending
 from livemem.store import clients
 from tests.support.functions import EVENTS, sample
@@ -271,6 +272,61 @@ def test_with_a_weak_bootstrap_key_the_service_answers_health_only(service, monk
     assert (answer["statusCode"], body(answer)["code"]) == (503, "not_configured")
     health = service.http("reads", "GET", "/v1/health", token=None)
     assert (health["statusCode"], body(health)["status"]) == (200, "error")
+    # Who sends a token is told the same: it is not looked at.
+    assert service.http("reads", "GET", "/v1/health", token="x")["body"] == health["body"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("LLMAAS_TEMPERATURE", "3", "LLMAAS_TEMPERATURE: is out of bounds (at least 0, at most 2)"),
+        ("S3_ENDPOINT_URL", "minio:9000", "S3_ENDPOINT_URL: must be an http or https URL"),
+        ("LOG_LEVEL", "LOUD", "LOG_LEVEL: must be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
+        ("ADMIN_BOOTSTRAP_KEY", f"{BOOTSTRAP_KEY}\udcff", "ADMIN_BOOTSTRAP_KEY: must be text in UTF-8"),
+    ],
+)
+def test_a_bad_variable_is_named_by_health_and_every_other_route_says_not_configured(
+    service, monkeypatch, name, value, sentence
+):
+    monkeypatch.setenv(name, value)
+
+    for function, method, route in (
+        ("reads", "GET", "/v1/whoami"),
+        ("admin", "POST", "/v1/spaces"),
+        ("ingest", "POST", "/v1/spaces/demo/notes"),
+        ("consolidate", "POST", "/v1/spaces/demo/consolidations"),
+    ):
+        answer = service.http(function, method, route, body={} if method == "POST" else None)
+        assert (answer["statusCode"], body(answer)["code"]) == (503, "not_configured")
+        assert sentence in body(answer)["detail"]
+    # With a token, with a wrong one and without: it can't be checked, so all are told the same.
+    for token in (BOOTSTRAP_KEY, "x", None):
+        health = service.http("reads", "GET", "/v1/health", token=token)
+        assert (health["statusCode"], body(health)["status"]) == (200, "error")
+        assert body(health)["checks"] == {
+            "configuration": "settings_refused",
+            "configuration_detail": f"The service is not set up: {sentence}.",
+        }
+        assert BOOTSTRAP_KEY not in health["body"]
+
+
+def test_a_run_that_finds_a_bad_variable_fails_so_that_lambda_tries_again(demo, monkeypatch):
+    demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo")
+    monkeypatch.setenv("LLMAAS_TEMPERATURE", "3")
+    demo.modules.clear()
+
+    with pytest.raises(NotConfigured):
+        demo.work()
+
+
+def test_a_key_parameter_that_cannot_be_read_is_told_by_health(demo, monkeypatch):
+    monkeypatch.setenv("LLMAAS_API_KEY", "/live-memory/there-is-none")
+    demo.modules.clear()
+
+    health = body(demo.http("reads", "GET", "/v1/health"))
+
+    assert (health["status"], health["checks"]["llm"]) == ("degraded", "not_configured")
+    assert health["checks"]["llm_detail"] == "The parameter with the LLM's key can't be read."
 
 
 def test_a_run_that_cannot_be_queued_is_told_and_not_left_hanging(demo, monkeypatch):

@@ -1,34 +1,41 @@
 """The LLM client against a real HTTP server: each failure becomes its own code, and nothing is asked twice."""
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from livemem.llm import client as llm
-from livemem.llm.client import LlmError, Reply
+from livemem.llm.client import LlmError, Look, Reply
 from livemem.settings import Settings
 from tests.support.llm_server import (
     LlmServer,
     Step,
     answer,
     completion,
+    compressed,
+    endless,
     hang_up,
     hang_up_half_way,
     not_http,
+    redirect,
     serving,
     silent,
     trickling,
     unused_url,
 )
 
+ANSWER_BYTES = 8 * 1024 * 1024
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Fold — 🦊"}]
 
 
-def ask(url: str | None, *, max_tokens: int | None = 500, timeout: float = 10, **settings: Any) -> Reply:
+def ask(
+    url: str | None, *, max_tokens: int | None = 500, timeout: float = 10, schema: Any = None, **settings: Any
+) -> Reply:
     found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | settings)
-    return llm.connect(found)(MESSAGES, max_tokens, timeout)
+    return llm.connect(found)(MESSAGES, max_tokens, timeout, schema)
 
 
 def test_a_reply_is_the_models_text_and_the_providers_count_of_tokens():
@@ -135,14 +142,13 @@ FAILURES: dict[str, tuple[Step, str]] = {
 
 
 @pytest.mark.parametrize(("step", "code"), FAILURES.values(), ids=FAILURES)
-def test_each_failure_has_its_code_is_asked_once_and_repeats_nothing_of_the_provider(step: Step, code: str):
+def test_each_failure_has_its_code_is_asked_once_and_tells_no_key_no_page_and_no_address(step: Step, code: str):
     with serving(step) as server, pytest.raises(LlmError) as failed:
         ask(server.url)
 
     assert failed.value.code == code
     assert len(server.asked) == 1
-    # The detail is for users: what the provider said, its address and the key are not.
-    leaks = ("secret-key", "quota", "oops", "nginx", "127.0.0.1", "SSH", "can't help")
+    leaks = ("secret-key", "nginx", "<html", "127.0.0.1", "SSH", "can't help")
     assert not [word for word in leaks if word in failed.value.detail]
     assert failed.value.detail.endswith(".")
 
@@ -201,33 +207,276 @@ def test_an_answer_with_half_a_surrogate_pair_is_left_to_the_check_of_the_contra
         assert ask(server.url).text == "half a pair: \ud83d"
 
 
-REACHABLE: dict[str, tuple[Callable[[LlmServer], Step], bool]] = {
-    "200": (lambda server: answer({"data": []}), True),
-    "401": (lambda server: answer(b"", 401), True),
-    "404": (lambda server: answer(b"", 404), True),
-    "500": (lambda server: answer(b"", 500), False),
-    "503": (lambda server: answer(b"", 503), False),
-    "hangs up": (lambda server: hang_up, False),
-    "speaks another protocol": (lambda server: not_http, False),
-    "says nothing": (silent, False),
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_the_error_names_its_status(status: int):
+    with serving() as elsewhere, serving(redirect(f"{elsewhere.url}/chat/completions", status)) as server:
+        with pytest.raises(LlmError) as failed:
+            ask(server.url)
+
+        assert elsewhere.asked == []
+    assert failed.value.code == "llm_refused_request"
+    assert str(status) in failed.value.detail
+    assert "redirect" in failed.value.detail
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_an_answer_without_end_is_read_up_to_a_bound_only(status: int):
+    with serving() as server:
+        server.script.append(endless(server, status=status))
+        with pytest.raises(LlmError) as failed:
+            ask(server.url)
+
+        assert failed.value.code == "llm_too_large"
+        # What the sockets of both sides hold comes on top.
+        assert server.sent < ANSWER_BYTES + 24 * 1024 * 1024
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, "llm_malformed"), (503, "llm_unavailable")])
+def test_nothing_is_decompressed_so_that_a_small_answer_cannot_become_a_large_one(status: int, code: str):
+    bomb = b'{"error": "' + b"boom " * 20_000_000 + b'"}'
+    tracemalloc.start()
+    try:
+        with serving(compressed(bomb, status)) as server:
+            tracemalloc.reset_peak()
+            with pytest.raises(LlmError) as failed:
+                ask(server.url)
+            peak = tracemalloc.get_traced_memory()[1] - len(bomb)
+    finally:
+        tracemalloc.stop()
+
+    assert server.asked[0].headers["accept-encoding"] == "identity"
+    assert failed.value.code == code
+    assert "boom" not in failed.value.detail
+    assert peak < ANSWER_BYTES
+
+
+def test_json_nested_too_deep_is_no_completion():
+    with serving(answer(b"[" * 1_000_000)) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert failed.value.code == "llm_malformed"
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500, 503])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "The model `m-1` does not exist", "type": "invalid_request_error"}},
+        {"error": "The model `m-1` does not exist"},
+        {"object": "error", "message": "The model `m-1` does not exist"},
+        {"detail": "The model `m-1` does not exist"},
+        b"The model `m-1` does not exist\n",
+    ],
+)
+def test_what_the_provider_says_of_its_refusal_is_told_with_the_status(status: int, body: Any):
+    with serving(answer(body, status)) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    said = f'The LLM\'s API answered with status {status}. It says: "The model `m-1` does not exist".'
+    assert (failed.value.detail, failed.value.http_status) == (said, status)
+
+
+def test_an_error_in_an_answer_of_status_200_is_told_too():
+    with serving(answer({"error": {"message": "quota exceeded"}})) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert failed.value.detail == 'The LLM\'s answer holds no choice. It says: "quota exceeded".'
+
+
+def test_the_providers_message_is_told_without_the_key():
+    said = "Incorrect API key provided: secret-key. Send `Authorization: Bearer secret-key`."
+    with serving(answer({"error": {"message": said}}, 401)) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert "Incorrect API key provided: [removed]." in failed.value.detail
+    assert "secret-key" not in failed.value.detail
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+
+
+def test_a_schema_is_sent_where_the_settings_say_so():
+    with serving() as server:
+        ask(server.url, llmaas_json_mode="schema", schema=SCHEMA)
+
+    assert server.asked[0].body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"required": []},
+        {"additionalProperties": True},
+        {"properties": {"a": {"oneOf": [{"type": "null"}, {"type": "string"}]}}},
+        {"properties": {"a": {"type": "string", "default": ""}}},
+        {"properties": {"a": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {}}]}}},
+    ],
+)
+def test_a_schema_that_openai_would_not_take_as_strict_is_not_called_strict(changes: dict[str, Any]):
+    with serving() as server:
+        ask(server.url, llmaas_json_mode="schema", schema=SCHEMA | changes)
+
+    assert server.asked[0].body["response_format"]["json_schema"]["strict"] is False
+
+
+@pytest.mark.parametrize(("mode", "schema"), [("object", SCHEMA), ("schema", None)])
+def test_without_a_schema_or_where_none_is_wanted_an_object_is_asked_for(mode: str, schema: Any):
+    with serving() as server:
+        ask(server.url, llmaas_json_mode=mode, schema=schema)
+
+    assert server.asked[0].body["response_format"] == {"type": "json_object"}
+
+
+def test_no_form_is_asked_for_where_json_mode_is_off():
+    with serving() as server:
+        ask(server.url, llmaas_json_mode="off", schema=SCHEMA)
+
+    assert "response_format" not in server.asked[0].body
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://api.openai.com.example.org/v1", "max_tokens"),
+        ("http://127.0.0.1:11434/v1", "max_tokens"),
+        ("http://[broken/v1", "max_tokens"),
+    ],
+)
+def test_the_most_tokens_are_called_as_the_provider_calls_them(url: str, name: str):
+    assert llm._limit_name(url) == name
+
+
+def test_a_key_loses_the_line_break_of_the_file_that_it_came_from():
+    with serving() as server:
+        ask(server.url, llmaas_api_key="secret-key\n")
+
+    assert server.asked[0].headers["authorization"] == "Bearer secret-key"
+
+
+@pytest.mark.parametrize("key", ["two\nlines", "schlüssel", "tab\tinside", "nul\x00"])
+def test_a_key_that_no_header_can_carry_is_told_and_not_sent(key: str):
+    with serving() as server:
+        with pytest.raises(LlmError) as failed:
+            ask(server.url, llmaas_api_key=key)
+
+        assert server.asked == []
+    assert failed.value.code == "llm_key_unreadable"
+    assert key not in failed.value.detail
+
+
+def test_a_prompt_that_the_provider_cut_is_marked():
+    long = [{"role": "user", "content": "word " * 5_000}]
+    with serving(*(answer(completion(usage={"prompt_tokens": count})) for count in (4_096, 5_010))) as server:
+        ask_it = llm.connect(Settings(llmaas_api_url=server.url))
+
+        assert [ask_it(long, None, 10).cut for _ in range(2)] == [True, False]
+
+
+def test_a_property_may_be_called_like_a_word_of_the_schema_language():
+    schema = {**SCHEMA, "properties": {"default": {"type": "string"}}, "required": ["default"]}
+    with serving() as server:
+        ask(server.url, llmaas_json_mode="schema", schema=schema)
+
+    assert server.asked[0].body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_an_answer_that_ended_because_the_prompt_was_too_long_says_so():
+    body = completion(finish_reason="length", usage={"prompt_tokens": 2})
+    with serving(answer(body)) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert failed.value.code == "llm_cut_off"
+    assert "It read 2 tokens of a longer prompt" in failed.value.detail
+
+
+def models(*names: str) -> Step:
+    return answer({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+
+
+def look(url: str | None, **changes: Any) -> Look:
+    found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | changes)
+    return llm.look(found, timeout=changes.pop("timeout", 5))
+
+
+LOOKS: dict[str, tuple[Step, str, str | None]] = {
+    "lists the model": (models("m-0", "m-1"), "ok", None),
+    "lists it as Ollama does": (models("m-1:latest"), "ok", None),
+    "lists it as Google does": (models("models/m-1"), "ok", None),
+    "lists others": (models("m-0"), "ok", "does not list the model 'm-1'"),
+    "lists none": (models(), "ok", None),
+    "a bare list": (answer([{"id": "m-0"}]), "ok", "does not list the model 'm-1'"),
+    "a list of something else": (answer({"data": [1, "m", {"id": 7}, {}]}), "ok", None),
+    "another form": (answer({"models": {}}), "ok", None),
+    "null": (answer(b"null"), "ok", None),
+    "no list of models": (answer({"detail": "Not Found"}, 404), "ok", "404"),
+    "another method": (answer(b"", 405), "ok", "405"),
+    "a page": (answer(b"<html>Welcome</html>", 200, "text/html"), "refused", "other than OpenAI's form"),
+    "no JSON": (answer(b"{"), "refused", "other than OpenAI's form"),
+    "a wrong key": (answer({"error": {"message": "bad key secret-key"}}, 401), "refused", "bad key [removed]"),
+    "no right": (answer(b"", 403), "refused", "403"),
+    "too many": (answer({"error": {"message": "quota"}}, 429), "refused", "quota"),
+    "a redirect": (redirect("http://127.0.0.1:1/"), "refused", "A redirect is not followed"),
+    "a failure": (answer({"error": {"message": "oops"}}, 500), "unreachable", "oops"),
+    "overloaded": (answer(b"", 503), "unreachable", "503"),
+    "hangs up": (hang_up, "unreachable", "could not be reached"),
+    "hangs up half way": (hang_up_half_way, "unreachable", "could not be reached"),
+    "speaks another protocol": (not_http, "unreachable", "could not be reached"),
+    "compressed": (compressed(b"[]"), "refused", "other than OpenAI's form"),
 }
 
 
-@pytest.mark.parametrize(("step", "reachable"), REACHABLE.values(), ids=REACHABLE)
-def test_an_llm_is_reachable_when_it_answers_in_http_without_a_server_error(
-    step: Callable[[LlmServer], Step], reachable: bool
+@pytest.mark.parametrize(("step", "status", "detail"), LOOKS.values(), ids=LOOKS)
+def test_a_look_at_the_models_is_one_request_with_the_key_and_tells_what_is_wrong(
+    step: Step, status: str, detail: str | None
 ):
+    with serving(step) as server:
+        seen = look(server.url)
+
+    assert seen.status == status
+    assert detail in seen.detail if detail and seen.detail else seen.detail is detail, seen.detail
+    assert "secret-key" not in (seen.detail or "")
+    assert [(asked.method, asked.path) for asked in server.asked] == [("GET", "/v1/models")]
+    assert server.asked[0].headers["authorization"] == "Bearer secret-key"
+
+
+def test_a_look_goes_nowhere_else():
+    with serving() as elsewhere, serving(redirect(f"{elsewhere.url}/models")) as server:
+        look(server.url)
+
+        assert elsewhere.asked == []
+
+
+def test_a_look_reads_a_list_without_end_up_to_the_bound_only():
+    with serving() as server:
+        server.script.append(endless(server))
+        seen = look(server.url)
+
+        assert seen.status == "refused"
+        assert server.sent < ANSWER_BYTES + 24 * 1024 * 1024
+
+
+@pytest.mark.parametrize("step", [silent, lambda server: trickling(server, seconds=5)])
+def test_a_look_at_what_says_nothing_in_time_is_unreachable(step: Callable[[LlmServer], Step]):
     with serving() as server:
         server.script.append(step(server))
-        assert llm.reachable(Settings(llmaas_api_url=server.url, llmaas_api_key="secret-key"), timeout=0.2) is reachable
-        assert [(asked.method, asked.path) for asked in server.asked] == [("GET", "/v1/models")]
-        assert "authorization" not in server.asked[0].headers
+        assert llm.look(Settings(llmaas_api_url=server.url), timeout=0.2).status == "unreachable"
 
 
-@pytest.mark.parametrize("url", [None, "not a url", "http://", "http://127.0.0.1:99999/v1"])
-def test_an_address_that_is_none_is_not_reachable(url: str | None):
-    assert llm.reachable(Settings(llmaas_api_url=url)) is False
+@pytest.mark.parametrize("url", ["not a url", "http://", "http://127.0.0.1:99999/v1", "http://[broken/v1"])
+def test_an_address_that_is_none_is_unreachable(url: str):
+    assert look(url).status == "unreachable"
 
 
-def test_nobody_listening_is_not_reachable():
-    assert llm.reachable(Settings(llmaas_api_url=unused_url())) is False
+def test_nobody_listening_is_unreachable_for_a_look_too():
+    assert look(unused_url()).status == "unreachable"
+
+
+def test_without_an_address_or_with_a_key_that_is_none_the_llm_is_not_configured():
+    assert look(None).status == "not_configured"
+    assert look(unused_url(), llmaas_api_key="two\nlines").status == "not_configured"

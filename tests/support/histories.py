@@ -240,7 +240,9 @@ class Histories(RuleBasedStateMachine):
     def _consolidate(self, actor: Actor, payload: dict[str, Any]) -> runs.Run | None:
         committed = self._committed()
 
-        def ask(messages: Messages, max_tokens: int | None, timeout: float) -> Reply:
+        def ask(
+            messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
+        ) -> Reply:
             actor.pause()
             prompt = read_prompt(messages)
             # What was committed before this process began and still is must not be asked for again.

@@ -1,5 +1,6 @@
 """A small OpenAI-compatible server on loopback that answers by script, for tests of what talks to one."""
 
+import gzip
 import json
 import threading
 from collections import deque
@@ -27,6 +28,8 @@ class LlmServer:
     url: str
     script: deque[Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=deque)
     asked: list[Asked] = field(default_factory=list)
+    sent: int = 0
+    """Bytes of bodies that `endless` could get rid of."""
     over: threading.Event = field(default_factory=threading.Event)
 
 
@@ -137,6 +140,51 @@ def trickling(server: LlmServer, *, seconds: float) -> Step:
             for _ in range(100):
                 handler.wfile.write(b" ")
                 server.over.wait(seconds / 100)
+
+    return step
+
+
+def endless(server: LlmServer, *, status: int = 200, most: int = 256 * 1024 * 1024) -> Step:
+    """Send a body that goes on until the client hangs up, or for `most` bytes; `server.sent` counts them."""
+
+    def step(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(most))
+        handler.end_headers()
+        handler.close_connection = True
+        piece = b"[" + b"1," * 32_768
+        with suppress(OSError):
+            while server.sent < most:
+                handler.wfile.write(piece)
+                server.sent += len(piece)
+
+    return step
+
+
+def compressed(body: bytes, status: int = 200) -> Step:
+    """Answer with a gzip body, whatever the client accepts."""
+    payload = gzip.compress(body)
+
+    def step(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Length", str(len(payload)))
+        handler.end_headers()
+        handler.wfile.write(payload)
+
+    return step
+
+
+def redirect(url: str, status: int = 307) -> Step:
+    """Send the client elsewhere."""
+
+    def step(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", url)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
 
     return step
 

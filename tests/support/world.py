@@ -56,10 +56,14 @@ class ScriptedLlm:
     queue: deque[str | LlmError | Answerer] = field(default_factory=deque)
     prompts: list[Messages] = field(default_factory=list)
     limits: list[tuple[int | None, float]] = field(default_factory=list)
+    schemas: list[dict[str, Any] | None] = field(default_factory=list)
 
-    def __call__(self, messages: Messages, max_tokens: int | None, timeout: float) -> Reply:
+    def __call__(
+        self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
+    ) -> Reply:
         self.prompts.append(messages)
         self.limits.append((max_tokens, timeout))
+        self.schemas.append(schema)
         item = self.queue.popleft() if self.queue else (self.default or append_everything)
         if isinstance(item, LlmError):
             raise item

@@ -37,7 +37,6 @@ SETTINGS = {
     "CONSOLIDATION_TIMEOUT",
     "CONSOLIDATION_MAX_NOTES",
     "CONSOLIDATION_THRESHOLD",
-    "KEEP_UNCITED_NOTES",
     "PENDING_NOTE_LIMIT",
     "BACKUP_RETENTION_DAYS",
     "BACKUP_KEEP_LAST",
@@ -96,11 +95,13 @@ def test_only_what_answers_http_has_the_bootstrap_key(functions):
     } == HTTP_FUNCTIONS
 
 
-def test_only_consolidate_is_told_where_the_llm_key_lies_and_never_the_key(functions):
+def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(functions):
     told = {name: variables(function).get("LLMAAS_API_KEY") for name, function in functions.items()}
 
+    # Health, among the reads, asks for the LLM's models.
     assert {name: value for name, value in told.items() if value} == {
-        "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"}
+        "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"},
+        "ReadsFunction": {"Ref": "LlmApiKeyParameter"},
     }
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from livemem.settings import Settings
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # What the guide writes in the same way, but is a name of the metrics, of SAM or of the template itself.
@@ -40,7 +42,8 @@ def test_the_defaults_are_those_of_the_contract(source):
     defaults = {name: parameter.get("Default") for name, parameter in source["Parameters"].items()}
 
     assert defaults["LlmModel"] == "qwen3-2507:235b"
-    assert defaults["LlmMaxTokens"] == "100000"
+    assert defaults["LlmMaxTokens"] == ""
+    assert defaults["LlmJsonMode"] == "object"
     assert defaults["LlmContextTokens"] == 100_000
     assert defaults["LlmTemperature"] == "0.3"
     assert defaults["ConsolidationTimeout"] == 600
@@ -56,6 +59,19 @@ def test_the_temperature_may_be_left_out(source):
 
     assert all(re.search(pattern, value) for value in ("", "0", "0.3", "1", "2", "2.0"))
     assert not any(re.search(pattern, value) for value in ("-1", "3", "2.5", "warm", "0.3 "))
+
+
+def test_the_longest_answer_may_be_left_out_and_is_what_the_setting_takes(source):
+    pattern = source["Parameters"]["LlmMaxTokens"]["AllowedPattern"]
+
+    assert all(re.search(pattern, value) for value in ("", "256", "260", "300", "999", "1000", "100000"))
+    assert not any(re.search(pattern, value) for value in ("0", "99", "100", "255", "-256", "1e5", "0256"))
+
+
+def test_every_json_mode_of_the_template_is_one_of_the_settings(source):
+    for value in source["Parameters"]["LlmJsonMode"]["AllowedValues"]:
+        Settings(llmaas_json_mode=value)
+    assert {"object", "schema", "off"} <= set(source["Parameters"]["LlmJsonMode"]["AllowedValues"])
 
 
 def test_every_output_is_described(source):

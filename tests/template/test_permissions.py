@@ -129,22 +129,21 @@ def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(stateme
     )
 
 
-def test_only_consolidate_may_read_the_llm_key_and_decrypt_nothing_else(statements):
+def test_only_consolidation_and_health_may_read_the_llm_key_and_decrypt_nothing_else(statements):
     secret = {
         name: [s for s in statements[name] if as_list(s["Action"])[0].split(":")[0] in {"ssm", "kms", "secretsmanager"}]
         for name in FUNCTIONS
     }
-    assert {name for name, found in secret.items() if found} == {"Consolidate"}
+    assert {name for name, found in secret.items() if found} == {"Consolidate", "Reads"}
 
-    parameter, decrypt = secret["Consolidate"]
-    assert parameter["Action"] == "ssm:GetParameter"
-    assert parameter["Resource"]["Fn::Sub"].endswith(":parameter${LlmApiKeyParameter}")
-    assert decrypt["Action"] == "kms:Decrypt"
-    assert set(decrypt["Condition"]["StringEquals"]) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
+    for parameter, decrypt in (secret["Consolidate"], secret["Reads"]):
+        assert parameter["Action"] == "ssm:GetParameter"
+        assert parameter["Resource"]["Fn::Sub"].endswith(":parameter${LlmApiKeyParameter}")
+        assert decrypt["Action"] == "kms:Decrypt"
+        assert set(decrypt["Condition"]["StringEquals"]) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
 
 
-def test_what_asks_the_llm_knows_no_token_of_the_api(statements, functions):
-    # That only Consolidate has the key of the LLM is the test above.
+def test_what_sends_notes_to_the_llm_knows_no_token_of_the_api(statements, functions):
     assert not may(statements["Consolidate"], "s3:GetObject", "_system/tokens.json")
     assert "ADMIN_BOOTSTRAP_KEY" not in functions["ConsolidateFunction"]["Environment"]["Variables"]
 

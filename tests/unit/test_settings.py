@@ -1,11 +1,14 @@
 """Settings come from the environment alone; an empty variable is one that is not given."""
 
+import traceback
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from livemem.settings import Settings
+from livemem.errors import NotConfigured
+from livemem.settings import Settings, problems, settings
 from tests.support.world import BOOTSTRAP_KEY
 
 NAMES = sorted(Settings.model_fields)
@@ -15,6 +18,8 @@ NAMES = sorted(Settings.model_fields)
 def _empty_environment(monkeypatch: pytest.MonkeyPatch):
     for name in NAMES:
         monkeypatch.delenv(name.upper(), raising=False)
+    yield
+    settings.cache_clear()
 
 
 def test_an_empty_environment_gives_the_documented_defaults():
@@ -23,12 +28,12 @@ def test_an_empty_environment_gives_the_documented_defaults():
     assert found.consolidation_threshold == 30
     assert found.consolidation_max_notes == 500
     assert found.consolidation_timeout == 600
-    assert found.llmaas_max_tokens == 100_000
+    assert found.llmaas_max_tokens is None
     assert found.llmaas_context_tokens == 100_000
     assert found.llmaas_temperature == 0.3
-    assert found.llmaas_json_mode is True
+    assert found.llmaas_json_mode == "object"
     assert found.llmaas_model == "qwen3-2507:235b"
-    assert found.keep_uncited_notes is False
+    assert found.log_level == "INFO"
     assert found.s3_signature == "v4"
 
 
@@ -41,12 +46,12 @@ def test_an_empty_variable_means_its_default(monkeypatch: pytest.MonkeyPatch, na
 
 
 @pytest.mark.parametrize(
-    ("name", "left_out"), [("llmaas_temperature", None), ("llmaas_max_tokens", None), ("llmaas_json_mode", False)]
+    ("name", "left_out"), [("llmaas_temperature", None), ("llmaas_max_tokens", None), ("llmaas_json_mode", "off")]
 )
 def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPatch, name: str, left_out: object):
     monkeypatch.setenv(name.upper(), "")
 
-    assert getattr(Settings(), name) is left_out
+    assert getattr(Settings(), name) == left_out
 
 
 @pytest.mark.parametrize(
@@ -54,8 +59,13 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
     [
         ("LLMAAS_TEMPERATURE", "0", 0.0),
         ("LLMAAS_MAX_TOKENS", "256", 256),
-        ("LLMAAS_JSON_MODE", "false", False),
-        ("KEEP_UNCITED_NOTES", "true", True),
+        ("LLMAAS_JSON_MODE", "object", "object"),
+        ("LLMAAS_JSON_MODE", "schema", "schema"),
+        ("LLMAAS_JSON_MODE", "OFF", "off"),
+        ("LLMAAS_JSON_MODE", "true", "object"),
+        ("LLMAAS_JSON_MODE", "True", "object"),
+        ("LLMAAS_JSON_MODE", "false", "off"),
+        ("LOG_LEVEL", "debug", "DEBUG"),
         ("CONSOLIDATION_THRESHOLD", "0", 0),
         ("CONSOLIDATION_TIMEOUT", "0.5", 0.5),
         ("S3_SIGNATURE", "hybrid", "hybrid"),
@@ -80,7 +90,12 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("CONSOLIDATION_MAX_NOTES", "1001"),
         ("CONSOLIDATION_THRESHOLD", "-1"),
         ("S3_SIGNATURE", "v2"),
-        ("KEEP_UNCITED_NOTES", "perhaps"),
+        ("S3_ENDPOINT_URL", "minio:9000"),
+        ("S3_ENDPOINT_URL", "http://minio :9000"),
+        ("LLMAAS_TEMPERATURE", "nan"),
+        ("CONSOLIDATION_TIMEOUT", "inf"),
+        ("LLMAAS_JSON_MODE", "xml"),
+        ("LOG_LEVEL", "loud"),
     ],
 )
 def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
@@ -90,6 +105,61 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
         Settings()
 
     assert name.lower() in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("LLMAAS_TEMPERATURE", "2.1", "LLMAAS_TEMPERATURE: is out of bounds (at least 0, at most 2)"),
+        ("LLMAAS_MAX_TOKENS", "255", "LLMAAS_MAX_TOKENS: is out of bounds (at least 256)"),
+        ("CONSOLIDATION_TIMEOUT", "0", "CONSOLIDATION_TIMEOUT: is out of bounds (more than 0)"),
+        (
+            "LLMAAS_MAX_TOKENS",
+            "many",
+            "LLMAAS_MAX_TOKENS: must be a valid integer, unable to parse string as an integer (at least 256)",
+        ),
+        ("S3_SIGNATURE", "v2", "S3_SIGNATURE: must be 'v4' or 'hybrid'"),
+        ("S3_ENDPOINT_URL", "minio:9000", "S3_ENDPOINT_URL: must be an http or https URL"),
+        ("LLMAAS_JSON_MODE", "xml", "LLMAAS_JSON_MODE: must be 'object', 'schema' or 'off'"),
+        ("LOG_LEVEL", "loud", "LOG_LEVEL: must be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
+    ],
+)
+def test_a_bad_variable_is_told_by_its_name_its_problem_and_its_bounds(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
+):
+    monkeypatch.setenv(name, value)
+    settings.cache_clear()
+
+    with pytest.raises(NotConfigured) as refused:
+        settings()
+
+    assert refused.value.detail == f"The service is not set up: {sentence}."
+
+
+def test_all_bad_variables_are_told_at_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMAAS_TEMPERATURE", "warm")
+    monkeypatch.setenv("S3_SIGNATURE", "v2")
+
+    with pytest.raises(ValidationError) as refused:
+        Settings()
+
+    assert [sentence.partition(":")[0] for sentence in problems(refused.value)] == [
+        "S3_SIGNATURE",
+        "LLMAAS_TEMPERATURE",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_value_is_told_whichever_variable_it_is(monkeypatch: pytest.MonkeyPatch, name: str):
+    # Half a surrogate pair, which the environment may hold, is no text: so even a key can be refused.
+    monkeypatch.setenv(name.upper(), "hunter2-\udcff")
+    settings.cache_clear()
+
+    with pytest.raises(NotConfigured) as refused:
+        settings()
+
+    assert name.upper() in refused.value.detail
+    assert "hunter2" not in "".join(traceback.format_exception(refused.value))
 
 
 @pytest.mark.parametrize(

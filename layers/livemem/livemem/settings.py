@@ -1,10 +1,12 @@
 """Settings from the environment, checked once. Names are those of the template's parameters."""
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from livemem.errors import NotConfigured
 
 WEAK_KEYS = ("changeme", "change-me", "change_me", "change me", "password", "your-", "your_", "example", "replace")
 """How well-known placeholder values begin; a key that begins so, or has few different characters, is refused."""
@@ -13,13 +15,37 @@ LEFT_OUT_WHEN_EMPTY = ("llmaas_temperature", "llmaas_max_tokens", "llmaas_json_m
 """Settings whose emptiness has a meaning: the parameter is not sent, for providers that refuse it."""
 
 
+JSON_MODES = {"true": "object", "false": "off", "": "off"}
+"""What the switch was called while it had two positions only; deployed stacks keep their parameters."""
+
+BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+"""pydantic's names of bounds, for people."""
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+def _http_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")) or any(character.isspace() for character in value):
+        raise ValueError("must be an http or https URL")
+    return value
+
+
+def _json_mode(value: object) -> object:
+    name = str(value).lower()
+    return JSON_MODES.get(name, name)
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
 class Settings(BaseSettings):
     """All settings. Times in seconds, sizes in tokens where the name says so."""
 
-    model_config = SettingsConfigDict(frozen=True)
+    model_config = SettingsConfigDict(frozen=True, hide_input_in_errors=True)
 
     s3_bucket_name: str = "live-memory"
-    s3_endpoint_url: str | None = None
+    s3_endpoint_url: Annotated[str, AfterValidator(_http_url)] | None = None
     s3_region_name: str | None = None
     s3_access_key_id: str | None = None
     s3_secret_access_key: str | None = None
@@ -28,20 +54,21 @@ class Settings(BaseSettings):
     llmaas_api_url: str | None = None
     llmaas_api_key: str = ""
     llmaas_model: str = "qwen3-2507:235b"
-    llmaas_max_tokens: int | None = Field(default=100_000, ge=256)
-    llmaas_temperature: float | None = Field(default=0.3, ge=0, le=2)
+    llmaas_max_tokens: int | None = Field(default=None, ge=256)
+    llmaas_temperature: float | None = Field(default=0.3, ge=0, le=2, allow_inf_nan=False)
     llmaas_context_tokens: int = Field(default=100_000, ge=2_000)
-    llmaas_json_mode: bool = True
+    llmaas_json_mode: Annotated[Literal["object", "schema", "off"], BeforeValidator(_json_mode)] = "object"
 
-    consolidation_timeout: float = Field(default=600, gt=0)
+    consolidation_timeout: float = Field(default=600, gt=0, allow_inf_nan=False)
     consolidation_max_notes: int = Field(default=500, ge=1, le=1_000)
     consolidation_threshold: int = Field(default=30, ge=0)
-    keep_uncited_notes: bool = False
     pending_note_limit: int = Field(default=86_400, ge=60)
     """Age at which a live note in a space with automatic consolidation turns health to `degraded`."""
 
     consolidate_function_name: str = "ConsolidateFunction"
     admin_bootstrap_key: str = ""
+    log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
+    """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""
 
     def bootstrap_key_problem(self) -> str | None:
         """Why the bootstrap key can't be trusted, or None. At least 32 characters, and no well-known weak value."""
@@ -52,6 +79,14 @@ class Settings(BaseSettings):
             return "ADMIN_BOOTSTRAP_KEY is a well-known or trivial value"
         return None
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_text(cls, value: object) -> object:
+        # Bytes that are no UTF-8 come from the environment as half surrogate pairs, which nothing can send on.
+        if isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise ValueError("must be text in UTF-8")
+        return value
+
     @model_validator(mode="before")
     @classmethod
     def _empty_means_default(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -60,12 +95,34 @@ class Settings(BaseSettings):
         for name in ("llmaas_temperature", "llmaas_max_tokens"):
             if kept.get(name) == "":
                 kept[name] = None
-        if kept.get("llmaas_json_mode") == "":
-            kept["llmaas_json_mode"] = False
         return kept
 
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process."""
-    return Settings()
+    """The settings of this process; raises NotConfigured, which names the variables that can't be read."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        found = problems(error)
+    # Not from within: a trace of the error's causes would show what pydantic was given.
+    raise NotConfigured(f"The service is not set up: {'; '.join(found)}.")
+
+
+def problems(error: ValidationError) -> list[str]:
+    """One sentence for each variable that is wrong: its name, what is wrong, its bounds; never a value."""
+    return [_problem(str(item["loc"][0]), item["type"], item["msg"]) for item in error.errors(include_input=False)]
+
+
+def _problem(name: str, kind: str, message: str) -> str:
+    bounds = _bounds(name)
+    # What pydantic says of a bound is in the bounds; all else is said as a sentence about the variable.
+    said = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
+    said = said.removeprefix("Value error, ").replace("Input should be", "must be")
+    return f"{name.upper()}: {said}{f' ({bounds})' if bounds else ''}"
+
+
+def _bounds(name: str) -> str:
+    constraints = Settings.model_fields[name].metadata
+    limits = {key: getattr(item, key) for item in constraints for key in BOUNDS if hasattr(item, key)}
+    return ", ".join(f"{BOUNDS[key]} {limit}" for key, limit in limits.items())

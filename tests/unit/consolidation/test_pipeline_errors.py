@@ -99,8 +99,16 @@ def test_a_retry_that_does_not_fit_the_window_is_not_sent():
     assert len(world.llm.prompts) == 1
 
 
-def test_the_llm_gets_the_tokens_that_the_window_leaves():
+def test_the_length_of_the_answer_is_left_to_the_provider_unless_it_is_set():
     world = space_with_notes()
+
+    world.consolidate()
+
+    assert world.llm.limits == [(None, 600.0)]
+
+
+def test_the_llm_gets_the_tokens_that_the_window_leaves():
+    world = space_with_notes(llmaas_max_tokens=100_000)
 
     world.consolidate()
 

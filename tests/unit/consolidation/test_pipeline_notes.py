@@ -179,22 +179,8 @@ def test_uncited_notes_are_reported_and_folded():
     assert world.live_ids() == []
 
 
-def test_uncited_notes_stay_live_where_the_setting_says_so():
-    world = space_with_notes("ann", "bob", "cat", keep_uncited_notes=True)
-    kept = world.live_ids()[1:]
-    world.llm.queue.append(citing_first_only)
-
-    run = world.consolidate()
-
-    assert (run.metrics["notes_uncited"], run.metrics["notes_processed"], run.metrics["notes_remaining"]) == (2, 1, 2)
-    assert world.live_ids() == kept
-    assert [source.note_id.split("_")[1] for source in record_of(world).notes] == ["ann"]
-    assert world.consolidate().status == "ok"
-    assert world.live_ids() == []
-
-
-def test_an_answer_that_cites_nothing_folds_every_note_even_then():
-    world = space_with_notes("ann", "bob", keep_uncited_notes=True)
+def test_an_answer_that_cites_nothing_folds_every_note():
+    world = space_with_notes("ann", "bob")
     world.llm.queue.append(
         json.dumps(
             {"bank_files": [{"filename": "a.md", "action": "created", "content": "ann and bob"}], "synthesis": "x"}

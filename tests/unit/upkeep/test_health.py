@@ -29,6 +29,9 @@ def _llm_server() -> Iterator[LlmServer]:
         yield server
 
 
+KEY = "secret-key-of-the-llm"
+
+
 def settings(url: str | None, **changes: Any) -> Settings:
     return Settings(**{"admin_bootstrap_key": BOOTSTRAP_KEY, "llmaas_api_url": url} | changes)
 
@@ -76,7 +79,10 @@ def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
 def test_a_weak_bootstrap_key_is_an_error_that_tells_nothing_else(key: str):
     found = health.shallow(healthy().with_parts(settings=settings(None, admin_bootstrap_key=key)))
 
-    assert found == Health("error", {"configuration": "bootstrap_key_refused"})
+    assert (found.status, found.problems) == ("error", [])
+    assert found.checks["configuration"] == "bootstrap_key_refused"
+    assert "ADMIN_BOOTSTRAP_KEY" in str(found.checks["configuration_detail"])
+    assert not key or key not in str(found.checks["configuration_detail"])
 
 
 def test_the_offline_llm_is_named_as_such(llm_server: LlmServer):
@@ -102,6 +108,42 @@ def test_an_llm_that_does_not_answer_degrades(llm_server: LlmServer):
 
     llm_server.script.append(answer(b"", 503))
     assert look(world, llm_server).checks["llm"] == "unreachable"
+
+
+def test_an_llm_that_refuses_degrades_and_its_words_are_told_without_the_key(llm_server: LlmServer):
+    llm_server.script.append(answer({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401))
+
+    found = look(healthy(), llm_server, llmaas_api_key=KEY)
+
+    assert llm_server.asked[-1].headers["authorization"] == f"Bearer {KEY}"
+    assert (found.status, found.checks["llm"]) == ("degraded", "refused")
+    assert "status 401" in str(found.checks["llm_detail"])
+    assert "Incorrect API key provided: [removed]" in str(found.checks["llm_detail"])
+    assert KEY not in str(found)
+
+
+def test_a_model_that_is_not_listed_is_told_and_degrades_nothing(llm_server: LlmServer):
+    llm_server.script.append(answer({"data": [{"id": "another"}]}))
+
+    found = look(healthy(), llm_server)
+
+    assert (found.status, found.checks["llm"]) == ("ok", "ok")
+    assert "does not list the model 'qwen3-2507:235b'" in str(found.checks["llm_detail"])
+
+
+def test_an_offline_llm_that_does_not_answer_is_told_like_any_other():
+    world = healthy()
+
+    found = health.deep(world.store, settings(unused_url(), llmaas_model="offline-rules"), ADMIN, world.clock())
+
+    assert (found.status, found.checks["llm"]) == ("degraded", "unreachable")
+
+
+def test_a_key_that_can_not_be_one_degrades(llm_server: LlmServer):
+    found = look(healthy(), llm_server, llmaas_api_key="two\nlines")
+
+    assert (found.status, found.checks["llm"]) == ("degraded", "not_configured")
+    assert "key" in str(found.checks["llm_detail"])
 
 
 class BrokenS3(FakeS3):

@@ -169,16 +169,14 @@ def _record(
     started: datetime,
 ) -> Record:
     outcome, usage = asked.outcome, asked.usage
-    kept = outcome.uncited if process.settings.keep_uncited_notes else frozenset()
-    taken = [number for number in range(1, len(collected.notes) + 1) if number not in kept]
     number = head.meta.consolidation_count + 1
     now = process.clock()
     text = syntheses.format_synthesis(
-        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
+        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(collected.notes)
     )
     metrics: dict[str, Any] = {
-        "notes_processed": len(taken),
-        "notes_remaining": collected.remaining + len(kept),
+        "notes_processed": len(collected.notes),
+        "notes_remaining": collected.remaining,
         "notes_discarded": len(outcome.discarded),
         "notes_uncited": len(outcome.uncited),
         "bank_files_created": sum(change.before is None for change in outcome.files),
@@ -201,7 +199,7 @@ def _record(
         model=process.settings.llmaas_model,
         prompt_version=prompt.version(),
         agent=run.agent,
-        notes=[collected.sources[index - 1] for index in taken],
+        notes=collected.sources,
         files=outcome.files,
         synthesis=SynthesisChange(before=collected.synthesis, after=text),
         discarded=[

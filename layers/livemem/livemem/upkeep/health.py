@@ -26,19 +26,24 @@ Status = Literal["ok", "degraded", "error"]
 
 @dataclass(frozen=True)
 class Health:
-    """`checks` by name; `oldest_pending_note_seconds` among them with a token only."""
+    """`checks` by name; `oldest_pending_note_seconds` and `llm_detail` among them with a token only."""
 
     status: Status
     checks: dict[str, str | float | None]
     problems: list[Problem] = field(default_factory=list)
 
 
+def not_configured(code: str, refusal: NotConfigured) -> Health:
+    """What anybody may know of a service that refuses to work with its settings: names and problems, no values."""
+    return Health("error", {"configuration": code, "configuration_detail": refusal.detail})
+
+
 def shallow(process: Process) -> Health:
     """What anybody may know: whether the service is set up and its store answers."""
     try:
         decision.check_configuration(process.settings)
-    except NotConfigured:
-        return Health("error", {"configuration": "bootstrap_key_refused"})
+    except NotConfigured as refusal:
+        return not_configured("bootstrap_key_refused", refusal)
     checks: dict[str, str | float | None] = {**_store_checks(process), "llm": _llm_name(process.settings)}
     return Health(_worst(checks), checks)
 
@@ -46,8 +51,8 @@ def shallow(process: Process) -> Health:
 def deep(process: Process, principal: Principal) -> Health:
     """The same, with the LLM's answer and the state of each space that the principal may see."""
     checks: dict[str, str | float | None] = {**_store_checks(process), "llm": _llm_name(process.settings)}
-    if process.settings.llmaas_api_url and not llm.reachable(process.settings):
-        checks["llm"] = "unreachable"
+    if process.settings.llmaas_api_url:
+        checks |= _look_at_llm(process.settings)
     problems: list[Problem] = []
     oldest = 0.0
     if checks["store"] == "ok":
@@ -77,10 +82,16 @@ def _llm_name(settings: Settings) -> str:
     return "offline" if settings.llmaas_model == "offline-rules" else "ok"
 
 
+def _look_at_llm(settings: Settings) -> dict[str, str | float | None]:
+    seen = llm.look(settings)
+    status = _llm_name(settings) if seen.status == "ok" else seen.status
+    return {"llm": status, "llm_detail": seen.detail} if seen.detail else {"llm": status}
+
+
 def _worst(checks: dict[str, str | float | None]) -> Status:
     if checks["store"] != "ok":
         return "error"
-    bad = checks["conditional_writes"] != "ok" or checks["llm"] in ("unreachable", "not_configured")
+    bad = checks["conditional_writes"] != "ok" or checks["llm"] not in ("ok", "offline")
     return "degraded" if bad else "ok"
 
 

@@ -1,0 +1,16 @@
+"""Health of this process's parts: the one answer that is given even while the settings can't be read."""
+
+from livemem.access.principal import Principal
+from livemem.errors import NotConfigured
+from livemem.upkeep import health
+from livemem.upkeep.health import Health
+from livemem_http import environment
+
+
+def look_at_health(caller: Principal | None) -> Health:
+    """Health as the caller may know it, None: as anybody may."""
+    try:
+        process = environment.process()
+    except NotConfigured as refusal:
+        return health.not_configured("settings_refused", refusal)
+    return health.deep(process, caller) if caller else health.shallow(process)
