@@ -40,6 +40,7 @@ def write_file(editor: Editor, space_id: str, path: str, content: str, reason: s
     """
     bank.check_path(path)
     limits.check_text("content", content, limits.BANK_FILE_BYTES)
+    _check_reason(reason)
     try:
         planning.check_content(path, content)
     except ContractError as error:
@@ -57,8 +58,9 @@ def write_file(editor: Editor, space_id: str, path: str, content: str, reason: s
 
 
 def delete_file(editor: Editor, space_id: str, path: str, reason: str | None) -> Record:
-    """Delete a bank file; raises InvalidName, NotFound, Busy, PreconditionLost."""
+    """Delete a bank file; raises InvalidName, InvalidRequest or TooLarge (reason), NotFound, Busy, PreconditionLost."""
     bank.check_path(path)
+    _check_reason(reason)
 
     def plan() -> list[FileChange]:
         before = bank.find_file(editor.store, space_id, path)
@@ -100,6 +102,12 @@ def _correct(editor: Editor, space_id: str, kind: str, plan: Callable[[Head, str
     lease.release(store, held)
     counter.start_if_due(store, space_id, "threshold", now=editor.clock(), new_id=editor.new_id, start=editor.start)
     return record
+
+
+def _check_reason(reason: str | None) -> None:
+    # Before the lease is taken: what can't be recorded would leave the space busy.
+    if reason is not None:
+        limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
 
 
 def _before(file: BankFile | None) -> Before | None:
