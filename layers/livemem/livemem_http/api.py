@@ -131,7 +131,7 @@ class Api:
                 self.resolver.context["model"] = answer.body if isinstance(answer, Response) else answer
                 return answer
 
-            declare(middlewares=[partial(_negotiated, render)])(noting)
+            declare(middlewares=[_negotiated(render)])(noting)
             return handler
 
         return register
@@ -149,7 +149,8 @@ class Api:
         # API Gateway hands names over in lower case; `sam local` capitalises them.
         headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
         principal = self._authorise(match, headers.get("authorization"))
-        texts.check({**match.parameters, **headers, **(event.get("queryStringParameters") or {})})
+        for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
+            texts.check(given)
         queries.check_names(event, self._query_names(match))
         if body is not None:
             texts.check(bodies.parse(body))
@@ -158,10 +159,10 @@ class Api:
         headers["content-type"] = negotiation.JSON
         answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
         answer["body"] = text = texts.sendable(answer["body"] or "")
-        if _is_too_large(text):
+        # Problem documents are short, so what is too large is the answer to a request that succeeded.
+        if answer["statusCode"] < HTTPStatus.BAD_REQUEST and _is_too_large(text):
             # Lambda would refuse it, and API Gateway would answer for us, without a word of help.
-            done = not match.reads and answer["statusCode"] < HTTPStatus.MULTIPLE_CHOICES
-            answer_is = "The request was carried out, but the answer is" if done else "The answer is"
+            answer_is = "The answer is" if match.reads else "The request was carried out, but the answer is"
             raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
         return answer
 
@@ -219,14 +220,18 @@ class Api:
         return str((event.get("requestContext") or {}).get("requestId", ""))
 
 
-def _negotiated(render: Renderer, app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
+def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
     """A middleware: the handler's answer in the form that the client prefers."""
-    response = next_middleware(app)
-    response.headers["Vary"] = "Accept"
-    if not negotiation.prefers_markdown(app.current_event.headers.get("accept")):
-        return response
-    headers = {**response.headers, "Content-Type": f"{negotiation.MARKDOWN}; charset=utf-8"}
-    return Response(response.status_code, body=render(app.context["model"]), headers=headers)
+
+    def negotiate(app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
+        response = next_middleware(app)
+        response.headers["Vary"] = "Accept"
+        if not negotiation.prefers_markdown(app.current_event.headers.get("accept")):
+            return response
+        headers = {**response.headers, "Content-Type": f"{negotiation.MARKDOWN}; charset=utf-8"}
+        return Response(response.status_code, body=render(app.context["model"]), headers=headers)
+
+    return negotiate
 
 
 def _is_too_large(body: str) -> bool:
