@@ -217,7 +217,7 @@ class Api:
 
     @staticmethod
     def _request_id(event: dict[str, Any]) -> str:
-        return str((event.get("requestContext") or {}).get("requestId", ""))
+        return str(routing.request_context(event).get("requestId", ""))
 
 
 def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:

@@ -43,14 +43,16 @@ class Problem(BaseModel):
 
 
 def own(error: Exception, request_id: str) -> LiveMemoryError:
-    """Any error as one of ours; every one that is the service's fault leaves a log line with the request's id.
+    """Any error as one of ours; every one with a 5xx leaves a log line with the request's id.
 
     What is unexpected is logged by type and place, never by text: that may hold data.
     """
     known = _known(error)
     if known:
         if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            logger.error("request failed", extra={"code": known.code, "request_id": request_id})
+            # What is unavailable is for now somebody else's fault; only a 500 is a defect.
+            level = logging.ERROR if known.status == HTTPStatus.INTERNAL_SERVER_ERROR else logging.WARNING
+            logger.log(level, "request failed", extra={"code": known.code, "request_id": request_id})
         return known
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     where = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]

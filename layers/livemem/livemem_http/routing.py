@@ -61,7 +61,7 @@ def _fill(template: str, parameters: Mapping[str, Any]) -> str | None:
 
 def _paths(event: Mapping[str, Any]) -> set[str]:
     """The event's path as it stands and percent-decoded: HTTP APIs decode it, other front doors may not."""
-    path, stage = event.get("rawPath"), _context(event).get("stage")
+    path, stage = event.get("rawPath"), request_context(event).get("stage")
     if not isinstance(path, str):
         return set()
     if stage and stage != "$default":
@@ -70,10 +70,11 @@ def _paths(event: Mapping[str, Any]) -> set[str]:
 
 
 def _method(event: Mapping[str, Any]) -> Any:
-    http = _context(event).get("http")
+    http = request_context(event).get("http")
     return http.get("method") if isinstance(http, Mapping) else None
 
 
-def _context(event: Mapping[str, Any]) -> Mapping[str, Any]:
+def request_context(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The event's `requestContext`, empty if it has none."""
     context = event.get("requestContext")
     return context if isinstance(context, Mapping) else {}

@@ -43,13 +43,16 @@ def test_an_answer_is_utf_8_as_it_is_and_never_half_a_surrogate_pair():
     answer.body.encode()
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("Down."), ValueError("secret"), RecursionError()])
-def test_every_fault_of_the_service_is_logged_with_the_id_that_the_client_gets(caplog, error):
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [(StoreUnavailable("Down."), "WARNING"), (ValueError("secret"), "ERROR"), (RecursionError(), "ERROR")],
+)
+def test_every_5xx_is_logged_with_the_id_that_the_client_gets(caplog, error, level):
     with caplog.at_level(logging.INFO):
         _, problem = told(error)
 
     (record,) = caplog.records
-    assert record.levelname == "ERROR"
+    assert record.levelname == level
     assert record.request_id == problem["request_id"] == "request-1"
     assert "secret" not in str(vars(record)) + str(problem)
 
