@@ -277,6 +277,8 @@ class _Reader:
 
 def _read_route(where: str, properties: dict[str, Any]) -> Route:
     path, method = properties.get("Path"), str(properties.get("Method", "")).upper()
+    # SAM writes the catch-all without a slash, OpenAPI with one.
+    path = "/$default" if path == "$default" else path
     method = "ANY" if method in {"*", "X-AMAZON-APIGATEWAY-ANY-METHOD"} else method
     if not isinstance(path, str) or not path.startswith("/"):
         raise TemplateError(f"{where}: Path {path!r} does not start with a slash")

@@ -16,6 +16,7 @@ from typing import Any
 from livemem import __version__
 from livemem.bank import paths
 from livemem.store import keys
+from livemem_http import negotiation
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
@@ -87,6 +88,9 @@ def _complete(operation: dict[str, Any], path: str, method: str, api: Any) -> No
     if also := api.also.get(route):
         good = next(answer for status, answer in responses.items() if status.startswith("2"))
         responses[str(int(also))] = {**good, "description": also.phrase}
+    if route in api.in_markdown:
+        good = next(answer for status, answer in responses.items() if status.startswith("2"))
+        good["content"][negotiation.MARKDOWN] = {"schema": {"type": "string"}}
     if empty := responses.get(str(int(HTTPStatus.NO_CONTENT))):
         empty.pop("content", None)
 

@@ -61,7 +61,7 @@ def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.File
     status=HTTPStatus.NO_CONTENT,
     summary="Delete a bank file",
 )
-def delete_bank_file(space_id: str, reason: Annotated[str | None, Query()] = None) -> Response[None]:
+def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query()] = None) -> Response[None]:
     corrections.delete_file(process(), api.principal().name, space_id, api.path_rest(), reason)
     return api.empty()
 

@@ -47,4 +47,4 @@ def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event, or do the work of an asynchronous invocation."""
-    return api.handle(event, context) if "routeKey" in event else work(event, context)
+    return api.handle(event, context) if "requestContext" in event else work(event, context)

@@ -103,7 +103,13 @@ def list_bank(space_id: str, content: Annotated[bool, Query()] = False) -> views
     )
 
 
-@api.route("GET", "/v1/spaces/{space_id}/bank/{path+}", needs="read", summary="Get a bank file")
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/bank/{path+}",
+    needs="read",
+    markdown=views.FileView.markdown,
+    summary="Get a bank file",
+)
 def get_bank_file(
     space_id: str, at: Annotated[int | None, Query(ge=1)] = None, sources: Annotated[bool, Query()] = False
 ) -> views.FileWithSources:

@@ -54,6 +54,16 @@ def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
     assert {file["path"] for file in summary["bank"]} == {file["path"] for file in bank}
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", ""), ("GET", "/nothing"), ("PUT", "/spaces"), ("PATCH", "/health")]
+)
+def test_what_is_no_route_is_answered_with_a_problem_document(service, method, path):
+    answer = service.call(method, path)
+
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert answer.body["code"] == "route_not_found"
+
+
 def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(service, space):
     ids = post(service, space, 2)
     assert history(service, space) == []

@@ -2,15 +2,18 @@
 
 import base64
 import hashlib
+import io
 import json
+import logging
 
 import pytest
 
 from livemem import limits
+from livemem.access import decision
 from livemem.errors import NotConfigured
 from livemem.notes import appending
 from livemem.store import clients
-from tests.support.functions import EVENTS, sample
+from tests.support.functions import EVENTS, request, sample
 from tests.support.world import BOOTSTRAP_KEY
 
 SPACE = "/v1/spaces/{space_id}"
@@ -130,6 +133,9 @@ def test_no_function_answers_without_a_good_token(service, function, token):
         ("[1]", 400, "malformed_body"),
         ('"text"', 400, "malformed_body"),
         ("[" * 100_000, 400, "malformed_body"),
+        ('{"content": NaN}', 400, "malformed_body"),
+        ('{"content": ' + "9" * 10_000 + "}", 400, "malformed_body"),
+        ('{"category": "todo", "content": "x", "content": "y"}', 400, "malformed_body"),
         ("{}", 422, "invalid_request"),
         ('{"category": "todo", "content": "\\ud800"}', 422, "invalid_request"),
         ('{"category": "todo", "content": null}', 422, "invalid_request"),
@@ -150,6 +156,7 @@ def test_a_hostile_body_gets_a_problem_document_and_leaves_the_bucket_alone(demo
     assert problem["request_id"] == "JKJaXmPLvHcESHA="
     if status == 422:
         assert problem["errors"][0]["field"] in ("category", "content", "tags")
+    assert "carried out" not in problem["detail"]
     assert demo.written() == before
 
 
@@ -186,6 +193,69 @@ def test_a_change_whose_answer_is_too_large_is_said_to_be_carried_out(demo, monk
     assert (answer["statusCode"], body(answer)["code"]) == (413, "answer_too_large")
     assert body(answer)["detail"].startswith("The request was carried out")
     assert any(key.startswith("demo/live/") for key in demo.written())
+
+
+def test_what_was_refused_is_never_said_to_be_carried_out(demo, monkeypatch):
+    monkeypatch.setattr(limits, "ANSWER_BYTES", 100)
+
+    answer = append(demo, content="")
+
+    assert "carried out" not in answer["body"]
+
+
+def test_a_body_that_is_nested_deeply_is_malformed_however_deep(demo):
+    for depth in (20, 100, *range(900, 1_001, 10)):
+        raw = '{"content": ' + "[" * depth + "]" * depth + "}"
+
+        answer = demo.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=raw)
+
+        assert (answer["statusCode"], body(answer)["code"]) == (400, "malformed_body")
+
+
+def test_half_a_million_empty_notes_are_refused_before_a_model_is_made(demo):
+    raw = '{"notes": [' + "{}," * 349_000 + "{}]}"
+
+    answer = demo.http("ingest", "POST", f"{SPACE}/notes/batch", space_id="demo", body=raw)
+
+    assert (answer["statusCode"], body(answer)["code"]) == (413, "too_large")
+    assert body(answer)["detail"] == "body: 349003 values, but at most 20000 are allowed"
+
+
+def test_a_batch_with_an_error_in_each_note_gets_a_short_answer(demo):
+    batch = [{f"unknown_{index}": index for index in range(150)}] * 100
+
+    answer = demo.http("ingest", "POST", f"{SPACE}/notes/batch", space_id="demo", body={"notes": batch})
+
+    assert answer["statusCode"] == 422
+    assert len(body(answer)["errors"]) == 20
+    assert body(answer)["detail"].endswith("(and 15197 more)")
+
+
+def test_a_body_that_is_not_utf_8_is_malformed(demo):
+    event = sample("ingest-note")
+    event["headers"]["authorization"] = f"Bearer {BOOTSTRAP_KEY}"
+    event["body"], event["isBase64Encoded"] = base64.b64encode(b'{"content": "\xff"}').decode(), True
+
+    answer = demo.invoke("ingest", event)
+
+    assert (answer["statusCode"], body(answer)["code"]) == (400, "malformed_body")
+
+
+def test_no_body_at_all_is_a_missing_body_whatever_type_it_claims(demo):
+    event = sample("ingest-note")
+    event["headers"] = {"authorization": f"Bearer {BOOTSTRAP_KEY}", "content-type": "text/plain"}
+    del event["body"]
+
+    assert demo.invoke("ingest", event)["statusCode"] == 422
+
+
+def test_answers_are_utf_8_as_it_is(demo):
+    answer = append(demo, content="Grüße 你好 😀")
+
+    assert '"content": "Grüße 你好 😀"' in answer["body"]
+    assert answer["headers"]["Content-Type"] == "application/json"
+    refused = append(demo, tags=["ü" * 60])
+    assert "\\u" not in refused["body"]
 
 
 def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):
@@ -235,10 +305,59 @@ def test_a_bad_bank_path_is_refused_on_every_route(demo, path):
     for function, method in (("reads", "GET"), ("admin", "PUT"), ("admin", "DELETE")):
         sent = {"content": "# X\n"} if method == "PUT" else None
         answer = demo.http(function, method, f"{SPACE}/bank/{{path+}}", space_id="demo", path=path, body=sent)
-        # A name that the router itself can't match is not found; all others are named.
-        assert answer["statusCode"] in (404, 422)
-        if answer["statusCode"] == 422:
-            assert body(answer)["errors"][0]["field"] == "path"
+        assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (422, "path")
+
+
+def test_a_bank_file_is_answered_as_markdown_to_who_prefers_that(demo):
+    content = "# Log\n\n- Grüße \x07\n"
+    demo.s3.put_object(Bucket="live-memory", Key="demo/bank/log.md", Body=content.encode())
+
+    def get(accept, path="log.md"):
+        event = request("GET", f"{SPACE}/bank/{{path+}}", token=BOOTSTRAP_KEY, space_id="demo", path=path)
+        event["headers"] |= {"accept": accept} if accept else {}
+        return demo.invoke("reads", event)
+
+    markdown = get("text/markdown, */*")
+    assert (markdown["statusCode"], markdown["body"], markdown["isBase64Encoded"]) == (200, content, False)
+    assert markdown["headers"] == {"Content-Type": "text/markdown; charset=utf-8", "Vary": "Accept"}
+    for accept in (None, "*/*", "application/json", "text/markdown;q=0.1, */*"):
+        answer = get(accept)
+        assert body(answer)["content"] == content
+        assert answer["headers"] == {"Content-Type": "application/json", "Vary": "Accept"}
+    missing = get("text/markdown", "none.md")
+    assert (missing["statusCode"], missing["headers"]["Content-Type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize(("reason", "status"), [("x" * 501, 413), ("\ud800", 422), ("é" * 251, 413)])
+def test_a_reason_that_cannot_be_recorded_is_refused_and_leaves_the_space_free(demo, reason, status):
+    def bank_file(method, reason, **rest):
+        return demo.http("admin", method, f"{SPACE}/bank/{{path+}}", space_id="demo", path="x.md", **rest)
+
+    def put(reason):
+        return bank_file("PUT", reason, body={"content": "# X\n", "reason": reason})
+
+    refused = put(reason)
+    assert (refused["statusCode"], body(refused)["errors"][0]["field"]) == (status, "reason")
+    assert put("y" * 500)["statusCode"] == 201
+    refused = bank_file("DELETE", reason, query={"reason": reason})
+    assert (refused["statusCode"], body(refused)["errors"][0]["field"]) == (status, "reason")
+    assert bank_file("DELETE", reason, query={"reason": "y" * 500})["statusCode"] == 204
+
+
+def test_a_token_for_one_space_cannot_reach_another_by_a_route_that_is_unknown(demo):
+    entry = {"permissions": ["read"], "space_ids": ["mine"], "created_at": "2026-01-01T00:00:00Z"}
+    digest = "sha256:" + hashlib.sha256(b"lm_ann").hexdigest()
+    registry = {"version": 1, "tokens": [{"hash": digest, "name": "ann", **entry}]}
+    demo.s3.put_object(Bucket="live-memory", Key="_system/tokens.json", Body=json.dumps(registry))
+    before = demo.written()
+    for key in ("ANY /v1/spaces/{space_id}", "$default", None):
+        event = request("DELETE", SPACE, token="lm_ann", space_id="demo", query={"confirm": "demo"})
+        event["routeKey"], event["pathParameters"] = key, {"space_id": "mine"}
+
+        answer = demo.invoke("admin", event)
+
+        assert (answer["statusCode"], body(answer)["code"]) == (404, "route_not_found")
+    assert demo.written() == before
 
 
 def test_tokens_are_held_to_their_permissions_and_spaces(demo):
@@ -290,13 +409,13 @@ def test_a_bad_variable_is_named_by_health_and_every_other_route_says_not_config
 ):
     monkeypatch.setenv(name, value)
 
-    for function, method, route in (
-        ("reads", "GET", "/v1/whoami"),
-        ("admin", "POST", "/v1/spaces"),
-        ("ingest", "POST", "/v1/spaces/demo/notes"),
-        ("consolidate", "POST", "/v1/spaces/demo/consolidations"),
+    for function, method, route, parameters in (
+        ("reads", "GET", "/v1/whoami", {}),
+        ("admin", "POST", "/v1/spaces", {}),
+        ("ingest", "POST", f"{SPACE}/notes", {"space_id": "demo"}),
+        ("consolidate", "POST", f"{SPACE}/consolidations", {"space_id": "demo"}),
     ):
-        answer = service.http(function, method, route, body={} if method == "POST" else None)
+        answer = service.http(function, method, route, body={} if method == "POST" else None, **parameters)
         assert (answer["statusCode"], body(answer)["code"]) == (503, "not_configured")
         assert sentence in body(answer)["detail"]
     # With a token, with a wrong one and without: it can't be checked, so all are told the same.
@@ -348,3 +467,36 @@ def test_an_unexpected_error_is_told_without_its_text(demo, monkeypatch):
     answer = append(demo)
     assert (answer["statusCode"], body(answer)["code"]) == (500, "internal_error")
     assert "secret" not in answer["body"]
+
+
+@pytest.fixture
+def logged(demo):
+    """The log lines of the packages, as they are written."""
+    lines = io.StringIO()
+    append(demo)
+    (handler,) = logging.getLogger("livemem_http").handlers
+    before = handler.setStream(lines)
+    yield lambda: [json.loads(line) for line in lines.getvalue().splitlines()]
+    handler.setStream(before)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(appending, "append"), (decision, "authorise"), (limits, "ANSWER_BYTES")],
+    ids=["in the handler", "before the resolver", "behind the resolver"],
+)
+def test_the_request_id_of_every_500_is_in_a_log_line(demo, logged, monkeypatch, owner, name):
+    def fail(*_, **__):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(owner, name, fail)
+
+    answer = append(demo)
+
+    problem = body(answer)
+    assert (answer["statusCode"], problem["code"]) == (500, "internal_error")
+    assert answer["headers"]["Content-Type"] == "application/problem+json"
+    (line,) = [line for line in logged() if line["level"] == "ERROR"]
+    assert line["request_id"] == problem["request_id"] == "JKJaXmPLvHcESHA="
+    assert line["message"] == "unexpected error"
+    assert "secret" not in answer["body"] + str(line)

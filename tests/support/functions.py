@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlencode
 
 from livemem_http import environment
 from scripts.openapi import load
@@ -46,6 +47,7 @@ def request(
     event["requestContext"]["http"]["method"] = method
     event["pathParameters"] = path
     event["queryStringParameters"] = query or {}
+    event["rawQueryString"] = urlencode(query or {}, errors="surrogatepass")
     event["headers"].pop("authorization")
     if token is not None:
         event["headers"]["authorization"] = f"Bearer {token}"

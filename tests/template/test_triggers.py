@@ -10,12 +10,14 @@ from scripts.openapi import load
 
 ROOT = Path(__file__).resolve().parents[2]
 
+CATCH_ALL = "ANY $default"
 ROUTES = {
     "IngestFunction": {
         "POST /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/notes/batch",
     },
     "ReadsFunction": {
+        CATCH_ALL,
         "GET /v1/health",
         "GET /v1/whoami",
         "GET /v1/about",
@@ -70,7 +72,7 @@ def test_no_route_has_two_functions(functions):
 def test_a_function_is_sent_exactly_the_routes_that_its_code_declares(functions, name):
     code = load(functions[name]["CodeUri"].removeprefix("functions/"))
 
-    assert set(code.api.needs) == set(routes(functions[name]))
+    assert set(code.api.needs) == set(routes(functions[name])) - {CATCH_ALL}
 
 
 def test_every_route_is_part_of_the_one_api_in_payload_version_2(functions, of_type):
@@ -82,6 +84,14 @@ def test_every_route_is_part_of_the_one_api_in_payload_version_2(functions, of_t
     operations = [operation for path in api["Body"]["paths"].values() for operation in path.values()]
     assert len(operations) == sum(len(paths) for paths in ROUTES.values())
     assert {operation["x-amazon-apigateway-integration"]["payloadFormatVersion"] for operation in operations} == {"2.0"}
+
+
+def test_what_no_route_matches_goes_to_the_function_that_may_change_nothing(of_type):
+    (api,) = of_type("AWS::ApiGatewayV2::Api").values()
+
+    (operation,) = api["Body"]["paths"]["/$default"].values()
+    assert operation["isDefaultRoute"] is True
+    assert "ReadsFunction" in str(operation["x-amazon-apigateway-integration"]["uri"])
 
 
 def test_the_api_is_throttled_and_logs_each_request(of_type):

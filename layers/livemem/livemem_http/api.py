@@ -1,33 +1,37 @@
 """The HTTP side of a function: routes with what they need, access, bodies, and errors as problem documents.
 
-Order for every request: size of the body, access, JSON, model. So nobody without access learns what a body should be,
-and nothing is parsed that is too large.
+Order for every request: route, size of the body, access, query, JSON, model. So nobody without access learns what a
+query or body should be, and nothing is parsed that is too large.
 """
 
-import base64
-import binascii
 import json
 import logging
 from collections.abc import Callable
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, Literal, TypeVar
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler.api_gateway import ResponseBuilder, Route
+from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from livemem import limits
 from livemem.access import decision
 from livemem.access.principal import Permission, Principal
-from livemem.errors import AnswerTooLarge, LiveMemoryError, MalformedBody, NotConfigured, TooLarge
+from livemem.errors import AnswerTooLarge, NotConfigured
 from livemem.store import keys
-from livemem_http import environment, problems
+from livemem_http import bodies, environment, negotiation, problems, queries, routing, texts
+from livemem_http.routing import Match
 
 logger = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 
 Needs = Permission | Literal["any", "nothing"]
 """What a route asks of the token: a permission, any valid token, or none at all."""
+Renderer = Callable[[Any], str]
+"""Makes Markdown of what a handler returns."""
 
 PROBLEMS = {
     400: "Body is not JSON",
@@ -42,22 +46,45 @@ PROBLEMS = {
 }
 
 
-class RouteNotFound(LiveMemoryError):
-    """No route of this function matches."""
+def _rule(key: str) -> str:
+    """A route's path as Powertools writes it."""
+    return key.partition(" ")[2].replace("{path+}", ".+").replace("{", "<").replace("}", ">")
 
-    status = 404
-    code = "route_not_found"
+
+class Resolver(APIGatewayHttpResolver):
+    """Powertools' resolver, told which route to call and with what, instead of matching the path a second time.
+
+    Its own way is a regular expression over `rawPath`, which need not find what API Gateway found.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(serializer=partial(json.dumps, ensure_ascii=False), enable_validation=True)
+        self._by_key: dict[str, Route] = {}
+
+    def registered(self, key: str) -> Route:
+        """Powertools' record of a declared route."""
+        if key not in self._by_key:
+            method, rule = key.partition(" ")[0], _rule(key)
+            candidates = (*self._static_routes, *self._dynamic_routes)
+            self._by_key[key] = next(route for route in candidates if (route.method, route.path) == (method, rule))
+        return self._by_key[key]
+
+    def _resolve(self) -> ResponseBuilder[BaseProxyEvent]:
+        match: Match = self.context["match"]
+        route = self.registered(match.key)
+        self.context |= {"_route": route, "_path": self.current_event.path}
+        return self._call_route(route, dict(match.parameters))
 
 
 class Api:
     """The routes of one function."""
 
     def __init__(self) -> None:
-        self.resolver = APIGatewayHttpResolver(enable_validation=True)
+        self.resolver = Resolver()
         self.needs: dict[str, Needs] = {}
         self.also: dict[str, HTTPStatus] = {}
+        self.in_markdown: set[str] = set()
         self.resolver.exception_handler(Exception)(self._answer_error)
-        self.resolver.not_found(self._answer_not_found)
 
     def route(
         self,
@@ -67,73 +94,86 @@ class Api:
         needs: Needs,
         status: int = HTTPStatus.OK,
         also: HTTPStatus | None = None,
+        markdown: Renderer | None = None,
         summary: str,
     ) -> Callable[[F], F]:
-        """Declare a route. `path` as in the template, `{name}` for one part, `{name+}` for the rest of the path.
+        """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
-        `also` is another status of the same answer, for OpenAPI.
+        `also` is another status of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
+        returns, for clients that prefer `text/markdown`.
         """
-        self.needs[f"{method} {path}"] = needs
+        key = f"{method} {path}"
+        self.needs[key] = needs
         if also:
-            self.also[f"{method} {path}"] = also
-        rule = path.replace("{path+}", ".+").replace("{", "<").replace("}", ">")
+            self.also[key] = also
         described: dict[int, Any] = {
             code: {"description": text, "content": {problems.MEDIA_TYPE: {"model": problems.Problem}}}
             for code, text in PROBLEMS.items()
             if (code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET")
         }
-        return self.resolver.route(
-            rule,
+        declare = partial(
+            self.resolver.route,
+            _rule(key),
             method,
             status_code=int(status),
             summary=summary,
             responses={int(status): {"description": HTTPStatus(status).phrase}, **described},
             operation_id=summary.lower().replace(" ", "_").replace("'", ""),
         )
+        if markdown is None:
+            return declare()
+        self.in_markdown.add(key)
+        return self._with_markdown(declare, markdown)
+
+    def _with_markdown(self, declare: Callable[..., Any], render: Renderer) -> Callable[[F], F]:
+        def register(handler: F) -> F:
+            @wraps(handler)
+            def noting(**arguments: Any) -> Any:
+                answer = handler(**arguments)
+                self.resolver.context["model"] = answer.body if isinstance(answer, Response) else answer
+                return answer
+
+            declare(middlewares=[_negotiated(render)])(noting)
+            return handler
+
+        return register
 
     def handle(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one HTTP API event (payload 2.0)."""
         try:
-            event = self._admitted(event)
+            return self._answer(event, context)
         except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
             return self._plain(error, event)
-        answer = self.resolver.resolve(event, context)
-        if _is_too_large(answer.get("body") or ""):
-            # Lambda would refuse it, and API Gateway would answer for us, without a word of help.
-            read = str(event.get("routeKey")).startswith("GET ")
-            answer_is = "The answer is" if read else "The request was carried out, but the answer is"
-            detail = f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one."
-            return self._plain(AnswerTooLarge(detail), event)
-        return answer
 
-    def _admitted(self, event: dict[str, Any]) -> dict[str, Any]:
-        body = _body(event)
-        needs = self.needs.get(str(event.get("routeKey")), "any")
+    def _answer(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+        match = routing.match(event, self.needs)
+        body = bodies.read_text(event)
         # API Gateway hands names over in lower case; `sam local` capitalises them.
         headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-        space_id = (event.get("pathParameters") or {}).get("space_id")
-        principal: Principal | None = None
-        authorization = headers.get("authorization")
-        if needs != "nothing" or authorization:
-            if space_id is not None:
-                keys.check_space_id(space_id)
-            principal = self._authorised(authorization, needs, space_id)
-        self.resolver.context["principal"] = principal
-        if body is None:
-            return event
-        _check_json(body)
+        principal = self._authorise(match, headers.get("authorization"))
+        for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
+            texts.check(given)
+        queries.check_names(event, self._query_names(match))
+        if body is not None:
+            texts.check(bodies.parse(body))
+        self.resolver.context |= {"match": match, "principal": principal}
         # Whatever the client calls it, a body is JSON: curl says form data unless told otherwise.
-        return {
-            **event,
-            "body": body,
-            "isBase64Encoded": False,
-            "headers": {**headers, "content-type": "application/json"},
-        }
+        headers["content-type"] = negotiation.JSON
+        answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
+        answer["body"] = text = texts.sendable(answer["body"] or "")
+        # Problem documents are short, so what is too large is the answer to a request that succeeded.
+        if answer["statusCode"] < HTTPStatus.BAD_REQUEST and _is_too_large(text):
+            # Lambda would refuse it, and API Gateway would answer for us, without a word of help.
+            answer_is = "The answer is" if match.reads else "The request was carried out, but the answer is"
+            raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
+        return answer
 
-    @staticmethod
-    def _authorised(authorization: str | None, needs: Needs, space_id: str | None) -> Principal | None:
+    def _authorise(self, match: Match, authorization: str | None) -> Principal | None:
+        needs, space_id = self.needs[match.key], match.parameters.get("space_id")
+        if needs == "nothing" and not authorization:
+            return None
         try:
-            return decision.authorise(
+            principal = decision.authorise(
                 environment.process(),
                 authorization,
                 needs=None if needs in ("any", "nothing") else needs,  # type: ignore[arg-type]
@@ -144,6 +184,12 @@ class Api:
             if needs != "nothing":
                 raise
             return None
+        if space_id is not None:
+            keys.check_space_id(space_id)
+        return principal
+
+    def _query_names(self, match: Match) -> set[str]:
+        return {field.alias for field in self.resolver.registered(match.key).dependant.query_params}
 
     def principal(self) -> Principal:
         """Who sent the request that is being answered."""
@@ -156,7 +202,7 @@ class Api:
 
     def json(self, status: int, body: BaseModel, headers: dict[str, str] | None = None) -> Response[Any]:
         """An answer with a status or headers of its own."""
-        return Response(int(status), "application/json", body, dict(headers or {}))
+        return Response(int(status), negotiation.JSON, body, dict(headers or {}))
 
     def empty(self) -> Response[None]:
         """204."""
@@ -164,7 +210,8 @@ class Api:
 
     def path_rest(self) -> str:
         """The `{path+}` of the request, decoded."""
-        return str(self.resolver.current_event.path_parameters["path"])
+        match: Match = self.resolver.context["match"]
+        return match.parameters["path"]
 
     def _plain(self, error: Exception, event: dict[str, Any]) -> dict[str, Any]:
         answer = problems.response(error, self._request_id(event))
@@ -174,42 +221,28 @@ class Api:
     def _answer_error(self, error: Exception) -> Response[str]:
         return problems.response(error, self._request_id(self.resolver.current_event.raw_event))
 
-    def _answer_not_found(self, _: Exception) -> Response[str]:
-        return self._answer_error(RouteNotFound("There is no such route."))
-
     @staticmethod
     def _request_id(event: dict[str, Any]) -> str:
-        return str((event.get("requestContext") or {}).get("requestId", ""))
+        return str(routing.request_context(event).get("requestId", ""))
 
 
-def _body(event: dict[str, Any]) -> str | None:
-    """The event's body as text, or None; raises TooLarge before anything is decoded, MalformedBody."""
-    body = event.get("body")
-    if not body:
-        return None
-    size = len(body) * 3 // 4 if event.get("isBase64Encoded") else len(body.encode(errors="replace"))
-    if size > limits.BODY_BYTES:
-        raise TooLarge.of("body", size, limits.BODY_BYTES)
-    if not event.get("isBase64Encoded"):
-        return str(body)
-    try:
-        return base64.b64decode(body, validate=True).decode()
-    except (ValueError, binascii.Error):
-        raise MalformedBody("The body is not JSON in UTF-8.") from None
+def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
+    """A middleware: the handler's answer in the form that the client prefers."""
+
+    def negotiate(app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
+        response = next_middleware(app)
+        response.headers["Vary"] = "Accept"
+        if not negotiation.prefers_markdown(app.current_event.headers.get("accept")):
+            return response
+        headers = {**response.headers, "Content-Type": f"{negotiation.MARKDOWN}; charset=utf-8"}
+        return Response(response.status_code, body=render(app.context["model"]), headers=headers)
+
+    return negotiate
 
 
 def _is_too_large(body: str) -> bool:
-    # Quick for all usual bodies: a character takes at most 4 bytes.
+    # Quick for all usual bodies: in JSON a character takes at most 6 bytes.
     return (
-        len(body) * 4 > limits.ANSWER_BYTES
+        len(body) * 6 > limits.ANSWER_BYTES
         and len(json.dumps(body, ensure_ascii=False).encode(errors="replace")) > limits.ANSWER_BYTES
     )
-
-
-def _check_json(body: str) -> None:
-    try:
-        parsed = json.loads(body)
-    except (ValueError, RecursionError):
-        raise MalformedBody("The body is not JSON.") from None
-    if not isinstance(parsed, dict):
-        raise MalformedBody("The body must be a JSON object.")

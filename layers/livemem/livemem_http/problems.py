@@ -11,10 +11,14 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from pydantic import BaseModel
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError
+from livemem_http import texts
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+SHOWN_ERRORS = 20
+SHOWN_CHARACTERS = 500
+"""Of one text of a problem document: names and values of the client's come back in it."""
 LOCATIONS = ("body", "query", "path", "header", "form")
 
 
@@ -37,35 +41,55 @@ class Problem(BaseModel):
     errors: list[FieldProblem] | None = None
 
 
-def own(error: Exception) -> LiveMemoryError:
-    """Any error as one of ours. What is unexpected is logged by type and place, never by text: that may hold data."""
-    if isinstance(error, LiveMemoryError):
-        return error
-    if isinstance(error, RequestValidationError) and not any(_is_ours(item) for item in error.errors()):
-        return _validation(error)
+def own(error: Exception, request_id: str) -> LiveMemoryError:
+    """Any error as one of ours; every one with a 5xx leaves a log line with the request's id.
+
+    What is unexpected is logged by type and place, never by text: that may hold data.
+    """
+    known = _known(error)
+    if known:
+        if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            # What is unavailable is for now somebody else's fault; only a 500 is a defect.
+            level = logging.ERROR if known.status == HTTPStatus.INTERNAL_SERVER_ERROR else logging.WARNING
+            logger.log(level, "request failed", extra={"code": known.code, "request_id": request_id})
+        return known
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     where = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
-    logger.error("unexpected error", extra={"error": type(error).__name__, "where": where})
+    logger.error("unexpected error", extra={"error": type(error).__name__, "where": where, "request_id": request_id})
     return LiveMemoryError("The service failed unexpectedly; the log has the request id.")
 
 
 def response(error: Exception, request_id: str) -> Response[str]:
     """The answer for an error."""
-    known = own(error)
+    known = own(error, request_id)
+    fields = [FieldProblem(field=_short(item.field), message=_short(item.message)) for item in known.fields]
     problem = Problem(
         title=HTTPStatus(known.status).phrase,
         status=known.status,
-        detail=known.detail,
+        detail=_short(known.detail),
         code=known.code,
         request_id=request_id,
-        errors=[FieldProblem(field=item.field, message=item.message) for item in known.fields] or None,
+        errors=fields[:SHOWN_ERRORS] or None,
     )
     headers: dict[str, str | list[str]] = {}
     if known.retry_after is not None:
         headers["Retry-After"] = str(known.retry_after)
     if known.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(known.status, MEDIA_TYPE, json.dumps(problem.model_dump(exclude_none=True)), headers)
+    body = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=False)
+    return Response(known.status, MEDIA_TYPE, texts.sendable(body), headers)
+
+
+def _known(error: Exception) -> LiveMemoryError | None:
+    if isinstance(error, LiveMemoryError):
+        return error
+    if isinstance(error, RequestValidationError) and not any(_is_ours(item) for item in error.errors()):
+        return _validation(error)
+    return None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def _is_ours(item: dict[str, Any]) -> bool:
@@ -74,8 +98,12 @@ def _is_ours(item: dict[str, Any]) -> bool:
 
 
 def _validation(error: RequestValidationError) -> InvalidRequest:
-    fields = [FieldError(_field(item), str(item.get("msg", "is not valid"))) for item in error.errors()]
-    return InvalidRequest("; ".join(f"{item.field}: {item.message}" for item in fields[:3]), fields=fields)
+    items = error.errors()
+    fields = [FieldError(_field(item), str(item.get("msg", "is not valid"))) for item in items[:SHOWN_ERRORS]]
+    more = f" (and {len(items) - 3} more)" if len(items) > 3 else ""
+    return InvalidRequest(
+        "; ".join(f"{_short(i.field)}: {_short(i.message)}" for i in fields[:3]) + more, fields=fields
+    )
 
 
 def _field(item: dict[str, Any]) -> str:

@@ -3,7 +3,15 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -12,6 +20,7 @@ from livemem.access.principal import PERMISSIONS, Principal
 from livemem.bank.citations import Cited
 from livemem.bank.files import File, from_entry
 from livemem.bank.history import Detail, Summary
+from livemem.errors import TooLarge
 from livemem.notes.appending import Draft
 from livemem.notes.note import Note
 from livemem.recall.summary import Summary as SpaceWhole
@@ -42,6 +51,7 @@ Tag = Annotated[str, _said(minLength=1, maxLength=limits.TAG_CHARACTERS)]
 IdempotencyKey = Annotated[str, _said(minLength=1, maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS)]
 Moment = Annotated[str, _said(format="date-time")]
 FileText = Annotated[str, _said(maxLength=limits.BANK_FILE_BYTES)]
+Reason = Annotated[str, _said(maxLength=limits.REASON_BYTES)]
 
 
 class Body(BaseModel):
@@ -88,15 +98,22 @@ class SpaceChange(Body):
 class NewNote(Body):
     category: Category
     content: NoteText
-    tags: Annotated[list[Tag], _said(maxItems=limits.TAGS)] = []
+    tags: Annotated[list[Tag], Field(max_length=limits.TAGS)] = []
 
     def draft(self) -> Draft:
         """The note for the domain."""
         return Draft(self.category, self.content, tuple(self.tags))
 
 
+def _check_batch(notes: Any) -> Any:
+    # Before the first note is looked at: each one that is wrong costs errors of its own.
+    if isinstance(notes, list) and len(notes) > limits.BATCH_NOTES:
+        raise TooLarge.of("notes", len(notes), limits.BATCH_NOTES, "notes")
+    return notes
+
+
 class NewNotes(Body):
-    notes: Annotated[list[NewNote], _said(minItems=1, maxItems=limits.BATCH_NOTES)]
+    notes: Annotated[list[NewNote], BeforeValidator(_check_batch), _said(minItems=1, maxItems=limits.BATCH_NOTES)]
 
 
 class NewConsolidation(Body):
@@ -111,7 +128,7 @@ class NewConsolidation(Body):
 
 class FileContent(Body):
     content: FileText
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 class NoteView(Sparse):
@@ -183,6 +200,10 @@ class FileView(Sparse):
     @classmethod
     def of(cls, file: File) -> "FileView":
         return cls.model_validate(file, from_attributes=True)
+
+    def markdown(self) -> str:
+        """The file as it is."""
+        return self.content or ""
 
 
 class BankSize(BaseModel):

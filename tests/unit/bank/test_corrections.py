@@ -44,6 +44,29 @@ def test_a_written_file_is_in_the_bank_and_in_the_history_with_its_author():
     assert lease.look(world.process, "demo") is None
 
 
+@pytest.mark.parametrize(("reason", "error"), [("\ud800", InvalidRequest), ("é" * 251, TooLarge)])
+def test_a_reason_that_cannot_be_recorded_is_refused_before_anything_is_asked_of_the_store(reason, error):
+    world = space_with_a_bank()
+    world.client.reset()
+
+    with pytest.raises(error) as refused:
+        write(world, "log.md", TEXT, reason)
+    assert refused.value.fields[0].field == "reason"
+    with pytest.raises(error):
+        corrections.delete_file(world.process, "admin", "demo", "log.md", reason)
+
+    assert dict(world.client.counts) == {}
+
+
+def test_a_reason_may_have_500_bytes_or_none():
+    world = space_with_a_bank()
+
+    write(world, "log.md", TEXT, "é" * 250)
+    corrections.delete_file(world.process, "admin", "demo", "log.md", "")
+
+    assert world.bank() == {}
+
+
 def test_a_new_file_may_be_written_by_hand():
     world = space_with_a_bank()
 

@@ -42,7 +42,7 @@ Resources:
           UNKNOWN: !Sub ${Bucket.Arn}/x
       Events:
         Get: {Type: HttpApi, Properties: {Path: "/v1/{a}/x/{rest+}", Method: get}}
-        Any: {Type: HttpApi, Properties: {Path: /$default, Method: "*"}}
+        Any: {Type: HttpApi, Properties: {Path: $default, Method: "*"}}
   SecondFunction:
     Type: AWS::Serverless::Function
     Properties:

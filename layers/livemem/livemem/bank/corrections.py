@@ -21,6 +21,7 @@ def write_file(
     """
     files.check_path(path)
     limits.check_text("content", content, limits.BANK_FILE_BYTES)
+    _check_reason(reason)
     problem = files.content_problem(content)
     if problem:
         raise InvalidRequest.of("content", problem)
@@ -40,8 +41,9 @@ def write_file(
 
 
 def delete_file(process: Process, author: str, space_id: str, path: str, reason: str | None) -> Record:
-    """Delete a bank file; raises InvalidName, NotFound, Busy, PreconditionLost."""
+    """Delete a bank file; raises InvalidName, InvalidRequest or TooLarge (reason), NotFound, Busy, PreconditionLost."""
     files.check_path(path)
+    _check_reason(reason)
 
     def plan() -> list[FileChange]:
         before = files.find_file(process, space_id, path)
@@ -61,6 +63,12 @@ def undo(process: Process, author: str, space_id: str, number: int) -> Detail:
 
 def _manual(process: Process, author: str, head: Head, run_id: str, files: list[FileChange]) -> Record:
     return records.by_hand(head, run_id, "manual", author, process.clock()).model_copy(update={"files": files})
+
+
+def _check_reason(reason: str | None) -> None:
+    # Before the lease is taken: what can't be recorded would leave the space busy.
+    if reason is not None:
+        limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
 
 
 def _before(file: BankFile | None) -> Before | None:

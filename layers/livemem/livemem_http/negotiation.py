@@ -1,0 +1,33 @@
+"""Which form of an answer the client asks for (RFC 9110, 12.5.1): JSON, or Markdown where a route has it."""
+
+from urllib.request import parse_http_list
+
+MARKDOWN = "text/markdown"
+JSON = "application/json"
+
+
+def prefers_markdown(accept: str | None) -> bool:
+    """Whether an Accept header wants Markdown more than JSON, which is the default.
+
+    Of equal weights the type that is named more exactly wins: `text/markdown, */*` means Markdown.
+    """
+    ranges = [_range(part) for part in parse_http_list(accept or "")]
+    markdown, json = _weight(MARKDOWN, ranges), _weight(JSON, ranges)
+    return markdown > json and markdown[0] > 0
+
+
+def _weight(media_type: str, ranges: list[tuple[str, float]]) -> tuple[float, int]:
+    """The weight of the most exact range that holds the type, and how exact that range is."""
+    fitting = {media_type: 3, f"{media_type.partition('/')[0]}/*": 2, "*/*": 1}
+    exactness, weight = max(((fitting.get(name, 0), weight) for name, weight in ranges), default=(0, 0.0))
+    return (weight, exactness) if exactness else (0.0, 0)
+
+
+def _range(text: str) -> tuple[str, float]:
+    name, *parameters = (part.strip().lower() for part in text.split(";"))
+    weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+    try:
+        number = float(weight)
+    except ValueError:
+        return "", 0.0
+    return (name, number) if 0 <= number <= 1 else ("", 0.0)
