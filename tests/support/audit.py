@@ -77,7 +77,10 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
     if meta is None:
         return sorted(key for key in objects if key.startswith(keys.prefix(space_id)))
     head = json.loads(meta.body)
-    unfinished = [keys.meta(space_id)] if head["committed_run"] or head["deleted_at"] else []
+    if head["deleted_at"]:
+        # A tombstone stays, with nothing beside it.
+        return sorted(key for key in objects if key.startswith(keys.prefix(space_id)) and key != keys.meta(space_id))
+    unfinished = [keys.meta(space_id)] if head["committed_run"] else []
     remains = [
         key
         for key in objects

@@ -130,6 +130,10 @@ class Conflict(LiveMemoryError):
     status = 409
     code = "conflict"
 
+    def __init__(self, detail: str, *, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
 
 class PreconditionLost(LiveMemoryError):
     """A compare-and-swap lost: somebody else changed the object first."""

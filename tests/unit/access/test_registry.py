@@ -17,6 +17,7 @@ from tests.support.world import World
 from tests.unit.access.test_access import SECRET, enter, token, world_with
 
 LIFE = 30
+QUARTER = 15 * 60
 
 
 def put(world: World, *tokens: Token) -> None:
@@ -172,6 +173,7 @@ def test_a_deleted_space_leaves_all_lists_so_that_a_later_namesake_is_not_inheri
         ("cat", ["other"], False),
         ("dan", [], False),
     ]
+    world.clock.move(QUARTER)
     world.create_space()
     with pytest.raises(Forbidden):
         enter(world, space_id="demo")

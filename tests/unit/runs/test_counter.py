@@ -210,7 +210,7 @@ def test_a_deleted_space_is_unknown_to_a_late_event():
     life.delete(world.process, "demo", "demo")
 
     assert world.count().result == "unknown_space"
-    assert world.keys("demo/") == []
+    assert world.keys("demo/") == ["demo/_meta.json"]
 
 
 class IgnoringS3(FakeS3):

@@ -157,6 +157,7 @@ def test_a_run_is_not_found_in_a_namesake_of_its_space():
     world, run_id = ordered()
     body = world.text(keys.run("demo", run_id)).encode()
     life.delete(world.process, "demo", "demo")
+    world.clock.move(15 * 60)
     world.create_space()
     world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
 

@@ -165,6 +165,7 @@ def test_a_late_invocation_for_a_deleted_space_does_nothing():
 def test_a_late_invocation_for_a_namesake_of_a_deleted_space_does_nothing():
     world = queued()
     life.delete(world.process, "demo", "demo")
+    world.clock.move(15 * 60)
     world.create_space()
     world.note("a note of the new space")
     before = dict(world.inner.objects)
@@ -182,6 +183,7 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
         if world.client.requests[index] == ("GET", keys.lease("demo")):
             world.client.before = lambda index, verb: None
             life.delete(world.process, "demo", "demo")
+            world.clock.move(15 * 60)
             world.create_space()
             world.note("a note of the new space")
 
@@ -200,6 +202,7 @@ def test_a_late_invocation_does_not_even_touch_a_run_of_the_same_id_in_a_namesak
     run_key = keys.run("demo", todo["run_id"])
     body = world.text(run_key).encode()
     life.delete(world.process, "demo", "demo")
+    world.clock.move(15 * 60)
     new = world.create_space()
     world.note("a note of the new space")
     # What a write that was under way during the deletion can leave behind.

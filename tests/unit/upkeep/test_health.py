@@ -134,7 +134,7 @@ def test_a_model_that_is_not_listed_is_told_and_degrades_nothing(llm_server: Llm
 def test_an_offline_llm_that_does_not_answer_is_told_like_any_other():
     world = healthy()
 
-    found = health.deep(world.store, settings(unused_url(), llmaas_model="offline-rules"), ADMIN, world.clock())
+    found = health.deep(world.with_parts(settings=settings(unused_url(), llmaas_model="offline-rules")), ADMIN)
 
     assert (found.status, found.checks["llm"]) == ("degraded", "unreachable")
 

@@ -162,7 +162,7 @@ def test_a_note_from_the_future_is_not_pending_for_a_negative_time():
 
 def interrupted_deletion() -> World:
     world = at_threshold()
-    world.client.kill_at(len(world.client.requests) + 2, done=True)
+    world.client.kill_at(len(world.client.requests) + 3, done=True)
     with pytest.raises(Killed):
         life.delete(world.process, "demo", "demo")
     world.new_process()
@@ -176,12 +176,13 @@ def test_an_interrupted_deletion_is_finished_after_a_quarter_of_an_hour():
 
     world.clock.move(1)
     assert world.sweep().did("cleaned") == ["demo"]
-    assert world.keys("demo/") == []
+    assert world.keys("demo/") == ["demo/_meta.json"]
+    assert world.sweep().did("cleaned") == []
 
 
 def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
     world = World()
-    world.client.kill_at(len(world.client.requests) + 2, done=True)
+    world.client.kill_at(len(world.client.requests) + 3, done=True)
     with pytest.raises(Killed):
         world.create_space()
     world.new_process()

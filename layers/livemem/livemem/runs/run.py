@@ -13,7 +13,7 @@ from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import documents, keys
-from livemem.store.documents import Document
+from livemem.store.documents import Document, Moment
 
 QUEUE_LIFE = timedelta(hours=1)
 """How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
@@ -38,11 +38,11 @@ class Run(Document):
     max_notes: int | None = None
     dry_run: bool = False
     requested_by: str | None = None
-    queued_at: str
-    started_at: str | None = None
-    expires_at: str | None = None
+    queued_at: Moment
+    started_at: Moment | None = None
+    expires_at: Moment | None = None
     """When a running worker is surely dead."""
-    finished_at: str | None = None
+    finished_at: Moment | None = None
     consolidation: int | None = None
     model: str | None = None
     metrics: dict[str, Any] = {}

@@ -30,10 +30,14 @@ def page(process: Process, principal: Principal, *, limit: int, after: str | Non
         candidates: Iterator[str] = iter(sorted(name for name in principal.space_ids if name > (after or "")))
     else:
         candidates = ids(process, start_after=after or "")
-    chosen = list(islice(candidates, limit + 1))
-    found = process.store.map(lambda space_id: _readable(process, space_id), chosen[:limit])
-    more = chosen[limit - 1] if len(chosen) > limit else None
-    return [meta for meta in found if meta], more
+    found: list[Meta] = []
+    last = None
+    # Folders of deleted spaces are among the candidates.
+    while len(found) < limit and (chosen := list(islice(candidates, limit - len(found)))):
+        metas = process.store.map(lambda space_id: _readable(process, space_id), chosen)
+        found += [meta for meta in metas if meta]
+        last = chosen[-1]
+    return found, last if next(candidates, None) is not None else None
 
 
 def _readable(process: Process, space_id: str) -> Meta | None:

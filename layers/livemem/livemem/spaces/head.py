@@ -10,7 +10,7 @@ from livemem import limits
 from livemem.errors import NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.store import documents, keys
-from livemem.store.documents import Document
+from livemem.store.documents import Document, Moment
 from livemem.store.probe import require_conditional_writes
 
 UPDATE_TRIES = 20
@@ -27,8 +27,8 @@ class Meta(Document):
     space_id: str
     description: str
     owner: str | None
-    created_at: str
-    last_consolidation: str | None = None
+    created_at: Moment
+    last_consolidation: Moment | None = None
     consolidation_count: int = 0
     total_notes_processed: int = 0
     version: int = 1
@@ -37,7 +37,7 @@ class Meta(Document):
     consolidation_threshold: int
     auto_paused: bool = False
     committed_run: str | None = None
-    deleted_at: str | None = None
+    deleted_at: Moment | None = None
     """Set while the space is being deleted: for every reader it is gone already."""
 
     def automatic(self) -> bool:

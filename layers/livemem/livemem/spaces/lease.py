@@ -11,7 +11,7 @@ from livemem import clock
 from livemem.errors import Busy, PreconditionLost
 from livemem.process import Process
 from livemem.store import documents, keys
-from livemem.store.documents import Document
+from livemem.store.documents import Document, Moment
 
 BACKOFF_FIRST = timedelta(minutes=1)
 BACKOFF_LONGEST = timedelta(hours=1)
@@ -22,7 +22,7 @@ class Lease(Document):
 
     owner: str
     kind: str
-    expires_at: str
+    expires_at: Moment
     rev: int = 1
     abandoned: list[str] = []
     """Runs whose lease ran out and whose plan may still lie about: the next holder clears it away."""

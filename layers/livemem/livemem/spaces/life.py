@@ -1,23 +1,33 @@
 """A space's life: creation and deletion.
 
 Creation writes `_rules.md` first and `_meta.json` last. Deletion first marks `_meta.json` as deleted, by the same
-compare-and-swap that a consolidation commits with, and removes it with `_rules.md` after everything else. So nothing
-can commit into a deleted space, and whatever was interrupted is told by what is left.
+compare-and-swap that a consolidation commits with, and then removes everything else. So nothing can commit into a
+deleted space, and whatever was interrupted is told by what is left.
+
+The marked head stays, as a tombstone. A request of the deletion whose answer got lost is sent again by the store's
+client, later: for as long as that may be, no space of the same id is created. A later one is written over the
+tombstone by compare-and-swap, so there is never a moment without a head to compare with.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 
 from livemem import clock, limits
+from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
-from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceExists
+from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.spaces.head import Head, Meta
 from livemem.store import documents, keys
 from livemem.store.probe import require_conditional_writes
+
+TOMBSTONE_LIFE = timedelta(minutes=15)
+"""How long no space of the same id is created after a deletion: longer than any request of it can be repeated. (The
+store's client gives up after 2 minutes; a function lives for 15 minutes at most.)"""
 
 INTERRUPTED_AFTER = timedelta(minutes=15)
 """Longest life of an invocation on Lambda: what is older was left behind by one that died."""
@@ -36,12 +46,21 @@ class NewSpace:
 
 
 def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
-    """Create a space and return its meta: 4 PUT. A token with a list of spaces gets it added.
+    """Create a space and return its meta: 1 GET, 4 PUT. A token with a list of spaces gets it added.
 
-    Raises SpaceExists, InvalidRequest or TooLarge (naming the field), Conflict while a creation or deletion of the
-    same id is under way.
+    Raises SpaceExists, InvalidRequest or TooLarge (naming the field), Conflict while a creation of the same id is under
+    way or shortly after its deletion, Forbidden instead of both where the token may not see the space.
     """
     space_id = keys.check_space_id(wanted.space_id)
+    try:
+        return _create(process, principal, space_id, wanted)
+    except (SpaceExists, SpaceBroken, Conflict):
+        # Whether a space exists that the token may not see is not told: the answer is that of every other route.
+        decision.check_space(principal, space_id)
+        raise
+
+
+def _create(process: Process, principal: Principal, space_id: str, wanted: NewSpace) -> Meta:
     limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
     if wanted.owner is not None:
         limits.check_text("owner", wanted.owner, limits.OWNER_BYTES)
@@ -56,11 +75,13 @@ def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
         uid=process.new_id(),
         consolidation_threshold=threshold,
     )
+    tombstone = _find_room(process, space_id)
     _claim_rules(process, space_id, text.encode())
     process.store.put(keys.live_keep(space_id), b"")
     process.store.put(keys.bank_keep(space_id), b"")
+    over = {"if_match": tombstone.etag} if tombstone else {"if_none_match": True}
     try:
-        process.store.put(keys.meta(space_id), meta.to_bytes(), if_none_match=True, content_type=documents.JSON)
+        process.store.put(keys.meta(space_id), meta.to_bytes(), content_type=documents.JSON, **over)
     except PreconditionLost:
         found = heads.find(process, space_id)
         # A repeated request of the store's client meets its own first try.
@@ -68,6 +89,24 @@ def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
             raise SpaceExists(f"The space {space_id!r} exists already.") from None
     registries.allow_space(process, principal, space_id)
     return meta
+
+
+def _find_room(process: Process, space_id: str) -> Head | None:
+    """The tombstone that a new space is written over, None where there was no space; raises SpaceExists, Conflict."""
+    head = heads.find_any(process, space_id)
+    if not head:
+        return None
+    if not head.meta.deleted_at:
+        raise SpaceExists(f"The space {space_id!r} exists already.")
+    free_at = clock.parse(head.meta.deleted_at) + TOMBSTONE_LIFE
+    if process.clock() < free_at:
+        raise Conflict(
+            f"The space {space_id!r} was deleted a short time ago; its id is free again at {clock.iso(free_at)}.",
+            retry_after=math.ceil((free_at - process.clock()).total_seconds()),
+        )
+    if clear_remains(process, head):
+        raise Conflict(f"Remains of the deleted space {space_id!r} were removed; try again in 15 minutes.")
+    return head
 
 
 def _rules_text(wanted: NewSpace) -> str:
@@ -83,30 +122,25 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
         process.store.put(keys.rules(space_id), text, if_none_match=True)
         return
     except PreconditionLost:
-        head = heads.find_any(process, space_id)
-    if head and not head.meta.deleted_at:
-        raise SpaceExists(f"The space {space_id!r} exists already.")
-    if head:
-        finish_deletion(process, head)
-    left = process.store.get(keys.rules(space_id))
+        left = process.store.get(keys.rules(space_id))
     if left and process.clock() - left.last_modified < INTERRUPTED_AFTER:
         # Either the same client repeats an interrupted creation, or somebody else is at it right now.
         if left.body == text:
             return
         raise Conflict(f"The space {space_id!r} is being created by somebody else; try again in 15 minutes.")
-    _delete_contents(process, space_id)
     try:
         process.store.put(keys.rules(space_id), text, if_match=left.etag if left else None, if_none_match=not left)
     except PreconditionLost:
         raise Conflict(f"The space {space_id!r} is being created by somebody else.") from None
+    _delete_contents(process, space_id, but=keys.rules(space_id))
 
 
 def delete(process: Process, space_id: str, confirm: str | None) -> None:
     """Delete a space, whose id is repeated in `confirm`, with all that is in it, and take it off all tokens' lists.
 
-    For A objects ceil(A/1000) LIST and DeleteObjects, and 2 GET, 1 PUT, 1 DeleteObjects, beside the registry's. If it
-    dies on the way the space is gone for its readers, and the sweep (or a creation of the same id after 15 minutes)
-    removes the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied.
+    For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 1 PUT, and the registry's 1 GET (and 1 PUT). If it dies
+    on the way the space is gone for its readers, and the sweep (or a creation of the same id after 15 minutes) removes
+    the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied.
     """
     if confirm != space_id:
         raise InvalidRequest.of("confirm", "must repeat the space's id: its notes and bank will be deleted")
@@ -117,12 +151,13 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
     registries.forget_space(process, space_id)
     for _ in range(heads.UPDATE_TRIES):
         try:
-            heads.swap(process, head, deleted_at=clock.iso(process.clock()))
+            # What somebody wrote goes; the rest tells when and which one it was.
+            heads.swap(process, head, deleted_at=clock.iso(process.clock()), description="", owner=None)
         except PreconditionLost:
             head = heads.load(process, space_id)
             _refuse_while_committing(head)
             continue
-        _delete_marked(process, space_id)
+        _delete_contents(process, space_id)
         return
     raise PreconditionLost("Too many changes of this space at once.")
 
@@ -132,25 +167,29 @@ def _refuse_while_committing(head: Head) -> None:
         raise Busy("A consolidation of this space is being written; try again in a moment.")
 
 
-def finish_deletion(process: Process, head: Head) -> None:
-    """Take over a deletion that died; raises Conflict while its first process may still be at it."""
-    assert head.meta.deleted_at
-    if process.clock() - clock.parse(head.meta.deleted_at) < INTERRUPTED_AFTER:
-        raise Conflict(f"The space {head.meta.space_id!r} is being deleted; try again in 15 minutes.")
+def clear_remains(process: Process, tombstone: Head) -> bool:
+    """Remove what an interrupted deletion, or a write just after one, left in a space whose tombstone is old enough.
+
+    Returns whether there was anything: then the tombstone counts from now. 1 LIST where there is nothing.
+    """
+    assert tombstone.meta.deleted_at
+    space_id, now = tombstone.meta.space_id, process.clock()
+    if now < clock.parse(tombstone.meta.deleted_at) + TOMBSTONE_LIFE:
+        return False
+    if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
+        return False
     try:
-        heads.swap(process, head, deleted_at=clock.iso(process.clock()))
+        heads.swap(process, tombstone, deleted_at=clock.iso(now))
     except PreconditionLost:
-        raise Conflict(f"The space {head.meta.space_id!r} is being deleted by somebody else.") from None
-    _delete_marked(process, head.meta.space_id)
-
-
-def _delete_marked(process: Process, space_id: str) -> None:
+        # Somebody else is at it, or has created the space.
+        return True
     _delete_contents(process, space_id)
-    process.store.delete_many([keys.meta(space_id), keys.rules(space_id)])
+    return True
 
 
-def _delete_contents(process: Process, space_id: str) -> None:
-    markers = {keys.meta(space_id), keys.rules(space_id)}
+def _delete_contents(process: Process, space_id: str, *, but: str | None = None) -> None:
+    """Delete all that is in the space, apart from its head and from `but`."""
+    kept = (keys.meta(space_id), but)
     process.store.delete_many(
-        [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key not in markers]
+        [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key not in kept]
     )

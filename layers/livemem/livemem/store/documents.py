@@ -1,11 +1,22 @@
 """JSON documents of the bucket: pydantic models that keep what they don't know, written for people to read."""
 
 import json
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from livemem import clock
 
 JSON = "application/json"
+
+
+def _check_moment(text: str) -> str:
+    clock.parse(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_check_moment)]
+"""A time in ISO 8601. A document with a bad one can't be read, which is found here and not where it is used."""
 
 
 class Document(BaseModel):

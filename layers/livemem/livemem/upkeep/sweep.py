@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
-from livemem.errors import Conflict, LiveMemoryError
+from livemem.errors import LiveMemoryError
 from livemem.process import Process
 from livemem.spaces import directory, life, room
 from livemem.spaces import head as heads
@@ -91,11 +91,7 @@ def _clear_remains(process: Process, space_id: str) -> bool:
     if head and not head.meta.deleted_at:
         return False
     if head:
-        try:
-            life.finish_deletion(process, head)
-        except Conflict:
-            return False
-        return True
+        return life.clear_remains(process, head)
     entries = list(process.store.scan(keys.prefix(space_id)))
     now = process.clock()
     if not entries or any(now - entry.last_modified < INTERRUPTED_AFTER for entry in entries):
