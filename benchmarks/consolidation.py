@@ -18,7 +18,7 @@ from typing import Any
 from livemem import appending, clock, consolidation, counter, keys, llm, spaces
 from livemem.settings import Settings
 from livemem.store import Store, has_conditional_writes, open_store
-from local.children import Child
+from local.children.child import Child
 from tests.support.counting import CountingClient
 
 ROOT = Path(__file__).resolve().parent.parent

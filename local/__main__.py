@@ -7,11 +7,11 @@ import threading
 import time
 from typing import Any
 
-from local.children import ChildError
+from local.children.child import ChildError
 from local.config import Config, ConfigError, read_config
 from local.data_dir import DataDirError
+from local.functions.template import TemplateError
 from local.runtime import Runtime
-from local.template import TemplateError
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.guard import Networks
+from local.front.guard import Networks
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_PORT = 3000

@@ -8,21 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from local.async_queue import AsyncQueue
-from local.children import Child
+from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
-from local.environments import Nursery
 from local.external_s3 import ensure_bucket
-from local.http_api import MAX_BODY_BYTES, HttpApi
-from local.httpd import Request, Response, Server, answer_json
-from local.lambda_api import LambdaApi
-from local.logs import FunctionLog
-from local.pools import FunctionPool
-from local.schedules import Scheduler
+from local.front.http_api import MAX_BODY_BYTES, HttpApi
+from local.front.httpd import Request, Response, Server, answer_json
+from local.front.lambda_api import LambdaApi
+from local.functions.async_queue import AsyncQueue
+from local.functions.environments import Nursery
+from local.functions.logs import FunctionLog
+from local.functions.pools import FunctionPool
+from local.functions.schedules import Scheduler
+from local.functions.template import Function, Template, read_template
+from local.functions.variables import build_environment
 from local.spool import Spool
-from local.template import Function, Template, read_template
-from local.variables import build_environment
 
 _log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ import signal
 import threading
 from pathlib import Path
 
-from local.httpd import Server
+from local.front.httpd import Server
+from local.functions.template import PutTrigger
 from local.s3.application import MAX_OBJECT_BYTES, S3Application
 from local.s3.backend import MotoBackend
 from local.s3.disk import Disk
 from local.s3.events import InvokePoster, Notifier, Subscription
-from local.template import PutTrigger
 
 
 def read_subscriptions(text: str) -> list[Subscription]:

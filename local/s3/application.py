@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from local.guard import is_from_web_page
-from local.httpd import Request, Response
+from local.front.guard import is_from_web_page
+from local.front.httpd import Request, Response
 from local.s3.backend import MotoBackend
 from local.s3.disk import Disk, StoredBucket
 from local.s3.events import Notifier, Put

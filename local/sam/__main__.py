@@ -8,11 +8,11 @@ from typing import Any
 
 from local.config import ConfigError
 from local.data_dir import DataDirError
+from local.functions.template import TemplateError
 from local.sam.config import SamConfig, read_config
 from local.sam.minio import ACCESS_KEY
 from local.sam.servers import StackError
 from local.sam.stack import Stack
-from local.template import TemplateError
 
 # Nothing was started: a part is missing or a choice is wrong.
 _CANNOT_RUN = 3

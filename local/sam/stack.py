@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local.children import Child, ChildError
+from local.children.child import Child, ChildError
 from local.config import ROOT
 from local.data_dir import DataDir
 from local.files import write_file
+from local.functions.template import Template, read_template
 from local.sam import docker, minio
 from local.sam.build import build
 from local.sam.config import SamConfig
 from local.sam.servers import ServerProcess, StackError, check_free
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import warm_up_api, warm_up_lambda
-from local.template import Template, read_template
 
 _READY_SECONDS = 90.0
 

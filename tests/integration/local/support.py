@@ -12,10 +12,10 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
-from local.environments import Nursery
-from local.logs import FunctionLog
-from local.pools import FunctionPool
-from local.template import Function
+from local.functions.environments import Nursery
+from local.functions.logs import FunctionLog
+from local.functions.pools import FunctionPool
+from local.functions.template import Function
 
 ROOT = Path(__file__).resolve().parents[3]
 MANY_BUCKET, MANY = "many-objects", 1205
