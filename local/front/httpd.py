@@ -1,6 +1,7 @@
 """A small HTTP/1.1 server: one thread per connection, keep-alive, whole bodies, an application that is one function.
 
-Both front doors of the local runtime stand on it: the HTTP API (with Lambda's Invoke API) and the embedded S3 server.
+h11 says where a request begins and ends; this module reads the socket, sets the bounds and calls the application. All
+doors of the local runtime stand on it: the HTTP API with Lambda's Invoke API, the embedded S3 server, the offline LLM.
 """
 
 import email.utils
@@ -15,8 +16,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import h11
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +28,8 @@ IDLE_SECONDS = 75.0
 # while, since closing at once would reset the connection and destroy the answer before the client has read it.
 _LINGER_BYTES, _LINGER_SECONDS = 64 * 1024 * 1024, 5.0
 _CHUNK = 65536
+# Of the request line and all headers together, of one chunk's head, and of all trailers.
+MAX_HEAD_BYTES, MAX_HEADERS = 65536, 100
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "upgrade", "date", "content-length"})
 _TOKEN = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 # Control characters would let a value end its line and forge further headers.
@@ -87,7 +91,7 @@ Application = Callable[[Request], Response]
 
 def answer_json(status: int, value: Any, headers: Headers = ()) -> Response:
     """Build a JSON answer."""
-    body = json.dumps(value, ensure_ascii=False).encode()
+    body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     return Response(status, (("Content-Type", "application/json"), *headers), body)
 
 
@@ -99,12 +103,13 @@ class _Refusal(Exception):
         self.status = status
 
 
-class Server(ThreadingHTTPServer):
+class Server(socketserver.ThreadingTCPServer):
     """Serves an application on a socket that is bound when the object is made and answers from `start` on.
 
     Raises OSError when the address cannot be bound.
     """
 
+    allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
     request_queue_size = 512
@@ -119,6 +124,11 @@ class Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
 
     @property
+    def host(self) -> str:
+        """The bound address."""
+        return str(self.server_address[0])
+
+    @property
     def port(self) -> int:
         """The bound port."""
         return int(self.server_address[1])
@@ -126,14 +136,10 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """The URL that reaches this server from this machine."""
-        host = str(self.server_address[0])
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+        host = loopback.get(self.host, self.host)
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}"
-
-    def server_bind(self) -> None:
-        """Bind without the reverse name lookup that http.server makes here."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def start(self) -> None:
         """Answer requests in a background thread until `stop`."""
@@ -169,144 +175,142 @@ class Server(ThreadingHTTPServer):
             _log.error("connection from %s", client_address, exc_info=error)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Reads requests from one connection. The base class parses the request line and the headers."""
+class _Handler(socketserver.BaseRequestHandler):
+    """One connection: its requests, one after the other."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    timeout = IDLE_SECONDS
+    request: socket.socket
     server: Server
 
-    def handle_one_request(self) -> None:
-        """Read one request, answer it, and say whether the connection lives on."""
-        self.close_connection = True
+    def handle(self) -> None:
+        """Answer requests until either side ends the connection."""
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.request.settimeout(IDLE_SECONDS)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         try:
-            self.raw_requestline = self.rfile.readline(_CHUNK + 1)
-            if not self.raw_requestline:
-                return
-            if len(self.raw_requestline) > _CHUNK:
-                self.requestline, self.request_version, self.command = "", "HTTP/1.1", ""
-                raise _Refusal(414)
-            if self.parse_request():
-                self._serve()
+            while (request := self._read_request()) is not None:
+                self._write(self.server.answer(request), request.method)
+                if self._http.our_state is not h11.DONE:
+                    return
+                self._http.start_next_cycle()
         except _Refusal as refusal:
-            self.close_connection = True
-            self._write(answer_json(refusal.status, {"message": _phrase(refusal.status)}))
+            self._write(answer_json(refusal.status, {"message": _phrase(refusal.status)}), "", close=True)
             self._linger()
         except TimeoutError:
-            self.close_connection = True
+            return
 
-    def _serve(self) -> None:
-        if not self.path.startswith("/"):
-            # Absolute form (a client that thinks of us as a proxy), or the `*` of OPTIONS.
-            match = re.match(r"^https?://[^/?#]+(/[^#]*)?$", self.path)
-            if not match:
-                raise _Refusal(400)
-            self.path = match[1] or "/"
-        request = Request(
-            method=self.command,
-            target=self.path.partition("#")[0],
-            headers=tuple((k, v.strip()) for k, v in self.headers.items()),
-            body=self._read_body(),
+    def _read_request(self) -> Request | None:
+        """The next request, or None when the client has ended the connection in between."""
+        self._head_read = False
+        head = self._next_event()
+        self._head_read = True
+        if isinstance(head, h11.ConnectionClosed):
+            return None
+        assert isinstance(head, h11.Request)
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw_items())
+        _check_head(head)
+        return Request(
+            method=head.method.decode("ascii"),
+            target=_read_target(head.target.decode("latin-1")),
+            headers=headers,
+            body=self._read_body(head),
             client=str(self.client_address[0]),
-            protocol=self.request_version,
+            protocol=f"HTTP/{head.http_version.decode('ascii')}",
         )
-        self._write(self.server.answer(request))
 
-    def _read_body(self) -> bytes:
-        lengths = {v.strip() for v in self.headers.get_all("Content-Length", [])}
-        encoding = self.headers.get("Transfer-Encoding")
-        if encoding is not None:
-            # Two framings in one request are an attack or a bug (RFC 9112, 6.3).
-            if lengths or encoding.strip().lower() != "chunked":
-                raise _Refusal(400)
-            return self._read_chunks()
-        if not lengths:
-            return b""
-        length = self._check_length(lengths)
-        body = self.rfile.read(length)
-        if len(body) < length:
+    def _read_body(self, head: h11.Request) -> bytes:
+        names = dict(head.headers)
+        # Two framings in one request are an attack or a bug (RFC 9112, 6.3).
+        if {b"content-length", b"transfer-encoding"} <= names.keys():
             raise _Refusal(400)
-        return body
-
-    def _check_length(self, lengths: set[str]) -> int:
-        text = next(iter(lengths))
-        if len(lengths) > 1 or not text.isascii() or not text.isdigit():
-            raise _Refusal(400)
-        if len(text) > 18 or int(text) > self.server.max_body:
+        if int(names.get(b"content-length", b"0")) > self.server.max_body:
             raise _Refusal(413)
-        return int(text)
-
-    def _read_chunks(self) -> bytes:
+        if self._http.they_are_waiting_for_100_continue:
+            self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
         body = bytearray()
-        while True:
-            size_text = self.rfile.readline(1026).split(b";")[0].strip()
-            if not re.fullmatch(rb"[0-9A-Fa-f]{1,16}", size_text):
-                raise _Refusal(400)
-            size = int(size_text, 16)
-            if len(body) + size > self.server.max_body:
+        while isinstance(event := self._next_event(), h11.Data):
+            if len(body) + len(event.data) > self.server.max_body:
                 raise _Refusal(413)
-            if not size:
-                break
-            body += self.rfile.read(size)
-            if self.rfile.readline(3) != b"\r\n":
-                raise _Refusal(400)
-        for _ in range(100):  # trailers, of which none has a meaning here
-            if self.rfile.readline(_CHUNK) in {b"\r\n", b"\n", b""}:
-                return bytes(body)
-        raise _Refusal(400)
+            body += event.data
+        return bytes(body)
 
-    def handle_expect_100(self) -> bool:
-        """Refuse a body that is too large before the client sends it."""
-        lengths = {v.strip() for v in self.headers.get_all("Content-Length", [])}
-        if lengths:
-            self._check_length(lengths)
-        self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return True
+    def _next_event(self) -> Any:
+        while True:
+            try:
+                event = self._http.next_event()
+                if event is not h11.NEED_DATA:
+                    return event
+                self._http.receive_data(self.request.recv(_CHUNK))
+            except h11.RemoteProtocolError as error:
+                raise _Refusal(self._status_of(error)) from error
 
-    def _write(self, response: Response) -> None:
-        head = self.command == "HEAD"
+    def _status_of(self, error: h11.RemoteProtocolError) -> int:
+        if error.error_status_hint != 431:
+            return 400
+        in_request_line = not self._head_read and b"\n" not in self._http.trailing_data[0]
+        return 414 if in_request_line else 431
+
+    def _write(self, response: Response, method: str, *, close: bool = False) -> None:
+        head = method == "HEAD"
         stated = next((v for k, v in response.headers if k.lower() == "content-length"), None) if head else None
-        lines = [
-            f"HTTP/1.1 {response.status} {_phrase(response.status)}",
-            f"Date: {email.utils.formatdate(usegmt=True)}",
-        ]
+        headers = [("Date", email.utils.formatdate(usegmt=True))]
         for name, value in response.headers:
             if name.lower() in _HOP_BY_HOP:
                 continue
             if not _TOKEN.match(name) or _UNSAFE.search(value):
                 _log.error("the answer's header %r holds characters that no header may hold", name)
-                self._write(answer_json(500, {"message": "Internal Server Error"}))
+                self._write(answer_json(500, {"message": "Internal Server Error"}), method, close=close)
                 return
-            lines.append(f"{name}: {value}")
+            headers.append((name, value.strip()))
         bodiless = response.status in {204, 304} or response.status < 200
         if not bodiless:
-            lines.append(f"Content-Length: {stated or len(response.body)}")
-        if self.close_connection:
-            lines.append("Connection: close")
-        data = ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "replace")
-        self.wfile.write(data if head or bodiless else data + response.body)
+            headers.append(("Content-Length", stated or str(len(response.body))))
+        if close:
+            headers.append(("Connection", "close"))
+        encoded = [(name.encode("ascii"), value.encode("utf-8", "replace")) for name, value in headers]
+        events: list[Any] = [
+            h11.Response(status_code=response.status, headers=encoded, reason=_phrase(response.status).encode("ascii"))
+        ]
+        if response.body and not head and not bodiless:
+            events.append(h11.Data(data=response.body))
+        self._send(*events, h11.EndOfMessage())
+
+    def _send(self, *events: Any) -> None:
+        # One write: with two, the second would be a packet of its own.
+        self.request.sendall(b"".join(self._http.send(event) or b"" for event in events))
 
     def _linger(self) -> None:
         try:
-            self.connection.shutdown(socket.SHUT_WR)
-            self.connection.settimeout(1.0)
+            self.request.shutdown(socket.SHUT_WR)
+            self.request.settimeout(1.0)
             read, end = 0, time.monotonic() + _LINGER_SECONDS
             while read < _LINGER_BYTES and time.monotonic() < end:
-                data = self.connection.recv(_CHUNK)
+                data = self.request.recv(_CHUNK)
                 if not data:
                     return
                 read += len(data)
         except OSError:
             return
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answer what the base class refuses (a broken request line, too many headers) in our form."""
-        self.command = getattr(self, "command", None) or ""
-        raise _Refusal(code)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Write no access log."""
+def _check_head(head: h11.Request) -> None:
+    """Refuse what h11 lets pass: it bounds what is incomplete, and does not look at the version."""
+    if not head.http_version.startswith(b"1."):
+        raise _Refusal(505)
+    size = sum(len(name) + len(value) for name, value in head.headers)
+    if len(head.target) > MAX_HEAD_BYTES:
+        raise _Refusal(414)
+    if size > MAX_HEAD_BYTES or len(head.headers) > MAX_HEADERS:
+        raise _Refusal(431)
+
+
+def _read_target(target: str) -> str:
+    """Path and query, also of the absolute form (a client that thinks of us as a proxy), but not the `*` of OPTIONS."""
+    if not target.startswith("/"):
+        match = re.match(r"^https?://[^/?#]+(/[^#]*)?$", target)
+        if not match:
+            raise _Refusal(400)
+        target = match[1] or "/"
+    return target.partition("#")[0]
 
 
 def _phrase(status: int) -> str:

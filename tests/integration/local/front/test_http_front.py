@@ -172,19 +172,19 @@ def test_a_client_that_waits_for_100_continue_gets_it(front):
     [
         (b"\x00\x01\x02\r\n\r\n", b"400"),
         (b"GET\r\n\r\n", b"400"),
-        (b"GET /echo HTTP/9.9\r\n\r\n", b"505"),
-        (b"GET http:// HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET * HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\n\r\n", b"414"),
-        (b"GET /echo HTTP/1.1\r\nA: " + b"b" * 70000 + b"\r\n\r\n", b"431"),
-        (b"GET /echo HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"431"),
-        (b"POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"400"),
-        (b"POST /echo HTTP/1.1\r\nContent-Length: 1x\r\n\r\n", b"400"),
-        (b"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", b"400"),
-        (b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
-        (b"POST /echo HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", b"400"),
-        (b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
-        (b"POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nshort", b"400"),
+        (b"GET /echo HTTP/9.9\r\nHost: a\r\n\r\n", b"505"),
+        (b"GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", b"414"),
+        (b"GET /echo HTTP/1.1\r\nHost: a\r\nA: " + b"b" * 70000 + b"\r\n\r\n", b"431"),
+        (b"GET /echo HTTP/1.1\r\nHost: a\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"431"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", b"400"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n", b"400"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", b"400"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", b"400"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nshort", b"400"),
     ],
 )
 def test_broken_requests_are_refused_in_json(front, data, status):
@@ -192,6 +192,76 @@ def test_broken_requests_are_refused_in_json(front, data, status):
     assert head.split()[1] == status
     assert "message" in json.loads(body)
     assert ask(front, "GET", "/other")[0] == 201
+
+
+HIDDEN = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Foo Bar: x\r\nContent-Length: %d\r\n",
+        b"Content-Length : %d\r\n",
+        b"Content-Length\t: %d\r\n",
+        b"Content Length: %d\r\n",
+        b"X\r\nContent-Length: %d\r\n",
+        b": x\r\nContent-Length: %d\r\n",
+        b"Content-Length: 0, %d\r\n",
+        b"Content-Length: 0x%x\r\n",
+        b"Content-Length: 0\r\nContent-Length: %d\r\n",
+    ],
+)
+def test_a_body_whose_length_cannot_be_trusted_is_never_read_as_the_next_request(front, headers):
+    answer = send_raw(front, POST + headers % len(HIDDEN) + b"\r\n" + HIDDEN)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"smuggled" not in answer
+
+
+@pytest.mark.parametrize("name", [b"Transfer-Encoding ", b"Transfer Encoding", b"Transfer-Encoding\x0b"])
+def test_a_chunked_body_that_is_not_clearly_one_is_never_read_as_the_next_request(front, name):
+    answer = send_raw(front, POST + name + b": chunked\r\n\r\n0\r\n\r\n" + HIDDEN)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("size", [1_010, 1_020, 1_023, 1_024, 1_025, 1_030, 2_000, 60_000])
+def test_the_extension_of_a_chunk_is_no_part_of_the_body_however_long_it_is(front, size):
+    body = b"2;" + b"x" * size + b"\r\n{}\r\n0\r\n\r\n"
+    answer = send_raw(front, POST + b"Transfer-Encoding: chunked\r\n\r\n" + body + HIDDEN)
+    first, _, second = answer.partition(b"HTTP/1.1 201 ")
+    assert first.startswith(b"HTTP/1.1 200 ")
+    assert json.loads(first.partition(b"\r\n\r\n")[2])["body"] == "{}"
+    assert second.count(b"HTTP/1.1 ") == 0  # the request behind it, and nothing else
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"2;" + b"x" * 200_000 + b"\r\n{}\r\n0\r\n\r\n", b"431"),
+        (b"0\r\n" + b"A: b\r\n" * 60_000 + b"\r\n", b"431"),
+        (b"2\r\n{}0\r\n\r\n", b"400"),
+        (b"2\r\n{}XX0\r\n\r\n", b"400"),
+        (b"-2\r\n{}\r\n0\r\n\r\n", b"400"),
+        (b"fffffffffffffffffffff\r\n", b"400"),
+    ],
+)
+def test_chunks_without_a_bound_or_an_end_are_refused(front, data, status):
+    answer = send_raw(front, POST + b"Transfer-Encoding: chunked\r\n\r\n" + data + HIDDEN)
+    assert answer.split()[1] == status
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_requests_in_one_packet_are_answered_in_their_order(front):
+    answer = send_raw(front, b"".join(b"GET /echo?n=%d HTTP/1.1\r\nHost: a\r\n\r\n" % n for n in range(3)))
+    bodies = [part.partition(b"\r\n\r\n")[2] for part in answer.split(b"HTTP/1.1 200 OK")[1:]]
+    assert [json.loads(body)["rawQueryString"] for body in bodies] == ["n=0", "n=1", "n=2"]
+
+
+def test_a_request_of_http_1_1_names_its_host(front):
+    assert send_raw(front, b"GET /echo HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert send_raw(front, b"GET /echo HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
 def test_odd_targets_are_taken_as_api_gateway_takes_them(front):

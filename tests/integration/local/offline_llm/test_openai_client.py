@@ -10,8 +10,9 @@ from typing import Any
 import openai
 import pytest
 
+from local.front.httpd import Server
 from local.offline_llm.fold import fold
-from local.offline_llm.server import OfflineLlmServer
+from local.offline_llm.server import base_url, bind
 from tests.unit.local.offline_llm.support import STANDARD, make_note, prompt
 
 NOTES = [make_note(1, "decision", "Use S3 alone."), make_note(2, "todo", "Write the guide.\u2028Soon.")]
@@ -20,19 +21,16 @@ PROMPT = prompt(STANDARD, BANK, NOTES)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OfflineLlmServer]:
-    server = OfflineLlmServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
+def server() -> Iterator[Server]:
+    server = bind()
+    server.start()
     yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    server.stop()
 
 
 @pytest.fixture(scope="module")
-def client(server: OfflineLlmServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=server.base_url, api_key="none", max_retries=0, timeout=10) as client:
+def client(server: Server) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=base_url(server), api_key="none", max_retries=0, timeout=10) as client:
         yield client
 
 
@@ -41,8 +39,8 @@ def ask(client: openai.OpenAI, content: Any = PROMPT, **more: Any) -> Any:
     return client.chat.completions.create(**{"model": "any", "messages": messages, **more})
 
 
-def post(server: OfflineLlmServer, path: str, data: bytes | None, method: str = "POST") -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(server.base_url + path, data=data, method=method)
+def post(server: Server, path: str, data: bytes | None, method: str = "POST") -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(base_url(server) + path, data=data, method=method)
     try:
         with urllib.request.urlopen(request, timeout=10) as response:
             return response.status, json.load(response)
@@ -155,7 +153,7 @@ def test_a_malformed_note_is_folded_as_plain_text(client: openai.OpenAI) -> None
     ],
 )
 def test_bad_requests_get_an_openai_error_object(
-    server: OfflineLlmServer, path: str, data: bytes | None, method: str, status: int
+    server: Server, path: str, data: bytes | None, method: str, status: int
 ) -> None:
     found, body = post(server, path, data, method)
     assert found == status
