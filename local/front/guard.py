@@ -6,34 +6,49 @@ carry an Origin header; a page that made its own host name point here (DNS rebin
 
 import ipaddress
 import re
+from collections.abc import Collection
 
 from local.front.httpd import Request
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
+DOCKER_HOST = "host.docker.internal"
+"""What containers call this machine, by Docker Desktop's own doing or by `--add-host` as in sam/compose.yaml."""
+
 _HOST = re.compile(r"^(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$")
 
 
-def is_from_web_page(request: Request) -> bool:
-    """Tell whether a browser sent this for a page, which never has business here."""
+def is_from_web_page(request: Request, names: Collection[str] = ()) -> bool:
+    """Tell whether a browser sent this for a page, which never has business here.
+
+    Args:
+        request: the request, with the address at which it arrived.
+        names: host names, in lower case, by which this server is called besides `localhost` and addresses.
+    """
     if request.header("Origin") is not None or request.header("Sec-Fetch-Site") in {"cross-site", "same-site"}:
         return True
     found = _HOST.match(request.header("Host") or "localhost")
-    return found is None or not _is_local_name(found["name"].strip("[]").lower())
+    return found is None or not _is_own_name(found["name"].strip("[]").lower(), request.server, names)
 
 
-def _is_local_name(name: str) -> bool:
-    """An address, a name without a dot (a container's) or one under a suffix that no public zone has."""
+def _is_own_name(name: str, arrived_at: str, names: Collection[str]) -> bool:
+    """A loopback address, the one at which the request arrived, or a name that is given.
+
+    No other name, whatever it ends in: who can answer for it in the browser's network can point it here.
+    """
     try:
-        ipaddress.ip_address(name)
+        address = ipaddress.ip_address(name)
     except ValueError:
-        return "." not in name or name.endswith((".localhost", ".internal", ".local"))
-    return True
+        return name == "localhost" or name in names
+    return address.is_loopback or address == _read_address(arrived_at)
 
 
 def is_in_networks(address: str, networks: Networks) -> bool:
     """Tell whether a client's address is of this machine (loopback) or in one of the networks."""
-    client = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(client, ipaddress.IPv6Address) and client.ipv4_mapped:
-        client = client.ipv4_mapped
+    client = _read_address(address)
     return client.is_loopback or any(client in network for network in networks)
+
+
+def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address

@@ -40,13 +40,17 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it arrived: `target` is path and query undecoded, headers keep their order and repetitions."""
+    """One request as it arrived: `target` is path and query undecoded, headers keep their order and repetitions.
+
+    `client` and `server` are the addresses of the connection's two ends.
+    """
 
     method: str
     target: str
     headers: Headers
     body: bytes = b""
     client: str = "127.0.0.1"
+    server: str = "127.0.0.1"
     protocol: str = "HTTP/1.1"
     _index: dict[str, str] = field(init=False, repr=False, compare=False)
 
@@ -214,6 +218,7 @@ class _Handler(socketserver.BaseRequestHandler):
             headers=headers,
             body=self._read_body(head),
             client=str(self.client_address[0]),
+            server=str(self.request.getsockname()[0]),
             protocol=f"HTTP/{head.http_version.decode('ascii')}",
         )
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from local.front.guard import Networks, is_from_web_page, is_in_networks
+from local.front.guard import DOCKER_HOST, Networks, is_from_web_page, is_in_networks
 from local.front.httpd import Request, Response, answer_json
 from local.functions.async_queue import AsyncQueue
 from local.functions.pools import FunctionPool, PoolClosedError
@@ -20,15 +20,22 @@ class LambdaApi:
     """Answers `POST /2015-03-31/functions/{name}/invocations`; a name is a logical id, a FunctionName or an ARN.
 
     Who may invoke may skip every check of the API, so only this machine and `allowed` networks may.
+    `bound_to` is the address or name that the server was told to listen on.
     """
 
     def __init__(
-        self, template: Template, pools: Mapping[str, FunctionPool], queue: AsyncQueue, allowed: Networks = ()
+        self,
+        template: Template,
+        pools: Mapping[str, FunctionPool],
+        queue: AsyncQueue,
+        allowed: Networks = (),
+        bound_to: str = "127.0.0.1",
     ) -> None:
         self._template = template
         self._pools = pools
         self._queue = queue
         self._allowed = allowed
+        self._names = {bound_to.lower(), DOCKER_HOST}
 
     @staticmethod
     def owns(request: Request) -> bool:
@@ -38,7 +45,7 @@ class LambdaApi:
     def answer(self, request: Request) -> Response:
         """Answer one request."""
         found = _PATH.match(request.path)
-        if is_from_web_page(request) or not is_in_networks(request.client, self._allowed):
+        if is_from_web_page(request, self._names) or not is_in_networks(request.client, self._allowed):
             return _refuse(403, "AccessDeniedException", "only this machine and LIVEMEM_INVOKE_FROM may invoke")
         if found is None or request.method != "POST":
             return _refuse(404, "UnknownOperationException", "only Invoke is served here")

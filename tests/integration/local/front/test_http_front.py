@@ -290,6 +290,10 @@ def test_the_invoke_api_runs_a_function(front):
     assert invoke(front, "FrontFunction", b"{}", "DryRun")[0] == 204
 
 
+def test_containers_may_invoke_by_the_name_that_docker_gives_this_machine(front):
+    assert invoke(front, "FrontFunction", b"{}", "DryRun", Host="host.docker.internal:3000")[0] == 204
+
+
 def test_the_invoke_api_takes_events_for_later(front, tmp_path):
     touched = tmp_path / "touched"
     status, _, body = invoke(front, "FrontFunction", json.dumps({"touch": str(touched)}), "Event")
@@ -320,6 +324,8 @@ def test_boto3_can_invoke(front):
         ("FrontFunction", b'"' + b"x" * 6_291_556 + b'"', "RequestResponse", {}, 413),
         ("FrontFunction", b"{}", "Event", {"Origin": "https://evil.example"}, 403),
         ("FrontFunction", b"{}", "Event", {"Host": "evil.example"}, 403),
+        ("FrontFunction", b"{}", "Event", {"Host": "evil.internal"}, 403),
+        ("FrontFunction", b"{}", "Event", {"Host": "evil"}, 403),
     ],
 )
 def test_the_invoke_api_refuses(front, name, body, kind, headers, status):
