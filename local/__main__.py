@@ -73,6 +73,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
         f"Live Memory is ready ({seconds:.1f} s).",
         f"  API        {endpoints['api']}/v1",
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
+        *([f"  S3 keys    {endpoints['s3_access_key']}, {endpoints['s3_key_file']}"] if embedded else []),
         f"  LLM        {llm}",
         f"  Admin key  {key}",
         f"  Data       {config.data}  (logs in {config.data / 'logs'})",

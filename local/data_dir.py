@@ -3,11 +3,11 @@
 import fcntl
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
-from local.files import write_file
+from local.files import read_secret, write_file
+from local.s3 import KEY_FILE
 
 
 class DataDirError(RuntimeError):
@@ -24,6 +24,7 @@ class DataDir:
         self.dead_letters = root / "dead-letters"
         self.logs = root / "logs"
         self.admin_key_file = root / "admin.key"
+        self.s3_key_file = root / KEY_FILE
         self._endpoints = root / "endpoints.json"
         try:
             # Notes may be confidential. A folder that exists keeps the permissions that its owner gave it.
@@ -45,12 +46,11 @@ class DataDir:
 
     def admin_key(self) -> str:
         """Return the bootstrap key of this folder, made at the first call, readable by its owner alone."""
-        try:
-            return self.admin_key_file.read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            key = secrets.token_urlsafe(32)
-            write_file(self.admin_key_file, f"{key}\n".encode(), mode=0o600)
-            return key
+        return read_secret(self.admin_key_file)
+
+    def s3_key(self) -> str:
+        """Return the secret key of the embedded S3 server, made at the first call, readable by its owner alone."""
+        return read_secret(self.s3_key_file)
 
     def write_endpoints(self, endpoints: dict[str, Any]) -> None:
         """Say where everything is: the sign, for programs, that the runtime is ready."""

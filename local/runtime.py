@@ -22,6 +22,7 @@ from local.functions.pools import FunctionPool
 from local.functions.schedules import Scheduler
 from local.functions.template import Function, Template, read_template
 from local.functions.variables import build_environment
+from local.s3 import ACCESS_KEY
 from local.spool import Spool
 
 _log = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ class Runtime:
             "llm": llm_url,
             "llm_is_offline_stand_in": llm is not None,
             "bucket": self.config.bucket,
+            "s3_access_key": ACCESS_KEY if s3 else None,
+            "s3_key_file": str(self.data.s3_key_file) if s3 else None,
             "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
             "pid": os.getpid(),
         }
@@ -157,7 +160,11 @@ class Runtime:
             "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
         }
         if self.config.s3_url is None:
-            provided |= {"S3_REGION_NAME": "us-east-1", "S3_ACCESS_KEY_ID": "local", "S3_SECRET_ACCESS_KEY": "local"}
+            provided |= {
+                "S3_REGION_NAME": "us-east-1",
+                "S3_ACCESS_KEY_ID": ACCESS_KEY,
+                "S3_SECRET_ACCESS_KEY": self.data.s3_key(),
+            }
         if self.config.llm_url is None:
             provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
         return provided

@@ -193,8 +193,8 @@ def _connect(endpoints: Mapping[str, Any]) -> Service:
         "s3",
         endpoint_url=endpoints["s3"],
         region_name="us-east-1",
-        aws_access_key_id="local",
-        aws_secret_access_key="local",  # noqa: S106 the embedded server asks for none
+        aws_access_key_id=endpoints["s3_access_key"],
+        aws_secret_access_key=Path(endpoints["s3_key_file"]).read_text("ascii").strip(),
         config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 2}, proxies={}),
     )
     return Service(

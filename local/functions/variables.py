@@ -51,8 +51,9 @@ def build_environment(
             values[name] = chosen
     if own_credentials:
         values |= {name: outer[name] for name in _CREDENTIALS if name in outer}
-    values.setdefault("AWS_ACCESS_KEY_ID", "local")
-    values.setdefault("AWS_SECRET_ACCESS_KEY", "local")
+    # What a function's role is on AWS: the key of the embedded store.
+    values.setdefault("AWS_ACCESS_KEY_ID", provided.get("S3_ACCESS_KEY_ID", "local"))
+    values.setdefault("AWS_SECRET_ACCESS_KEY", provided.get("S3_SECRET_ACCESS_KEY", "local"))
     return values | {
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,

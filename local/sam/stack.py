@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 from local.children.child import Child, ChildError
 from local.config import ROOT
 from local.data_dir import DataDir
-from local.files import write_file
+from local.files import read_secret, write_file
 from local.functions.template import Template, read_template
 from local.sam import docker, minio
 from local.sam.build import build
@@ -133,10 +132,7 @@ class Stack:
 
     def _store_key(self) -> str:
         """MinIO's secret key, made at the first start."""
-        file = self.data.root / "minio.key"
-        if not file.exists():
-            write_file(file, f"{secrets.token_urlsafe(24)}\n".encode(), mode=0o600)
-        return file.read_text("ascii").strip()
+        return read_secret(self.data.root / "minio.key")
 
     def _start_llm(self) -> str:
         """The offline LLM; returns its URL for containers."""

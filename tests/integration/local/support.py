@@ -16,6 +16,7 @@ from local.functions.environments import Nursery
 from local.functions.logs import FunctionLog
 from local.functions.pools import FunctionPool
 from local.functions.template import Function
+from local.s3 import ACCESS_KEY, KEY_FILE
 
 ROOT = Path(__file__).resolve().parents[3]
 MANY_BUCKET, MANY = "many-objects", 1205
@@ -31,13 +32,17 @@ class S3Process:
         line = self.process.stdout.readline()
         self.url = re.search(r"http://\S+", line)[0]
 
-    def client(self, **config):
+    @property
+    def secret_key(self) -> str:
+        return (self.data / KEY_FILE).read_text().strip()
+
+    def client(self, *, secret_key: str | None = None, access_key: str = ACCESS_KEY, **config):
         return boto3.client(
             "s3",
             endpoint_url=self.url,
             region_name="us-east-1",
-            aws_access_key_id="a",
-            aws_secret_access_key="b",
+            aws_access_key_id=access_key,
+            aws_secret_access_key=secret_key or self.secret_key,
             config=Config(retries={"total_max_attempts": 1}, max_pool_connections=50, **config),
         )
 

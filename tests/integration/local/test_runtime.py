@@ -12,6 +12,7 @@ import boto3
 import pytest
 
 from local.data_dir import DataDir
+from local.s3 import ACCESS_KEY
 from tests.integration.local.support import ROOT, is_alive, wait_until
 
 TEMPLATE = """
@@ -140,7 +141,11 @@ def fetch(url: str) -> dict:
 
 def s3_client(endpoints: dict):
     return boto3.client(
-        "s3", endpoint_url=endpoints["s3"], region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+        "s3",
+        endpoint_url=endpoints["s3"],
+        region_name="us-east-1",
+        aws_access_key_id=endpoints["s3_access_key"],
+        aws_secret_access_key=Path(endpoints["s3_key_file"]).read_text().strip(),
     )
 
 
@@ -241,11 +246,13 @@ def test_a_store_of_ones_own_is_used_and_gets_its_bucket(start, shared_s3, s3):
     process = start(
         S3_ENDPOINT_URL=shared_s3.url,
         S3_BUCKET_NAME="bucket-of-ones-own",
-        S3_ACCESS_KEY_ID="a",
-        S3_SECRET_ACCESS_KEY="b",
+        S3_ACCESS_KEY_ID=ACCESS_KEY,
+        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
         LLMAAS_API_URL="http://127.0.0.1:9/v1",
         LLMAAS_MODEL="mine",
         ADMIN_BOOTSTRAP_KEY="k" * 32,
+        AWS_ACCESS_KEY_ID=ACCESS_KEY,
+        AWS_SECRET_ACCESS_KEY=shared_s3.secret_key,
     )
     endpoints = process.wait_ready()
     assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")

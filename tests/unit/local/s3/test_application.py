@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from local.front.httpd import Request, Response
+from local.front.httpd import Response
 from local.s3.application import S3Application
 from local.s3.backend import MotoBackend
 from local.s3.disk import Disk
 from local.s3.events import Notifier
+from tests.unit.local.s3.support import checker, sign
 
-SIGNED = (("Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, Signature=0"),)
 _numbers = itertools.count()
 
 
@@ -25,12 +25,12 @@ class Rig:
         self.told: list[str] = []
         self.notifier = Notifier([], root / "outbox", lambda *_: 202)
         self.notifier.announce = lambda put: self.told.append(put.key)  # type: ignore[method-assign]
-        self.application = S3Application(backend or MotoBackend(), self.disk, self.notifier)
+        self.application = S3Application(backend or MotoBackend(), self.disk, self.notifier, checker())
         self.application.ensure_bucket(self.bucket, "us-east-1")
 
     def call(self, method: str, key: str, body: bytes = b"", **headers: str) -> Response:
         given = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-        return self.application.answer(Request(method, f"/{self.bucket}/{key}", (*SIGNED, *given), body))
+        return self.application.answer(sign(method, f"/{self.bucket}/{key}", body, headers=given))
 
 
 @pytest.fixture
@@ -140,6 +140,6 @@ def test_an_event_that_cannot_be_kept_does_not_undo_the_put(rig):
 
 def test_a_bucket_comes_back_as_old_as_moto_made_it(rig, tmp_path):
     name = rig.bucket + "-more"
-    assert rig.application.answer(Request("PUT", f"/{name}", SIGNED)).status == 200
+    assert rig.application.answer(sign("PUT", f"/{name}")).status == 200
     kept = next(b for b in Disk(tmp_path).load_buckets() if b.name == name)
     assert kept.created == rig.application._backend.bucket_created(name)
