@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+from local import terminal
 from local.children.child import ChildError
 from local.config import Config, ConfigError, read_config
 from local.data_dir import DataDirError
@@ -16,6 +17,7 @@ from local.runtime import Runtime
 
 def main() -> int:
     """Run until SIGINT or SIGTERM; returns the exit status."""
+    terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     began = time.monotonic()
     _on_signal(_interrupt)

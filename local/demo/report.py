@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from local import terminal
+
 _ENTRIES_SHOWN = 3  # of each section; the rest is counted
 _MAX_WIDTH = 120
 
@@ -25,7 +27,7 @@ class Progress:
         """The present state."""
         self._count += 1
         if self._live:
-            print(f"\r\x1b[K  {text[: width() - 3]}", end="", flush=True)
+            terminal.rewrite_line(f"  {text[: width() - 3]}")
             self._open = True
         elif self._count % self._every == 0:
             print(f"  {text}", flush=True)
@@ -33,7 +35,7 @@ class Progress:
     def tell(self, text: str) -> None:
         """Something that stays on the screen."""
         if self._open:
-            print("\r\x1b[K", end="")
+            terminal.rewrite_line("")
             self._open = False
         print(text, flush=True)
 

@@ -166,8 +166,9 @@ def _empty(data: Path) -> None:
     elif data.exists() and any(data.iterdir()):
         raise DemoError(f"{data} holds something that is not from a demo; it was left as it is.")
     shutil.rmtree(data, ignore_errors=True)
-    data.mkdir(parents=True)
-    data.chmod(0o700)
+    # The folder above may be that of `make run`.
+    data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data.mkdir(mode=0o700)
     lock.touch()  # marks the folder as one that the next demo may empty
 
 

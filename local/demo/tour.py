@@ -20,6 +20,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from local import terminal
 from local.demo.report import Progress, check_notes, describe_run, show_file, table_of_runs
 from local.demo.service import ROOT, Api, DemoError, Service, running_service
 
@@ -78,6 +79,7 @@ class Demo:
 
 def main() -> int:
     """Run the demo; returns the exit status."""
+    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo", description="The whole product at work, once.")
     parser.add_argument("--notes", type=Path, default=ROOT / "examples" / "notes.jsonl", help="notes, one JSON a line")
     parser.add_argument("--full", action="store_true", help="print every entry of the bank")

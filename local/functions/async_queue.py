@@ -95,7 +95,8 @@ class AsyncQueue:
 
     def _give_up(self, entry: Entry, attempts: int, error: str) -> None:
         folder = self._dead_letters / entry.content["function"]
-        folder.mkdir(parents=True, exist_ok=True)
+        self._dead_letters.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         letter = entry.content | {"failed_at": _now(), "attempts": attempts, "error": json.loads(error)}
         path = folder / f"{entry.content['request_id']}.json"
         write_file(path, json.dumps(letter, indent=2, ensure_ascii=False).encode())

@@ -14,7 +14,7 @@ class FunctionLog:
     """Appends to `<folder>/<function>.log`; environments append to the same file by themselves."""
 
     def __init__(self, folder: Path, function_id: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = folder / f"{function_id}.log"
         if self.path.exists() and self.path.stat().st_size > ROTATE_BYTES:
             self.path.replace(self.path.with_suffix(".log.1"))

@@ -6,12 +6,14 @@ import signal
 import sys
 import threading
 
+from local import terminal
 from local.offline_llm import server as offline_llm
 from local.offline_llm.chat import MODEL
 
 
 def main() -> int:
     """Serve until SIGTERM or Ctrl-C; prints one line when ready. Returns the exit status."""
+    terminal.protect()
     parser = argparse.ArgumentParser(
         prog="python -m local.offline_llm",
         description="An OpenAI-compatible server that folds notes by fixed rules. No language model.",

@@ -7,6 +7,7 @@ import signal
 import threading
 from pathlib import Path
 
+from local import terminal
 from local.files import read_secret
 from local.front.httpd import Server
 from local.functions.template import PutTrigger
@@ -28,6 +29,7 @@ def read_subscriptions(text: str) -> list[Subscription]:
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT; prints one line when it is ready."""
+    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.s3", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Any
 
+from local import terminal
 from local.config import ConfigError
 from local.data_dir import DataDirError
 from local.functions.template import TemplateError
@@ -20,6 +21,7 @@ _CANNOT_RUN = 3
 
 def main() -> int:
     """Run until SIGINT or SIGTERM; returns the exit status."""
+    terminal.protect()
     began = time.monotonic()
     _on_signal(_interrupt)
     try:
