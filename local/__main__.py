@@ -9,7 +9,7 @@ from typing import Any
 
 from local import terminal
 from local.children.child import ChildError
-from local.config import Config, ConfigError, read_config
+from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
 from local.functions.template import TemplateError
 from local.runtime import Runtime
@@ -26,7 +26,10 @@ def main() -> int:
         runtime = Runtime(config)
     except KeyboardInterrupt:
         return 1
-    except (ConfigError, DataDirError, TemplateError) as error:
+    except ConfigError as error:
+        _complain(str(error))
+        return WRONG_VARIABLE
+    except (DataDirError, TemplateError) as error:
         return _complain(str(error))
     except OSError as error:
         where = f"{config.host}:{config.port}"
@@ -60,7 +63,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
-    embedded = config.s3_url is None
+    embedded = config.embedded
     if endpoints["llm_is_offline_stand_in"]:
         llm = (
             f"{endpoints['llm']}  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"

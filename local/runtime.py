@@ -11,7 +11,7 @@ from typing import Any
 from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
-from local.external_s3 import ensure_bucket
+from local.external_s3 import check_bucket
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Response, Server, answer_json
 from local.front.lambda_api import LambdaApi
@@ -66,19 +66,19 @@ class Runtime:
         Raises:
             ChildError, OSError: a part did not start. Call `stop` then too.
         """
+        if not self.config.embedded:
+            check_bucket(self.config)
         # The slow starters first, side by side: two servers, and the imports of the function environments.
-        s3 = None if self.config.s3_url else self._start_s3()
+        s3 = self._start_s3() if self.config.embedded else None
         llm = None if self.config.llm_url else self._start_child("offline LLM", "local.offline_llm", "--port", "0")
         self._nursery.start()
-        s3_url = s3.wait_ready(READY_SECONDS) if s3 else str(self.config.s3_url)
-        if not s3:
-            ensure_bucket(self.config)
+        s3_url = s3.wait_ready(READY_SECONDS) if s3 else self.config.s3_url
         llm_url = llm.wait_ready(READY_SECONDS) if llm else str(self.config.llm_url)
         admin_key = self.config.admin_key or self.data.admin_key()
         self._start_functions(self._provide(s3_url, llm_url, admin_key))
         endpoints = {
             "api": self._server.url,
-            "s3": s3_url,
+            "s3": s3_url or f"https://s3.{self.config.region}.amazonaws.com",
             "llm": llm_url,
             "llm_is_offline_stand_in": llm is not None,
             "bucket": self.config.bucket,
@@ -145,21 +145,23 @@ class Runtime:
             self.config.outer,
             provided,
             lambda_url=self._server.url,
-            own_credentials=self.config.s3_url is not None,
+            own_credentials=not self.config.embedded,
         )
         return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
 
-    def _provide(self, s3_url: str, llm_url: str, admin_key: str) -> dict[str, str]:
+    def _provide(self, s3_url: str | None, llm_url: str, admin_key: str) -> dict[str, str]:
         """The variables that the runtime decides, whatever the template says."""
         provided = {
             "S3_BUCKET_NAME": self.config.bucket,
-            "S3_ENDPOINT_URL": s3_url,
+            "S3_ENDPOINT_URL": s3_url or "",
             "LLMAAS_API_URL": llm_url,
             "ADMIN_BOOTSTRAP_KEY": admin_key,
             # The template's value is the name of a parameter that exists on AWS only.
             "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
         }
-        if self.config.s3_url is None:
+        if not self.config.embedded:
+            provided["S3_REGION_NAME"] = self.config.region
+        else:
             provided |= {
                 "S3_REGION_NAME": "us-east-1",
                 "S3_ACCESS_KEY_ID": ACCESS_KEY,

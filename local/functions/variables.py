@@ -11,6 +11,13 @@ ACCOUNT = PSEUDO_PARAMETERS["AWS::AccountId"]
 # What a program needs of the machine that it runs on.
 _MACHINE = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _PROXY = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+# The developer's own profiles and the metadata service of a cloud machine stay out of it.
+_NO_CHAIN = {
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+_PROFILE = ("AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED")
 _CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -37,7 +44,8 @@ def build_environment(
         outer: the variables of the runtime's own process, which override the template's values.
         provided: what the runtime decides (addresses of its own servers); it overrides both.
         lambda_url: where boto3's Lambda client finds the Invoke API.
-        own_credentials: pass the caller's AWS credentials on (a real bucket is used) instead of dummies.
+        own_credentials: the store is the caller's own: pass AWS credentials on instead of dummies, and profiles too
+            unless S3_ACCESS_KEY_ID says which key opens the store.
     Returns:
         All variables of the process.
     """
@@ -51,16 +59,16 @@ def build_environment(
             values[name] = chosen
     if own_credentials:
         values |= {name: outer[name] for name in _CREDENTIALS if name in outer}
-    # What a function's role is on AWS: the key of the embedded store.
-    values.setdefault("AWS_ACCESS_KEY_ID", provided.get("S3_ACCESS_KEY_ID", "local"))
-    values.setdefault("AWS_SECRET_ACCESS_KEY", provided.get("S3_SECRET_ACCESS_KEY", "local"))
+    if own_credentials and not outer.get("S3_ACCESS_KEY_ID"):
+        values |= {name: outer[name] for name in _PROFILE if name in outer}
+    else:
+        values |= _NO_CHAIN
+        # What a function's role is on AWS: the key of the embedded store.
+        values.setdefault("AWS_ACCESS_KEY_ID", provided.get("S3_ACCESS_KEY_ID", "local"))
+        values.setdefault("AWS_SECRET_ACCESS_KEY", provided.get("S3_SECRET_ACCESS_KEY", "local"))
     return values | {
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
-        # The developer's own profiles and the metadata service of a cloud machine stay out of it.
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
         "AWS_LAMBDA_FUNCTION_NAME": function.name,
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory),
