@@ -1,8 +1,8 @@
 """`make demo`: the whole product at work on this machine, on the notes that were taken while it was built.
 
-Starts the local runtime on an empty store, posts every line of `examples/notes.jsonl` over HTTP, lets the store's put
-events start the consolidations, and at the end accounts for every note, over HTTP and from the bucket. The exit status
-is 0 only if none is missing, the events started at least two consolidations, and there is a bank to read.
+Starts the local runtime on an empty store, posts every line of `examples/build-log.jsonl` over HTTP, lets the store's
+put events start the consolidations, and at the end accounts for every note, over HTTP and from the bucket. The exit
+status is 0 only if none is missing, the events started at least two consolidations, and there is a bank to read.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from local.demo.report import Progress, check_notes, describe_run, show_file, ta
 from local.demo.service import ROOT, Api, DemoError, Service, running_service
 
 SPACE = "demo"
+NOTES = ROOT / "examples" / "build-log.jsonl"
 THRESHOLD = 30
 AUTOMATIC_RUNS = 2
 _POSTING_SECONDS = 12.0  # spread over all notes: agents do not write all at once, and one can watch
@@ -81,7 +82,7 @@ def main() -> int:
     """Run the demo; returns the exit status."""
     terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo", description="The whole product at work, once.")
-    parser.add_argument("--notes", type=Path, default=ROOT / "examples" / "notes.jsonl", help="notes, one JSON a line")
+    parser.add_argument("--notes", type=Path, default=NOTES, help="notes, one JSON a line")
     parser.add_argument("--full", action="store_true", help="print every entry of the bank")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupt)

@@ -368,3 +368,91 @@ def test_many_large_notes_and_a_large_bank_are_folded() -> None:
     ]
     answer = fold(STANDARD, bank, large)
     assert accounted(answer) == list(range(1, 251))
+
+
+# What a note says of itself
+
+
+@pytest.mark.parametrize(
+    ("category", "content", "filename", "heading"),
+    [
+        (
+            "decision",
+            "The purpose: memory that keeps its word, in a bucket.",
+            "projectbrief.md",
+            "## Purpose",
+        ),
+        ("decision", "Requirement: each store takes conditional writes.", "projectbrief.md", "## Requirements"),
+        ("observation", "Tools and versions: a store of 3.2 and a parser.", "techContext.md", "## Tools and versions"),
+        ("observation", "How it behaves for a user: the store reads.", "productContext.md", "## How it behaves"),
+        ("progress", "Current focus: the store.", "activeContext.md", "## Current focus"),
+        ("todo", "Purpose: write it down.", "activeContext.md", "## Next steps"),
+        ("issue", "Tests: the store fails them.", "progress.md", "## Known issues"),
+    ],
+)
+def test_a_note_that_opens_with_a_heading_goes_below_it_unless_it_waits_for_somebody(
+    category: str, content: str, filename: str, heading: str
+) -> None:
+    bank = bank_of(STANDARD, notes((category, content)))
+    assert content in section(bank[filename], heading)
+
+
+def test_a_tag_that_is_a_heading_decides_where_a_decision_goes() -> None:
+    text = "One call checks all of it."
+    for tags, heading in ((("security",), "## Security"), (("secure",), "## Decisions"), ((), "## Decisions")):
+        bank = bank_of(STANDARD, [make_note(1, "decision", text, tags=tags)])
+        assert text in section(bank["systemPatterns.md"], heading)
+
+
+def test_a_new_focus_takes_the_place_of_the_old_one_and_keeps_it_below() -> None:
+    old, new = "Current focus: the store.", "Current focus: the search."
+    bank = bank_of(STANDARD, notes(("progress", old)), notes(("progress", new)))
+    entries = section(bank["activeContext.md"], "## Current focus").splitlines()
+    assert [line for line in entries if line.startswith("- ")] == [f"- {new} (2026-11-21, core-dev)"]
+    assert any(old in line for line in entries)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The role could write too much. It is denied now.",
+        "Names were compared in one answer; both are now refused.",
+        "The body is checked too early. Access is therefore checked before.",
+    ],
+)
+def test_an_issue_that_says_how_it_is_now_is_a_lesson_and_no_known_issue(content: str) -> None:
+    bank = bank_of(STANDARD, notes(("issue", content)))
+    assert content in section(bank["progress.md"], "## Lessons learned")
+    assert content not in section(bank["progress.md"], "## Known issues")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The parser now drops tabs.",
+        "The parser drops tabs. It now fails on every file.",
+        "The disk is full. Writes are therefore impossible.",
+        "It now looks first. A commit in between can still do it.",
+        "Two stacks fall together. A dimension would cure it now.",
+        "The link is lost at night.",
+    ],
+)
+def test_an_issue_that_leaves_something_open_stays_a_known_issue(content: str) -> None:
+    bank = bank_of(STANDARD, notes(("issue", content)))
+    assert content in section(bank["progress.md"], "## Known issues")
+
+
+def test_an_issue_that_its_writer_tagged_as_solved_is_a_lesson() -> None:
+    bank = bank_of(STANDARD, [make_note(1, "issue", "A shim only fails when run.", tags=("python", "Solved"))])
+    assert "A shim" in section(bank["progress.md"], "## Lessons learned")
+
+
+def test_a_progress_note_that_opens_with_done_settles_the_issue_that_it_names() -> None:
+    issue = "The pool starts a second environment for its first request."
+    bank = bank_of(
+        STANDARD,
+        notes(("issue", issue)),
+        notes(("progress", "Done: the pool starts one environment for its first request.")),
+    )
+    assert issue not in section(bank["progress.md"], "## Known issues")
+    assert f"Settles the issue: {issue}" in section(bank["progress.md"], "## What works")
