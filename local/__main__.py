@@ -1,5 +1,6 @@
 """`python -m local`: the whole service on this machine until Ctrl-C."""
 
+import contextlib
 import logging
 import signal
 import sys
@@ -48,7 +49,8 @@ def main() -> int:
     finally:
         # A second Ctrl-C ends it at once; the children notice by themselves.
         _on_signal(signal.SIG_DFL)
-        print("Stopping.", flush=True)
+        with contextlib.suppress(OSError):  # nobody may be left to read it
+            print("Stopping.", flush=True)
         runtime.stop()
     return _complain(runtime.failure) if runtime.failed.is_set() else 0
 

@@ -149,9 +149,13 @@ def running_service(data: Path) -> Iterator[Service]:
             process.wait()
 
 
+def runtime_variables() -> dict[str, str]:
+    """What the demo's runtime gets of the caller's environment."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
+
+
 def _environment(data: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
-    return kept | {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
+    return runtime_variables() | {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
 
 
 def _empty(data: Path) -> None:

@@ -21,8 +21,11 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import terminal
+from local.config import LAYERS, WRONG_VARIABLE
+from local.demo.llm import check_llm, show_url
 from local.demo.report import Progress, check_notes, describe_run, show_file, table_of_runs
-from local.demo.service import ROOT, Api, DemoError, Service, running_service
+from local.demo.service import ROOT, Api, DemoError, Service, running_service, runtime_variables
+from local.service_settings import find_problems
 
 SPACE = "demo"
 NOTES = ROOT / "examples" / "build-log.jsonl"
@@ -90,6 +93,10 @@ def main() -> int:
     began = time.monotonic()
     try:
         rows = read_notes(options.notes)
+        if problems := find_problems(runtime_variables(), LAYERS):
+            print("\n".join(problems), file=sys.stderr)
+            return WRONG_VARIABLE
+        check_llm(os.environ)
         with running_service(data) as service:
             demo = Demo(service, Progress(every=20), patience=60.0 if service.offline_llm else 1_800.0)
             _run(demo, rows, data / "bank", full=options.full, began=began)
@@ -99,6 +106,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nThe demo was stopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # Who watches has seen enough (`make demo | head`). What is still buffered must not raise it again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -151,7 +161,7 @@ def _describe_llm(service: Service) -> str:
             "LLM: the rule-based offline stand-in (model offline-rules). It is no language model; it files notes by "
             "fixed rules.\n     Set LLMAAS_API_URL, LLMAAS_API_KEY and LLMAAS_MODEL to see a real one at work."
         )
-    return f"LLM: {service.llm_url} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
+    return f"LLM: {show_url(service.llm_url)} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
 
 
 def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Api]) -> None:

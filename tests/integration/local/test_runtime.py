@@ -13,7 +13,7 @@ import pytest
 
 from local.data_dir import DataDir
 from local.s3 import ACCESS_KEY
-from tests.integration.local.support import ROOT, is_alive, wait_until
+from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
 
 KEY = "0123456789abcdef" * 2
 TEMPLATE = """
@@ -152,22 +152,6 @@ def s3_client(endpoints: dict):
 
 def list_keys(client, bucket: str) -> set[str]:
     return {item["Key"] for item in client.list_objects_v2(Bucket=bucket).get("Contents", [])}
-
-
-def descendants(pid: int) -> set[int]:
-    parents = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after_name = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(after_name[1]), set()).add(int(status.parent.name))
-    found, todo = set(), [pid]
-    while todo:
-        children = parents.get(todo.pop(), set())
-        found |= children
-        todo += children
-    return found
 
 
 def test_the_whole_runtime_from_start_to_restart(start):
