@@ -298,9 +298,11 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _check_head(head: h11.Request) -> None:
-    """Refuse what h11 lets pass: it bounds what is incomplete, and does not look at the version."""
+    """Refuse what h11 lets pass: it bounds what is incomplete, and looks neither at the version nor at the method."""
     if not head.http_version.startswith(b"1."):
         raise _Refusal(505)
+    if head.method == b"CONNECT":  # what follows would be no HTTP
+        raise _Refusal(400)
     size = sum(len(name) + len(value) for name, value in head.headers)
     if len(head.target) > MAX_HEAD_BYTES:
         raise _Refusal(414)

@@ -132,7 +132,7 @@ class Stack:
 
     def _store_key(self) -> str:
         """MinIO's secret key, made at the first start."""
-        return read_secret(self.data.root / "minio.key")
+        return read_secret(self.data.root / "minio.key", random_bytes=24)
 
     def _start_llm(self) -> str:
         """The offline LLM; returns its URL for containers."""

@@ -174,6 +174,7 @@ def test_a_client_that_waits_for_100_continue_gets_it(front):
         (b"GET\r\n\r\n", b"400"),
         (b"GET /echo HTTP/9.9\r\nHost: a\r\n\r\n", b"505"),
         (b"GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"CONNECT /echo HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
         (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
         (b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", b"414"),
         (b"GET /echo HTTP/1.1\r\nHost: a\r\nA: " + b"b" * 70000 + b"\r\n\r\n", b"431"),
