@@ -28,7 +28,8 @@ from livemem.spaces import life
 from livemem.store import keys
 from livemem.store.objects import Store, open_store
 from livemem.store.probe import has_conditional_writes
-from local.children import Child
+from local.children.child import Child
+from local.s3 import ACCESS_KEY, KEY_FILE
 from tests.support.counting import CountingClient
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,8 +73,8 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
         s3_endpoint_url=s3,
         s3_bucket_name=f"bench-{count}",
         s3_region_name="us-east-1",
-        s3_access_key_id="x",
-        s3_secret_access_key="x",  # noqa: S106 - the embedded server takes any
+        s3_access_key_id=ACCESS_KEY,
+        s3_secret_access_key=os.environ["BENCHMARK_S3_KEY"],
         llmaas_api_url=model,
         llmaas_model="offline-rules",
         llmaas_context_tokens=1_000_000,
@@ -118,6 +119,8 @@ def run_all(rows: Sequence[int] = ROWS) -> list[dict[str, Any]]:
         model = Child("model", "local.offline_llm", "--port", "0")
         try:
             addresses = s3.wait_ready(30), model.wait_ready(30)
+            # Not as an argument: all users of a machine see those.
+            key = {"BENCHMARK_S3_KEY": (Path(data) / KEY_FILE).read_text("ascii").strip()}
             results = []
             for count in rows:
                 done = subprocess.run(
@@ -125,7 +128,7 @@ def run_all(rows: Sequence[int] = ROWS) -> list[dict[str, Any]]:
                     check=True,
                     stdout=subprocess.PIPE,
                     text=True,
-                    env={**os.environ, "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}"},
+                    env={**os.environ, **key, "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}"},
                     cwd=ROOT,
                 )
                 results.append(json.loads(done.stdout))

@@ -1,5 +1,6 @@
 """`python -m local`: the whole service on this machine until Ctrl-C."""
 
+import contextlib
 import logging
 import signal
 import sys
@@ -7,15 +8,17 @@ import threading
 import time
 from typing import Any
 
-from local.children import ChildError
-from local.config import Config, ConfigError, read_config
+from local import terminal
+from local.children.child import ChildError
+from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
+from local.functions.template import TemplateError
 from local.runtime import Runtime
-from local.template import TemplateError
 
 
 def main() -> int:
     """Run until SIGINT or SIGTERM; returns the exit status."""
+    terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     began = time.monotonic()
     _on_signal(_interrupt)
@@ -24,7 +27,10 @@ def main() -> int:
         runtime = Runtime(config)
     except KeyboardInterrupt:
         return 1
-    except (ConfigError, DataDirError, TemplateError) as error:
+    except ConfigError as error:
+        _complain(str(error))
+        return WRONG_VARIABLE
+    except (DataDirError, TemplateError) as error:
         return _complain(str(error))
     except OSError as error:
         where = f"{config.host}:{config.port}"
@@ -43,7 +49,8 @@ def main() -> int:
     finally:
         # A second Ctrl-C ends it at once; the children notice by themselves.
         _on_signal(signal.SIG_DFL)
-        print("Stopping.", flush=True)
+        with contextlib.suppress(OSError):  # nobody may be left to read it
+            print("Stopping.", flush=True)
         runtime.stop()
     return _complain(runtime.failure) if runtime.failed.is_set() else 0
 
@@ -58,7 +65,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
-    embedded = config.s3_url is None
+    embedded = config.embedded
     if endpoints["llm_is_offline_stand_in"]:
         llm = (
             f"{endpoints['llm']}  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"
@@ -73,6 +80,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
         f"Live Memory is ready ({seconds:.1f} s).",
         f"  API        {endpoints['api']}/v1",
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
+        *([f"  S3 keys    {endpoints['s3_access_key']}, {endpoints['s3_key_file']}"] if embedded else []),
         f"  LLM        {llm}",
         f"  Admin key  {key}",
         f"  Data       {config.data}  (logs in {config.data / 'logs'})",

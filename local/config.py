@@ -1,27 +1,37 @@
 """What the person who starts the runtime decides, by environment variables."""
 
 import ipaddress
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from local.guard import Networks
+from local.front.guard import Networks
+from local.service_settings import find_problems
 
 ROOT = Path(__file__).resolve().parent.parent
+LAYERS = (str(ROOT / "layers" / "livemem"),)
 DEFAULT_PORT = 3000
 DEFAULT_BUCKET = "live-memory"
+WRONG_VARIABLE = 2
+"""Exit status of a program that a variable has stopped."""
+# Any of them means a store of one's own: at S3_ENDPOINT_URL, or without that at AWS.
+_STORE_VARIABLES = ("S3_REGION_NAME", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
+
+_T = TypeVar("_T")
 
 
 class ConfigError(ValueError):
-    """A variable holds something that cannot be; the text is one sentence for the terminal."""
+    """Variables hold something that cannot be; the text is one sentence a line for the terminal."""
 
 
 @dataclass(frozen=True)
 class Config:
     """The choices. `outer` is the whole environment, of which functions may see what the template declares.
 
-    A URL that is None means that the runtime starts its own server.
+    A URL that is None means that the runtime starts its own server, but with `aws` the store is S3 itself.
     """
 
     host: str
@@ -30,52 +40,86 @@ class Config:
     template: Path
     bucket: str
     s3_url: str | None
+    aws: bool
     llm_url: str | None
     admin_key: str | None
     sweep_seconds: float | None
     invoke_from: Networks
     outer: Mapping[str, str]
 
+    @property
+    def embedded(self) -> bool:
+        """Whether the runtime is its own store."""
+        return self.s3_url is None and not self.aws
+
+    @property
+    def region(self) -> str:
+        """The region of a store of one's own."""
+        names = ("S3_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION")
+        return next((self.outer[name] for name in names if self.outer.get(name)), "us-east-1")
+
+
+class Checks:
+    """Reads one variable after the other and keeps the sentences about those that are wrong."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._problems = find_problems(variables, LAYERS)
+
+    def read(self, name: str, reader: Callable[[str], _T], default: _T) -> _T:
+        """What `reader` makes of a variable; the default where it is unset, empty or wrong."""
+        text = self._variables.get(name)
+        try:
+            return reader(text) if text else default
+        except ValueError as error:
+            self._problems.append(str(error))
+            return default
+
+    def finish(self) -> None:
+        """Raise ConfigError if anything was wrong."""
+        if self._problems:
+            raise ConfigError("\n".join(self._problems))
+
 
 def read_config(variables: Mapping[str, str] | None = None) -> Config:
     """Read the variables, by default those of this process.
 
     Raises:
-        ConfigError: one of them is wrong.
+        ConfigError: some are wrong, also of those that only the functions read.
     """
     values = dict(os.environ if variables is None else variables)
-    return Config(
+    checks = Checks(values)
+    config = Config(
         host=values.get("HOST") or "127.0.0.1",
-        port=_read_port(values.get("PORT")),
+        port=checks.read("PORT", _read_port, DEFAULT_PORT),
         data=Path(values.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute(),
         template=Path(values.get("LIVEMEM_TEMPLATE") or ROOT / "template.yaml").absolute(),
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
         s3_url=values.get("S3_ENDPOINT_URL") or None,
+        aws=not values.get("S3_ENDPOINT_URL") and any(values.get(name) for name in _STORE_VARIABLES),
         llm_url=values.get("LLMAAS_API_URL") or None,
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
-        sweep_seconds=_read_seconds("LIVEMEM_SWEEP_SECONDS", values.get("LIVEMEM_SWEEP_SECONDS")),
-        invoke_from=_read_networks(values.get("LIVEMEM_INVOKE_FROM") or ""),
+        sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
+        invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),
         outer=values,
     )
+    checks.finish()
+    return config
 
 
-def _read_port(text: str | None) -> int:
-    if not text:
-        return DEFAULT_PORT
-    if not text.isdecimal() or int(text) > 65535:
-        raise ConfigError(f"PORT is {text!r}, not a number from 0 (any free port) to 65535.")
+def _read_port(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text[:9]) > 65535:
+        raise ValueError(f"PORT is {text!r}; it takes a number from 0 (any free port) to 65535.")
     return int(text)
 
 
-def _read_seconds(name: str, text: str | None) -> float | None:
-    if not text:
-        return None
+def _read_seconds(text: str) -> float | None:
     try:
         seconds = float(text)
     except ValueError:
-        seconds = 0.0
+        seconds = math.nan
     if not 0.1 <= seconds < 1e7:
-        raise ConfigError(f"{name} is {text!r}, not a number of seconds (0.1 at least).")
+        raise ValueError(f"LIVEMEM_SWEEP_SECONDS is {text!r}; it takes a number of seconds from 0.1 to 9,999,999.")
     return seconds
 
 
@@ -83,4 +127,6 @@ def _read_networks(text: str) -> Networks:
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
-        raise ConfigError(f"LIVEMEM_INVOKE_FROM is {text!r}, not a list of networks like 172.17.0.0/16.") from error
+        raise ValueError(
+            f"LIVEMEM_INVOKE_FROM is {text!r}; it takes networks like 172.17.0.0/16, with commas between them."
+        ) from error

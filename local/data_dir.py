@@ -3,32 +3,76 @@
 import fcntl
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
-from local.files import write_file
+from local.files import read_secret, write_file
+from local.s3 import KEY_FILE
+
+LOCK = "runtime.lock"
+OWN_NAMES = frozenset(
+    {
+        *(LOCK, KEY_FILE, "admin.key", "endpoints.json", "queue", "dead-letters", "logs"),
+        *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
+    }
+)
+"""What a runtime, the demo and `make sam-local` leave in the default folder."""
 
 
 class DataDirError(RuntimeError):
     """The folder cannot be used; the text is one sentence for the terminal."""
 
 
+def make_private(root: Path) -> None:
+    """Make a folder, and the folders in it, readable by their owner alone: notes may be confidential.
+
+    A folder that others can read is changed only if a runtime made it: it may be somebody's home, or everybody's.
+
+    Raises:
+        DataDirError: it belongs to somebody else, or it is readable and holds other things.
+        OSError: it cannot be made or changed.
+    """
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    entries = list(root.iterdir())
+    if is_open(root) and not {entry.name for entry in entries} <= OWN_NAMES and not (root / LOCK).exists():
+        raise DataDirError(
+            f"The data folder {root} is readable by others and holds things that are not from a runtime; "
+            "set LIVEMEM_DATA_DIR to another folder, or take their permission away (chmod 700)."
+        )
+    for folder in (root, *(entry for entry in entries if entry.is_dir())):
+        if folder.stat().st_uid != os.geteuid():
+            raise DataDirError(
+                f"The folder {folder} belongs to another user, who could read the notes; "
+                "set LIVEMEM_DATA_DIR to a folder of your own."
+            )
+        if is_open(folder):
+            folder.chmod(0o700)
+
+
+def is_open(folder: Path) -> bool:
+    """Whether others than the owner have any permission."""
+    return bool(folder.stat().st_mode & 0o077)
+
+
 class DataDir:
     """The data folder, locked for one runtime."""
 
     def __init__(self, root: Path) -> None:
-        """Create the folder and lock it. Raises DataDirError when that fails or another runtime uses it."""
+        """Create the folder, make it private and lock it.
+
+        Raises:
+            DataDirError: that fails, or another runtime uses it.
+        """
         self.root = root
         self.queue = root / "queue"
         self.dead_letters = root / "dead-letters"
         self.logs = root / "logs"
         self.admin_key_file = root / "admin.key"
+        self.s3_key_file = root / KEY_FILE
         self._endpoints = root / "endpoints.json"
         try:
-            # Notes may be confidential. A folder that exists keeps the permissions that its owner gave it.
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = os.open(root / "runtime.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            make_private(root)
+            self._lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise DataDirError(f"The data folder {root} cannot be used: {error.strerror}.") from error
         try:
@@ -45,12 +89,11 @@ class DataDir:
 
     def admin_key(self) -> str:
         """Return the bootstrap key of this folder, made at the first call, readable by its owner alone."""
-        try:
-            return self.admin_key_file.read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            key = secrets.token_urlsafe(32)
-            write_file(self.admin_key_file, f"{key}\n".encode(), mode=0o600)
-            return key
+        return read_secret(self.admin_key_file)
+
+    def s3_key(self) -> str:
+        """Return the secret key of the embedded S3 server, made at the first call, readable by its owner alone."""
+        return read_secret(self.s3_key_file)
 
     def write_endpoints(self, endpoints: dict[str, Any]) -> None:
         """Say where everything is: the sign, for programs, that the runtime is ready."""

@@ -1,36 +1,53 @@
-"""A store that is not ours: the bucket must be there before the functions start."""
+"""A store that is not ours: its bucket must be there before the functions start."""
 
 from local.config import Config
 
 
-def ensure_bucket(config: Config) -> None:
-    """Create the bucket in the store of S3_ENDPOINT_URL unless it exists.
+class StoreError(OSError):
+    """The store cannot be used as it is; the text is one sentence for the terminal."""
+
+
+def check_bucket(config: Config) -> None:
+    """Look whether the bucket is in the store. It is never made: a mistyped name would be a second memory, unnoticed.
 
     Raises:
-        OSError: the store cannot be reached, or refuses; the text is one sentence for the terminal.
+        StoreError: there is no such bucket, the keys do not open it, or nobody answers.
     """
     # Half a second of import that a runtime with its own store never needs.
     import boto3  # noqa: PLC0415
     from botocore.config import Config as ClientConfig  # noqa: PLC0415
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
 
     outer = config.outer
-    client = boto3.client(
-        "s3",
-        endpoint_url=config.s3_url,
-        region_name=outer.get("S3_REGION_NAME") or outer.get("AWS_REGION") or "us-east-1",
-        aws_access_key_id=outer.get("S3_ACCESS_KEY_ID") or None,
-        aws_secret_access_key=outer.get("S3_SECRET_ACCESS_KEY") or None,
-        config=ClientConfig(
-            connect_timeout=5, read_timeout=15, retries={"total_max_attempts": 2}, s3={"addressing_style": "path"}
-        ),
-    )
+    where = f"The store at {config.s3_url}" if config.s3_url else f"AWS S3 in {config.region}"
     try:
-        try:
-            client.head_bucket(Bucket=config.bucket)
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] != 404:
-                raise
-            client.create_bucket(Bucket=config.bucket)
-    except (BotoCoreError, ClientError) as error:
-        raise OSError(f"The store at {config.s3_url} does not give the bucket {config.bucket}: {error}") from error
+        client = boto3.client(
+            "s3",
+            endpoint_url=config.s3_url,
+            region_name=config.region,
+            aws_access_key_id=outer.get("S3_ACCESS_KEY_ID") or None,
+            aws_secret_access_key=outer.get("S3_SECRET_ACCESS_KEY") or None,
+            config=ClientConfig(
+                connect_timeout=5,
+                read_timeout=15,
+                retries={"total_max_attempts": 2},
+                s3={"addressing_style": "path" if config.s3_url else "auto"},
+            ),
+        )
+        client.head_bucket(Bucket=config.bucket)
+    except ClientError as error:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        if status == 404:
+            raise StoreError(
+                f"{where} has no bucket {config.bucket!r}: correct S3_BUCKET_NAME, or create the bucket there."
+            ) from error
+        if status in {301, 400, 403}:
+            raise StoreError(
+                f"{where} refuses access to the bucket {config.bucket!r} ({status}): check S3_ACCESS_KEY_ID, "
+                "S3_SECRET_ACCESS_KEY, S3_REGION_NAME and what the key may do."
+            ) from error
+        raise StoreError(f"{where} answered {status} when asked for the bucket {config.bucket!r}.") from error
+    except NoCredentialsError as error:
+        raise StoreError(f"{where} needs keys: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.") from error
+    except (BotoCoreError, ValueError) as error:
+        raise StoreError(f"{where} cannot be reached ({type(error).__name__}): check S3_ENDPOINT_URL.") from error

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import secrets
 from pathlib import Path
 
 _numbers = itertools.count()
@@ -50,3 +51,15 @@ def write_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o644)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def read_secret(path: Path, random_bytes: int = 32) -> str:
+    """Return the secret in a file that its owner alone may read: random, made when it is first asked for.
+
+    Raises:
+        OSError: the file cannot be read, or made.
+    """
+    if not path.exists() or not path.stat().st_size:
+        write_file(path, f"{secrets.token_urlsafe(random_bytes)}\n".encode(), mode=0o600)
+    path.chmod(0o600)
+    return path.read_text("ascii").strip()

@@ -8,21 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from local.async_queue import AsyncQueue
-from local.children import Child
+from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
-from local.environments import Nursery
-from local.external_s3 import ensure_bucket
-from local.http_api import MAX_BODY_BYTES, HttpApi
-from local.httpd import Request, Response, Server, answer_json
-from local.lambda_api import LambdaApi
-from local.logs import FunctionLog
-from local.pools import FunctionPool
-from local.schedules import Scheduler
+from local.external_s3 import check_bucket
+from local.front.http_api import MAX_BODY_BYTES, HttpApi
+from local.front.httpd import Request, Response, Server, answer_json
+from local.front.lambda_api import LambdaApi
+from local.functions.async_queue import AsyncQueue
+from local.functions.environments import Nursery
+from local.functions.logs import FunctionLog
+from local.functions.pools import FunctionPool
+from local.functions.schedules import Scheduler
+from local.functions.template import Function, Template, read_template
+from local.functions.variables import build_environment
+from local.s3 import ACCESS_KEY
 from local.spool import Spool
-from local.template import Function, Template, read_template
-from local.variables import build_environment
 
 _log = logging.getLogger(__name__)
 
@@ -65,22 +66,24 @@ class Runtime:
         Raises:
             ChildError, OSError: a part did not start. Call `stop` then too.
         """
+        if not self.config.embedded:
+            check_bucket(self.config)
         # The slow starters first, side by side: two servers, and the imports of the function environments.
-        s3 = None if self.config.s3_url else self._start_s3()
+        s3 = self._start_s3() if self.config.embedded else None
         llm = None if self.config.llm_url else self._start_child("offline LLM", "local.offline_llm", "--port", "0")
         self._nursery.start()
-        s3_url = s3.wait_ready(READY_SECONDS) if s3 else str(self.config.s3_url)
-        if not s3:
-            ensure_bucket(self.config)
+        s3_url = s3.wait_ready(READY_SECONDS) if s3 else self.config.s3_url
         llm_url = llm.wait_ready(READY_SECONDS) if llm else str(self.config.llm_url)
         admin_key = self.config.admin_key or self.data.admin_key()
         self._start_functions(self._provide(s3_url, llm_url, admin_key))
         endpoints = {
             "api": self._server.url,
-            "s3": s3_url,
+            "s3": s3_url or f"https://s3.{self.config.region}.amazonaws.com",
             "llm": llm_url,
             "llm_is_offline_stand_in": llm is not None,
             "bucket": self.config.bucket,
+            "s3_access_key": ACCESS_KEY if s3 else None,
+            "s3_key_file": str(self.data.s3_key_file) if s3 else None,
             "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
             "pid": os.getpid(),
         }
@@ -124,7 +127,7 @@ class Runtime:
         for function in self.template.functions:
             self._pools[function.logical_id] = self._make_pool(function, provided)
         self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters)
-        self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from)
+        self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(self.template.functions, self._pools)
         self._server.start()
         served = [self._pools[f.logical_id] for f in self.template.functions if f.routes]
@@ -142,22 +145,28 @@ class Runtime:
             self.config.outer,
             provided,
             lambda_url=self._server.url,
-            own_credentials=self.config.s3_url is not None,
+            own_credentials=not self.config.embedded,
         )
         return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
 
-    def _provide(self, s3_url: str, llm_url: str, admin_key: str) -> dict[str, str]:
+    def _provide(self, s3_url: str | None, llm_url: str, admin_key: str) -> dict[str, str]:
         """The variables that the runtime decides, whatever the template says."""
         provided = {
             "S3_BUCKET_NAME": self.config.bucket,
-            "S3_ENDPOINT_URL": s3_url,
+            "S3_ENDPOINT_URL": s3_url or "",
             "LLMAAS_API_URL": llm_url,
             "ADMIN_BOOTSTRAP_KEY": admin_key,
             # The template's value is the name of a parameter that exists on AWS only.
             "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
         }
-        if self.config.s3_url is None:
-            provided |= {"S3_REGION_NAME": "us-east-1", "S3_ACCESS_KEY_ID": "local", "S3_SECRET_ACCESS_KEY": "local"}
+        if not self.config.embedded:
+            provided["S3_REGION_NAME"] = self.config.region
+        else:
+            provided |= {
+                "S3_REGION_NAME": "us-east-1",
+                "S3_ACCESS_KEY_ID": ACCESS_KEY,
+                "S3_SECRET_ACCESS_KEY": self.data.s3_key(),
+            }
         if self.config.llm_url is None:
             provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
         return provided

@@ -29,7 +29,7 @@ class Spool:
     """A folder of entries. Safe for threads of one process; two processes never share one."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._lock = threading.Lock()
         self._last = 0

@@ -6,12 +6,14 @@ import signal
 import sys
 import threading
 
+from local import terminal
+from local.offline_llm import server as offline_llm
 from local.offline_llm.chat import MODEL
-from local.offline_llm.server import OfflineLlmServer
 
 
 def main() -> int:
     """Serve until SIGTERM or Ctrl-C; prints one line when ready. Returns the exit status."""
+    terminal.protect()
     parser = argparse.ArgumentParser(
         prog="python -m local.offline_llm",
         description="An OpenAI-compatible server that folds notes by fixed rules. No language model.",
@@ -22,18 +24,17 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.DEBUG if options.verbose else logging.WARNING, stream=sys.stderr)
     try:
-        server = OfflineLlmServer(options.host, options.port)
+        server = offline_llm.bind(options.host, options.port)
     except OSError as error:
         print(f"offline LLM: cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
         return 1
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    threading.Thread(target=server.serve_forever, name="offline-llm", daemon=True).start()
-    print(f"offline LLM ready: rule-based stand-in, model {MODEL}, at {server.base_url}", flush=True)
+    server.start()
+    print(f"offline LLM ready: rule-based stand-in, model {MODEL}, at {offline_llm.base_url(server)}", flush=True)
     stopped.wait()
-    server.shutdown()
-    server.server_close()
+    server.stop()
     return 0
 
 

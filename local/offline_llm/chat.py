@@ -1,7 +1,7 @@
 """A chat completion in the form of OpenAI's API, from the parsed body of a request. Pure: no sockets, no clock."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,7 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
     Sampling parameters are accepted and have no effect. Raises ApiError for what this server cannot answer.
     """
     request = _checked(body)
-    try:
-        read = read_request(request["messages"])
-    except PromptError as error:
-        raise ApiError(
-            400, f"{MODEL} only answers consolidation requests of Live Memory. {error}", "messages"
-        ) from error
-    content = json.dumps(fold(read.rules, read.bank, read.notes), ensure_ascii=False)
+    content = json.dumps(_answer(request["messages"]), ensure_ascii=False)
     prompt_tokens = sum(_tokens(_all_text(message)) for message in request["messages"])
     limit: int = request.get("max_completion_tokens") or request.get("max_tokens") or _tokens(content)
     finished = _tokens(content) <= limit
@@ -64,6 +58,26 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
             "total_tokens": prompt_tokens + completion_tokens,
         },
     }
+
+
+def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The answer of the first kind of prompt that the messages are."""
+    problem = ""
+    for answer in _KINDS:
+        try:
+            return answer(messages)
+        except PromptError as error:
+            problem = problem or str(error)
+    raise ApiError(400, f"{MODEL} only answers consolidation requests of Live Memory. {problem}", "messages")
+
+
+def _consolidate(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    read = read_request(messages)
+    return fold(read.rules, read.bank, read.notes)
+
+
+# Each takes messages to an answer, or raises PromptError: they are of another kind.
+_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_consolidate,)
 
 
 def list_models(created: int) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from local.offline_llm.affinity import CURRENT
 from local.offline_llm.entries import Note, clean_text
-from local.offline_llm.words import normalise, stems
+from local.offline_llm.words import label_stems, normalise, stems
 
 _CLOSING_WORDS = {
     "todo": r"done|finished|completed|implemented|resolved|closed|fixed|shipped|delivered|erledigt|fait|terminé",
-    "issue": r"fixed|solved|resolved|repaired|cured|gone|closed|no longer|behoben|corrigé|résolu",
+    "issue": r"done|fixed|solved|resolved|repaired|cured|gone|closed|no longer|behoben|corrigé|résolu",
     CURRENT: r"done|finished|completed|implemented|shipped|delivered|works now|erledigt|fait|terminé",
     "question": r"answer|answers|answered|resolved|settled|decided|clarified|solved|closed|beantwortet|répondu",
 }
@@ -30,6 +30,18 @@ _CLOSERS = {
 _NEGATION = re.compile(
     r"\b(?:not|never|nothing|half|partly|almost|nearly|hardly|isn't|wasn't|aren't|yet to be|to be|until|unless|once"
     r"|when|if|must be|should be|cannot be|nicht|noch nicht|pas encore)\s+(?:yet\s+|been\s+|fully\s+|all\s+)?$",
+    re.IGNORECASE,
+)
+_SETTLED_TAGS = frozenset({"solved", "fixed", "resolved", "settled", "closed", "behoben", "résolu"})
+_SETTLED = re.compile(r"\b(?:now|therefore)\b", re.IGNORECASE)
+# Something is left, wherever the note says so; and a "now" that tells of a new problem.
+_UNSETTLED = re.compile(
+    r"\b(?:still|until|would (?:cure|fix|solve|help|work)|remain(?:s|ing)?|not (?:yet|fixed|solved)|unsolved"
+    r"|noch|immer)\b",
+    re.IGNORECASE,
+)
+_FAILING = re.compile(
+    r"\b(?:fail(?:s|ing)?|crash(?:es)?|los(?:es?|ing)|hangs?|breaks?|broken|drops?|wrong|impossible|cannot|can't|blocked)\b",
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -88,12 +100,14 @@ def find_closed(note: Note, waiting: Waiting) -> list[tuple[OpenEntry, str]]:
     claims = {kind: _claims(note, kind, text) for kind in _CLOSING_WORDS}
     if not any(claims.values()) and note.category != "progress":
         return []
-    same = normalise(text)
+    same, label = normalise(text), label_stems(text)
     found = []
     for order, entry in enumerate(waiting.entries):
         best = max((_match(entry, claims[kind], waiting) for kind in entry.kinds), default=0.0)
         if note.category == "progress" and "todo" in entry.kinds and entry.normalised == same:
             best = 1.0
+        if CURRENT in entry.kinds and label and label_stems(entry.text) == label:
+            best = 1.0  # "Current focus: ..." takes the place of the one before it
         if best:
             found.append((-best, order, entry))
     found.sort(key=lambda match: match[:2])
@@ -104,6 +118,21 @@ def find_closed(note: Note, waiting: Waiting) -> list[tuple[OpenEntry, str]]:
 def is_done_todo(note: Note) -> bool:
     """Whether a note of category todo reports that something is done instead of asking for it."""
     return note.category == "todo" and bool(_opening("todo").match(clean_text(note.content)))
+
+
+def is_settled_issue(note: Note) -> bool:
+    """Whether a note of category issue says itself that the problem is over: by a tag, or by how things are now.
+
+    "The role now denies it too." settles; words that leave something open ("can still", "fails now") outweigh that.
+    """
+    if note.category != "issue":
+        return False
+    if any(tag.casefold() in _SETTLED_TAGS for tag in note.tags):
+        return True
+    # The first sentence tells the problem: "The parser now drops tabs."
+    _, *later = _SENTENCES.split(clean_text(note.content))
+    settled = any(_SETTLED.search(sentence) and not _FAILING.search(sentence) for sentence in later)
+    return settled and not any(_UNSETTLED.search(sentence) for sentence in later)
 
 
 def without_opening(text: str) -> str:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from local.offline_llm.affinity import CATEGORIES, CURRENT, affinities, open_kinds
+from local.offline_llm.affinity import CATEGORIES, CURRENT, OPEN_KINDS, affinities, open_kinds
 from local.offline_llm.entries import Note
 from local.offline_llm.layout import FileSpec, Leaf
-from local.offline_llm.words import stem, stems
+from local.offline_llm.words import label_stems, stem, stems, word_stems
 
 # How much a word counts by where the rules use it: heading, description, file name and title, description of the file.
 _FOR_CATEGORY = (1.0, 0.4, 0.3, 0.25)
@@ -67,6 +67,26 @@ def file_as(note: Note, shelves: Sequence[Shelf]) -> str:
     if begun and any(CURRENT in shelf.kinds for shelf in shelves):
         return CURRENT
     return note.category if note.category in CATEGORIES else "observation"
+
+
+def named_shelf(note: Note, shelves: Sequence[Shelf]) -> Shelf | None:
+    """The place that the note itself names: by the words before its first colon, or by a tag that is a heading.
+
+    "The purpose: ..." goes to "Purpose", "Current focus: ..." to "Current focus". What waits for somebody (a todo, a
+    question, an issue) has its own place; a tag moves only what would float to its subject anyway.
+    """
+    if note.category in OPEN_KINDS:
+        return None
+    fitting = [shelf for shelf in shelves if shelf.leaf and note.day.startswith(shelf.day)]
+    opening = label_stems(note.content)
+    for shelf in fitting:
+        heading = word_stems(shelf.leaf.text) if shelf.leaf else ()
+        if heading and opening[: len(heading)] == heading:
+            return shelf
+    if note.category not in _FLOATING:
+        return None
+    tags = {word_stems(tag) for tag in note.tags}
+    return next((shelf for shelf in fitting if shelf.leaf and word_stems(shelf.leaf.text) in tags), None)
 
 
 def choose_shelf(note: Note, category: str, shelves: Sequence[Shelf], rarity: Mapping[str, float]) -> Shelf:

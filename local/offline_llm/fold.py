@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from local.offline_llm.affinity import CATEGORY_HEADINGS, OPEN_KINDS, open_kinds
-from local.offline_llm.closing import OpenEntry, Waiting, find_closed, is_done_todo, open_entry
+from local.offline_llm.affinity import CATEGORY_HEADINGS, CURRENT, OPEN_KINDS, open_kinds
+from local.offline_llm.closing import OpenEntry, Waiting, find_closed, is_done_todo, is_settled_issue, open_entry
 from local.offline_llm.edits import Bullet, FileChange, Path, Removal, write_change
 from local.offline_llm.entries import (
     Closed,
@@ -21,7 +21,7 @@ from local.offline_llm.entries import (
     own_text,
     write_entry,
 )
-from local.offline_llm.filing import Shelf, choose_shelf, file_as, list_shelves, word_rarity
+from local.offline_llm.filing import Shelf, choose_shelf, file_as, list_shelves, named_shelf, word_rarity
 from local.offline_llm.layout import FileSpec, Section, for_days
 from local.offline_llm.outline import Item, Outline, read_outline
 from local.offline_llm.rules import read_layout
@@ -124,14 +124,27 @@ def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mappin
         desk.discarded.append({"note": note.number, "reason": f"Repeats {desk.known[text]}."})
         return
     desk.known.setdefault(text, f"note {note.number}")
-    category = "progress" if is_done_todo(note) or (closed and note.category == "todo") else file_as(note, shelves)
-    draft = _Draft(note, category, choose_shelf(note, category, shelves, rarity), lines, notes=[note.number])
+    category, shelf = _place(note, shelves, rarity, closes=bool(closed))
+    draft = _Draft(note, category, shelf, lines, notes=[note.number])
     for entry, kind in closed:
         _close(entry, kind, draft, desk)
     desk.drafts.append(draft)
     # Where the rules have no section for it, it is filed among other things and stays there.
     if category in OPEN_KINDS and (draft.shelf.leaf is None or category in draft.shelf.kinds):
         desk.waiting.add(open_entry({category}, clean_text(note.content), draft))
+
+
+def _place(note: Note, shelves: Sequence[Shelf], rarity: Mapping[str, float], *, closes: bool) -> tuple[str, Shelf]:
+    """What a note is filed as, and where."""
+    if is_done_todo(note) or (closes and note.category == "todo"):
+        category = "progress"
+    elif is_settled_issue(note):
+        category = "insight"  # what is left of it is what was learned
+    elif named := named_shelf(note, shelves):
+        return (CURRENT if CURRENT in named.kinds else file_as(note, shelves)), named
+    else:
+        category = file_as(note, shelves)
+    return category, choose_shelf(note, category, shelves, rarity)
 
 
 def _close(entry: OpenEntry, kind: str, by: _Draft, desk: _Desk) -> None:

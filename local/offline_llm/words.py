@@ -7,6 +7,9 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _TO_DO = re.compile(r"\bto[ -]do\b", re.IGNORECASE)
 
+# Up to eight words in front of a colon.
+_LABEL = re.compile(r"^(?:the\s+|our\s+)?([^\W_]+(?:[ -][^\W_]+){0,7}):\s", re.IGNORECASE)
+
 # Words that say nothing about the subject. Category words such as "done" and "todo" are among them: they decide by
 # affinity and by closing phrases, so as common words they would count twice.
 _STOPWORDS = """
@@ -45,6 +48,17 @@ def all_stems(text: str) -> frozenset[str]:
     """The stems of every word of a text, common words included."""
     spaced = _CAMEL.sub(" ", _TO_DO.sub("todo", text))
     return frozenset(stem(word) for word in _WORD.findall(spaced.casefold()))
+
+
+def word_stems(text: str) -> tuple[str, ...]:
+    """The stems of every word of a text, in order."""
+    return tuple(stem(word) for word in _WORD.findall(text.casefold()))
+
+
+def label_stems(text: str) -> tuple[str, ...]:
+    """The stems of the words before a text's first colon, if it opens with such a label; else nothing."""
+    found = _LABEL.match(text.strip()[:200])
+    return word_stems(found[1]) if found else ()
 
 
 @lru_cache(maxsize=1)

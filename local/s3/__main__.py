@@ -7,12 +7,16 @@ import signal
 import threading
 from pathlib import Path
 
-from local.httpd import Server
+from local import terminal
+from local.files import read_secret
+from local.front.httpd import Server
+from local.functions.template import PutTrigger
+from local.s3 import ACCESS_KEY, KEY_FILE
 from local.s3.application import MAX_OBJECT_BYTES, S3Application
 from local.s3.backend import MotoBackend
 from local.s3.disk import Disk
 from local.s3.events import InvokePoster, Notifier, Subscription
-from local.template import PutTrigger
+from local.s3.signatures import Signatures
 
 
 def read_subscriptions(text: str) -> list[Subscription]:
@@ -25,10 +29,13 @@ def read_subscriptions(text: str) -> list[Subscription]:
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT; prints one line when it is ready."""
+    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.s3", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--data", type=Path, required=True, help="folder that keeps the objects")
+    parser.add_argument("--access-key", default=ACCESS_KEY, help="the only one that the server knows")
+    parser.add_argument("--key-file", type=Path, help="holds its secret key; made unless it exists (DATA/s3.key)")
     parser.add_argument("--bucket", help="created unless it exists")
     parser.add_argument("--region", default="us-east-1", help="of that bucket")
     parser.add_argument("--subscriptions", default="[]", help="JSON: which functions are told of puts")
@@ -36,9 +43,12 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="S3: %(message)s")
 
+    arguments.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     outbox = arguments.data / "s3-events"
     notifier = Notifier(read_subscriptions(arguments.subscriptions), outbox, InvokePoster(arguments.invoke_url))
-    application = S3Application(MotoBackend(), Disk(arguments.data), notifier)
+    secret_key = read_secret(arguments.key_file or arguments.data / KEY_FILE)
+    signatures = Signatures(arguments.access_key, secret_key)
+    application = S3Application(MotoBackend(), Disk(arguments.data), notifier, signatures)
     objects = application.load()
     if arguments.bucket:
         application.ensure_bucket(arguments.bucket, arguments.region)

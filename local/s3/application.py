@@ -8,18 +8,18 @@ the process.
 import logging
 import uuid
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from local.guard import is_from_web_page
-from local.httpd import Request, Response
+from local.front.guard import is_from_web_page
+from local.front.httpd import Request, Response
 from local.s3.backend import MotoBackend
 from local.s3.disk import Disk, StoredBucket
 from local.s3.events import Notifier, Put
 from local.s3.listing import KeyIndex, Listed, render_listing
 from local.s3.locks import ReadWriteLock
 from local.s3.operations import Operation, S3Error, Target, classify, parse_target
+from local.s3.signatures import Signatures
 
 _log = logging.getLogger(__name__)
 
@@ -39,10 +39,11 @@ _WRITES_KEY = frozenset(
 class S3Application:
     """Answers S3 requests."""
 
-    def __init__(self, backend: MotoBackend, disk: Disk, notifier: Notifier) -> None:
+    def __init__(self, backend: MotoBackend, disk: Disk, notifier: Notifier, signatures: Signatures) -> None:
         self._backend = backend
         self._disk = disk
         self._notifier = notifier
+        self._signatures = signatures
         self._lock = ReadWriteLock()
         self._indexes: dict[str, KeyIndex] = {}
 
@@ -79,9 +80,9 @@ class S3Application:
     def _answer(self, request: Request, request_id: str) -> Response:
         if is_from_web_page(request):
             raise S3Error(403, "AccessDenied", "Requests from web pages are refused.")
+        self._signatures.check(request)
         target = parse_target(request)
         operation = classify(request, target)
-        _check_signature(request, target, datetime.now(UTC))
         lock: AbstractContextManager[None] = self._lock.write() if operation.changes else self._lock.read()
         with lock:
             if operation is Operation.DELETE_BUCKET and not self._disk.is_empty(target.bucket):
@@ -206,29 +207,6 @@ def _read_deletes(body: bytes) -> tuple[list[str], bool]:
     if not keys or len(keys) > _MAX_DELETES or "" in keys:
         raise malformed
     return keys, quiet
-
-
-def _check_signature(request: Request, target: Target, now: datetime) -> None:
-    """Refuse requests that are not signed, and presigned URLs that have expired.
-
-    Signatures are not verified: the server listens to this machine alone, and its credentials are no secret.
-    """
-    query = target.query
-    if request.header("Authorization") is not None:
-        return
-    if "X-Amz-Signature" in query:
-        begin, seconds = query.get("X-Amz-Date", ""), query.get("X-Amz-Expires", "")
-        try:
-            start = datetime.strptime(begin, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
-            end = start + int(seconds)
-        except ValueError as error:
-            raise S3Error(400, "AuthorizationQueryParametersError", "X-Amz-Date or X-Amz-Expires is wrong") from error
-    elif "Signature" in query and query.get("Expires", "").isdecimal():
-        end = float(query["Expires"])
-    else:
-        raise S3Error(403, "AccessDenied", "Access Denied")
-    if now.timestamp() > end:
-        raise S3Error(403, "AccessDenied", "Request has expired")
 
 
 def _render_error(error: S3Error, request_id: str) -> Response:

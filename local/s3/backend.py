@@ -19,7 +19,7 @@ from moto.s3.models import FakeKey, S3Backend, s3_backends
 from moto.s3.responses import S3Response
 from moto.utilities.utils import get_partition
 
-from local.httpd import Request, Response
+from local.front.httpd import Request, Response
 from local.s3.objects import DEFAULT_CONTENT_TYPE, StoredObject, compute_crc32
 from local.s3.operations import Operation, S3Error, Target
 

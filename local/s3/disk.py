@@ -46,7 +46,7 @@ class Disk:
         self._scratch = root / "s3-scratch"
         shutil.rmtree(self._scratch, ignore_errors=True)
         for folder in (self._objects, self._metadata, self._scratch):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def create_bucket(self, bucket: StoredBucket) -> None:
         """Keep a bucket. The folder of its objects comes last and makes it exist."""

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
+from local.functions.template import PutTrigger
 from local.spool import Entry, Spool
-from local.template import PutTrigger
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import parse_qsl, unquote_to_bytes
 
-from local.httpd import Request
+from local.front.httpd import Request
 
 MAX_KEY_BYTES = 1024
 

@@ -6,20 +6,22 @@ import threading
 import time
 from typing import Any
 
-from local.config import ConfigError
+from local import terminal
+from local.config import WRONG_VARIABLE, ConfigError
 from local.data_dir import DataDirError
+from local.functions.template import TemplateError
 from local.sam.config import SamConfig, read_config
 from local.sam.minio import ACCESS_KEY
 from local.sam.servers import StackError
 from local.sam.stack import Stack
-from local.template import TemplateError
 
-# Nothing was started: a part is missing or a choice is wrong.
+# Nothing was started: a part is missing.
 _CANNOT_RUN = 3
 
 
 def main() -> int:
     """Run until SIGINT or SIGTERM; returns the exit status."""
+    terminal.protect()
     began = time.monotonic()
     _on_signal(_interrupt)
     try:
@@ -27,7 +29,10 @@ def main() -> int:
         stack = Stack(config, lambda line: print(f"  {line}", flush=True))
     except KeyboardInterrupt:
         return 1
-    except (ConfigError, DataDirError, StackError, TemplateError) as error:
+    except ConfigError as error:
+        _complain(str(error))
+        return WRONG_VARIABLE
+    except (DataDirError, StackError, TemplateError) as error:
         _complain(str(error))
         return _CANNOT_RUN
     stop = threading.Event()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from local.config import DEFAULT_BUCKET, ROOT, ConfigError
+from local.config import DEFAULT_BUCKET, ROOT, Checks
 
 DEFAULT_PORT = 3000
 # The SAM CLI gives its containers random ports of this range.
@@ -69,38 +69,39 @@ def read_config(variables: Mapping[str, str] | None = None) -> SamConfig:
     """Read the variables, by default those of this process.
 
     Raises:
-        ConfigError: one of them is wrong.
+        ConfigError: some are wrong.
     """
     values = dict(os.environ if variables is None else variables)
-    return SamConfig(
-        ports=_read_ports(values.get("PORT")),
+    checks = Checks(values)
+    config = SamConfig(
+        ports=checks.read("PORT", _read_ports, Ports(DEFAULT_PORT)),
         data=Path(values.get("LIVEMEM_DATA_DIR") or ROOT / ".local" / "sam").expanduser().absolute(),
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
-        llm_url=_read_llm(values.get("LLMAAS_API_URL")),
+        llm_url=checks.read("LLMAAS_API_URL", _read_llm, None),
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
         architecture="arm64" if platform.machine() in {"arm64", "aarch64"} else "x86_64",
         outer=values,
     )
+    checks.finish()
+    return config
 
 
-def _read_ports(text: str | None) -> Ports:
-    if text and not text.isdecimal():
-        raise ConfigError(f"PORT is {text!r}, not a number.")
-    ports = Ports(int(text) if text else DEFAULT_PORT)
+def _read_ports(text: str) -> Ports:
+    if not text.isascii() or not text.isdecimal():
+        raise ValueError(f"PORT is {text!r}, not a number.")
+    ports = Ports(int(text[:9]))
     if not 1024 <= ports.api <= 65535 - len(ports.all()) or any(port in SAM_PORTS for port in ports.all()):
-        raise ConfigError(
+        raise ValueError(
             f"PORT is {ports.api}: it and the three after it have to lie outside {SAM_PORTS[0]} to {SAM_PORTS[-1]}, "
             "where the SAM CLI puts its containers."
         )
     return ports
 
 
-def _read_llm(url: str | None) -> str | None:
-    if not url:
-        return None
+def _read_llm(url: str) -> str | None:
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.startswith("127.") or host == "::1":
-        raise ConfigError(
+        raise ValueError(
             f"LLMAAS_API_URL is {url}, which inside a container is the container itself: let the server listen on "
             "Docker's bridge and name that address (172.17.0.1 as a rule; host.docker.internal with Docker Desktop)."
         )

@@ -16,14 +16,14 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.config import ROOT
+from local.functions.template import PUT_EVENT, Template
 from local.sam.config import SamConfig
 from local.sam.docker import Host
 from local.sam.servers import ServerProcess, StackError
 from local.sam.variables import Store
-from local.template import PUT_EVENT, Template
 
 ACCESS_KEY = "livememory"
-_COMPOSE_FILE = ROOT / "local" / "compose.yaml"
+_COMPOSE_FILE = ROOT / "local" / "sam" / "compose.yaml"
 MISSING = (
     "MinIO is missing: put a minio program on the PATH, or run scripts/stores.sh minio (needs Go), "
     "or install Docker Compose, which pulls it."

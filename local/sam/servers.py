@@ -40,7 +40,7 @@ class ServerProcess:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "local.sam.leash", *command],
+                [sys.executable, "-m", "local.children.leash", *command],
                 cwd=ROOT,
                 env={**environment, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.PIPE,

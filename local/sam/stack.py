@@ -2,24 +2,23 @@
 
 import json
 import os
-import secrets
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local.children import Child, ChildError
+from local.children.child import Child, ChildError
 from local.config import ROOT
 from local.data_dir import DataDir
-from local.files import write_file
+from local.files import read_secret, write_file
+from local.functions.template import Template, read_template
 from local.sam import docker, minio
 from local.sam.build import build
 from local.sam.config import SamConfig
 from local.sam.servers import ServerProcess, StackError, check_free
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import warm_up_api, warm_up_lambda
-from local.template import Template, read_template
 
 _READY_SECONDS = 90.0
 
@@ -133,10 +132,7 @@ class Stack:
 
     def _store_key(self) -> str:
         """MinIO's secret key, made at the first start."""
-        file = self.data.root / "minio.key"
-        if not file.exists():
-            write_file(file, f"{secrets.token_urlsafe(24)}\n".encode(), mode=0o600)
-        return file.read_text("ascii").strip()
+        return read_secret(self.data.root / "minio.key", random_bytes=24)
 
     def _start_llm(self) -> str:
         """The offline LLM; returns its URL for containers."""

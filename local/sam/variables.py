@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local.template import Template
+from local.functions.template import Template
 
 _OFFLINE = {"LLMAAS_MODEL": "offline-rules", "LLMAAS_API_KEY": "offline"}
 # Beyond these, the developer's AWS settings stay out of it: nothing here may reach a real account.

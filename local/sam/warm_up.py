@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local.config import ROOT
+from local.functions.schedules import build_scheduled_event
+from local.functions.template import Function, Route, Template
 from local.sam.servers import StackError
-from local.schedules import build_scheduled_event
-from local.template import Function, Route, Template
 
 _SECONDS = 120
 _PLACEHOLDER = re.compile(r"\{[^}]+\}")

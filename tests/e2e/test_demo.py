@@ -28,7 +28,7 @@ def test_the_demo_accounts_for_every_note_and_shows_the_bank_and_the_runs(tmp_pa
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    count = len((ROOT / "examples" / "notes.jsonl").read_text().splitlines())
+    count = len((ROOT / "examples" / "build-log.jsonl").read_text().splitlines())
     assert f"All {count} notes are accounted for" in done.stdout
     assert "activeContext.md" in done.stdout
     assert "offline stand-in" in done.stdout

@@ -54,10 +54,12 @@ MOTO = Kind(
 )
 EMBEDDED = Kind(
     "embedded",
-    lambda _, data, port: [sys.executable, "-m", "local.s3", "--data", str(data), "--port", str(port)],
-    checks_signatures=False,
+    lambda _, data, port: [
+        sys.executable, "-m", "local.s3", "--data", str(data), "--port", str(port),
+        "--access-key", ACCESS_KEY, "--key-file", str(key_file(data)),
+    ],
     knows_v2=True,
-)
+)  # fmt: skip
 MINIO = Kind(
     "minio",
     lambda program, data, port: [
@@ -143,6 +145,13 @@ def folder(*parts: Path | str) -> Path:
     """A folder that exists."""
     path = Path(*parts)
     path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def key_file(data: Path) -> Path:
+    """A file with the secret key."""
+    path = data / "secret.key"
+    path.write_text(SECRET_KEY)
     return path
 
 

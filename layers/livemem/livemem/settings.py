@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -25,7 +26,12 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 def _http_url(value: str) -> str:
-    if not value.startswith(("http://", "https://")) or any(character.isspace() for character in value):
+    try:
+        url = urlsplit(value)
+        fits = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        fits = False
+    if not fits or any(character.isspace() for character in value):
         raise ValueError("must be an http or https URL")
     return value
 
@@ -51,7 +57,7 @@ class Settings(BaseSettings):
     s3_secret_access_key: str | None = None
     s3_signature: Literal["v4", "hybrid"] = "v4"
 
-    llmaas_api_url: str | None = None
+    llmaas_api_url: Annotated[str, AfterValidator(_http_url)] | None = None
     llmaas_api_key: str = ""
     llmaas_model: str = "qwen3-2507:235b"
     llmaas_max_tokens: int | None = Field(default=None, ge=256)
@@ -116,6 +122,8 @@ def problems(error: ValidationError) -> list[str]:
 
 def _problem(name: str, kind: str, message: str) -> str:
     bounds = _bounds(name)
+    # pydantic names Python's types and what it tried.
+    message = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}.get(kind, message)
     # What pydantic says of a bound is in the bounds; all else is said as a sentence about the variable.
     said = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
     said = said.removeprefix("Value error, ").replace("Input should be", "must be")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local.environments import Nursery
-from local.httpd import Request, Response, Server
-from local.pools import FunctionPool
+from local.front.httpd import Request, Response, Server
+from local.functions.environments import Nursery
+from local.functions.pools import FunctionPool
 from tests.integration.local.support import MANY, MANY_BUCKET, S3Process, build_pool
 
 _numbers = itertools.count(1)

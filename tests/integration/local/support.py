@@ -12,10 +12,11 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
-from local.environments import Nursery
-from local.logs import FunctionLog
-from local.pools import FunctionPool
-from local.template import Function
+from local.functions.environments import Nursery
+from local.functions.logs import FunctionLog
+from local.functions.pools import FunctionPool
+from local.functions.template import Function
+from local.s3 import ACCESS_KEY, KEY_FILE
 
 ROOT = Path(__file__).resolve().parents[3]
 MANY_BUCKET, MANY = "many-objects", 1205
@@ -31,13 +32,17 @@ class S3Process:
         line = self.process.stdout.readline()
         self.url = re.search(r"http://\S+", line)[0]
 
-    def client(self, **config):
+    @property
+    def secret_key(self) -> str:
+        return (self.data / KEY_FILE).read_text().strip()
+
+    def client(self, *, secret_key: str | None = None, access_key: str = ACCESS_KEY, **config):
         return boto3.client(
             "s3",
             endpoint_url=self.url,
             region_name="us-east-1",
-            aws_access_key_id="a",
-            aws_secret_access_key="b",
+            aws_access_key_id=access_key,
+            aws_secret_access_key=secret_key or self.secret_key,
             config=Config(retries={"total_max_attempts": 1}, max_pool_connections=50, **config),
         )
 
@@ -74,3 +79,20 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def descendants(pid: int) -> set[int]:
+    """The processes that a process has started, and those that they have."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(after_name[1]), set()).add(int(status.parent.name))
+    found, todo = set(), [pid]
+    while todo:
+        children = parents.get(todo.pop(), set())
+        found |= children
+        todo += children
+    return found

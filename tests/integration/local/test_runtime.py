@@ -12,8 +12,10 @@ import boto3
 import pytest
 
 from local.data_dir import DataDir
-from tests.integration.local.support import ROOT, is_alive, wait_until
+from local.s3 import ACCESS_KEY
+from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
 
+KEY = "0123456789abcdef" * 2
 TEMPLATE = """
 Parameters:
   Secret: {Type: String}
@@ -140,28 +142,16 @@ def fetch(url: str) -> dict:
 
 def s3_client(endpoints: dict):
     return boto3.client(
-        "s3", endpoint_url=endpoints["s3"], region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+        "s3",
+        endpoint_url=endpoints["s3"],
+        region_name="us-east-1",
+        aws_access_key_id=endpoints["s3_access_key"],
+        aws_secret_access_key=Path(endpoints["s3_key_file"]).read_text().strip(),
     )
 
 
 def list_keys(client, bucket: str) -> set[str]:
     return {item["Key"] for item in client.list_objects_v2(Bucket=bucket).get("Contents", [])}
-
-
-def descendants(pid: int) -> set[int]:
-    parents = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after_name = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(after_name[1]), set()).add(int(status.parent.name))
-    found, todo = set(), [pid]
-    while todo:
-        children = parents.get(todo.pop(), set())
-        found |= children
-        todo += children
-    return found
 
 
 def test_the_whole_runtime_from_start_to_restart(start):
@@ -222,37 +212,43 @@ def test_a_port_in_use_is_one_sentence(start):
 
 
 @pytest.mark.parametrize(
-    ("variables", "word"),
+    ("variables", "status", "words"),
     [
-        ({"PORT": "x"}, "PORT"),
-        ({"LIVEMEM_TEMPLATE": "/nowhere"}, "/nowhere"),
-        ({"LIVEMEM_DATA_DIR": "/dev/null/x"}, "/dev/null/x"),
+        ({"PORT": "x"}, 2, ["PORT"]),
+        ({"LLMAAS_TEMPERATURE": "9", "CONSOLIDATION_THRESHOLD": "abc"}, 2, ["LLMAAS_TEMPERATURE", "CONSOLIDATION"]),
+        ({"LIVEMEM_TEMPLATE": "/nowhere"}, 1, ["/nowhere"]),
+        ({"LIVEMEM_DATA_DIR": "/dev/null/x"}, 1, ["/dev/null/x"]),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(start, variables, word):
+def test_a_wrong_setting_is_one_sentence_and_nothing_is_started(start, variables, status, words):
     process = start(**variables)
-    assert process.process.wait(30) == 1
-    lines = process.process.stderr.read().splitlines()
-    assert len(lines) == 1
-    assert word in lines[0]
+    out, err = process.process.communicate(timeout=30)
+    assert process.process.returncode == status
+    lines = err.splitlines()
+    assert len(lines) == len(words)
+    assert all(word in err for word in words)
+    assert out == ""
+    assert not process.data.exists()
 
 
-def test_a_store_of_ones_own_is_used_and_gets_its_bucket(start, shared_s3, s3):
+def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
+    s3.create_bucket(Bucket="bucket-of-ones-own")
     process = start(
         S3_ENDPOINT_URL=shared_s3.url,
         S3_BUCKET_NAME="bucket-of-ones-own",
-        S3_ACCESS_KEY_ID="a",
-        S3_SECRET_ACCESS_KEY="b",
+        S3_ACCESS_KEY_ID=ACCESS_KEY,
+        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
         LLMAAS_API_URL="http://127.0.0.1:9/v1",
         LLMAAS_MODEL="mine",
-        ADMIN_BOOTSTRAP_KEY="k" * 32,
+        ADMIN_BOOTSTRAP_KEY=KEY,
+        AWS_ACCESS_KEY_ID=ACCESS_KEY,
+        AWS_SECRET_ACCESS_KEY=shared_s3.secret_key,
     )
     endpoints = process.wait_ready()
     assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
     assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
     environ = fetch(f"{endpoints['api']}/v1/environ")
-    assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY"]) == ("mine", "k" * 32)
-    assert s3.head_bucket(Bucket="bucket-of-ones-own")
+    assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY"]) == ("mine", KEY)
     # Its put events come from its own webhook, to the address that MinIO would post to.
     event = {"Records": [{"s3": {"object": {"key": "x.md"}}}]}
     url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
@@ -274,3 +270,45 @@ def test_a_store_that_cannot_be_reached_is_a_sentence(start):
     assert "http://127.0.0.1:9" in err
     assert "Traceback" not in err
     assert "ready" not in out
+
+
+def test_a_mistyped_bucket_is_an_error_and_not_a_new_bucket(start, shared_s3, s3):
+    process = start(
+        S3_ENDPOINT_URL=shared_s3.url,
+        S3_BUCKET_NAME="bucket-of-noes-own",
+        S3_ACCESS_KEY_ID=ACCESS_KEY,
+        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
+    )
+    out, err = process.process.communicate(timeout=30)
+    assert process.process.returncode == 1
+    assert "has no bucket 'bucket-of-noes-own': correct S3_BUCKET_NAME" in err
+    assert len(err.splitlines()) == 1
+    assert "ready" not in out
+    assert "bucket-of-noes-own" not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
+
+
+def test_a_store_that_refuses_the_keys_is_a_sentence_without_them(start, shared_s3):
+    process = start(S3_ENDPOINT_URL=shared_s3.url, S3_ACCESS_KEY_ID=ACCESS_KEY, S3_SECRET_ACCESS_KEY="hunter2")
+    _, err = process.process.communicate(timeout=30)
+    assert process.process.returncode == 1
+    assert "refuses access to the bucket 'live-memory' (403): check S3_ACCESS_KEY_ID" in err
+    assert "hunter2" not in err
+
+
+def test_keys_without_an_endpoint_open_aws_and_not_the_embedded_store(start, shared_s3, s3):
+    s3.create_bucket(Bucket="bucket-at-aws")
+    process = start(
+        S3_BUCKET_NAME="bucket-at-aws",
+        S3_REGION_NAME="eu-west-1",
+        S3_ACCESS_KEY_ID=ACCESS_KEY,
+        S3_SECRET_ACCESS_KEY=shared_s3.secret_key,
+        AWS_ENDPOINT_URL_S3=shared_s3.url,  # where the runtime's own look at the bucket finds its "AWS"
+    )
+    endpoints = process.wait_ready()
+    environ = fetch(f"{endpoints['api']}/v1/environ")
+    assert (environ["S3_ENDPOINT_URL"], environ["S3_BUCKET_NAME"]) == ("", "bucket-at-aws")
+    assert endpoints["s3"] == "https://s3.eu-west-1.amazonaws.com"
+    assert (endpoints["s3_access_key"], endpoints["s3_key_file"]) == (None, None)
+    assert not (process.data / "s3").exists()
+    out = process.end()[1]
+    assert "embedded" not in out

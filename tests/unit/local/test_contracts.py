@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from local.httpd import Request
-from local.payload import build_event
+from local.front.httpd import Request
+from local.front.payload import build_event
+from local.functions.schedules import build_scheduled_event
+from local.functions.template import Route, Schedule
 from local.s3.events import Put, build_put_event
-from local.schedules import build_scheduled_event
-from local.template import Route, Schedule
 
 EVENTS = Path(__file__).resolve().parents[3] / "events"
 NOW = datetime(2026, 2, 20, 14, tzinfo=UTC)

@@ -22,7 +22,7 @@ COPY = "copy"
 
 
 def copied() -> World:
-    """A space in use, a run of it that died, and its folder copied under another name by somebody with a file manager."""
+    """A space in use, and its folder copied under another name by somebody with a file manager."""
     world = World()
     world.create_space(threshold=2)
     world.note("one")

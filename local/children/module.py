@@ -1,0 +1,36 @@
+"""Runs a module as a child of the runtime: `python -m local.children.module <module> <arguments>`.
+
+The parent holds the other end of standard input. When that closes, the parent is gone, even by SIGKILL, and the child
+ends too: first as if asked to (SIGTERM), then by force.
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+
+_GRACE_SECONDS = 10.0
+
+
+def _watch_parent() -> None:
+    try:
+        while os.read(0, 4096):
+            pass
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_GRACE_SECONDS)
+        os._exit(1)
+
+
+def main() -> None:
+    """Start the watch and become the module."""
+    threading.Thread(target=_watch_parent, name="parent-watch", daemon=True).start()
+    module = sys.argv[1]
+    sys.argv = sys.argv[1:]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`make demo`: the whole product at work, once."""

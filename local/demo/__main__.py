@@ -1,0 +1,8 @@
+"""`python -m local.demo`."""
+
+import sys
+
+from local.demo.tour import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""What the demo needs of the world: the local runtime as a process, its API over HTTP, and its bucket."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+_READY_SECONDS = 60.0
+_STOP_SECONDS = 15.0
+_HTTP_SECONDS = 30.0
+# The demo has a data folder, a store and a key of its own, whatever the caller uses otherwise. LLMAAS_* go through.
+_OWN_VARIABLES = ("S3_", "ADMIN_BOOTSTRAP_KEY", "HOST", "PORT", "LIVEMEM_")
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the text is for the person who started it."""
+
+
+@dataclass(frozen=True)
+class Api:
+    """The service's API with one token."""
+
+    url: str
+    token: str
+
+    def get(self, path: str) -> dict[str, Any]:
+        """The answer to GET; raises DemoError unless it is a success."""
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to POST; raises DemoError unless it is a success."""
+        return self._ask("POST", path, json.dumps(body).encode())
+
+    def _ask(self, method: str, path: str, data: bytes | None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/v1{path}", data=data, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=_HTTP_SECONDS) as response:
+                answer: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as error:
+            problem = error.read(2_000).decode("utf-8", "replace")
+            raise DemoError(f"{method} /v1{path} was answered with {error.code}: {problem}") from error
+        except (OSError, ValueError) as error:
+            raise DemoError(f"{method} /v1{path} failed: {error}") from error
+        return answer
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The service's bucket, read without the service."""
+
+    client: Any
+    name: str
+
+    def keys(self, prefix: str) -> list[str]:
+        """All keys below a prefix."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
+        return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+
+    def read(self, key: str) -> bytes:
+        """One object."""
+        data: bytes = self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
+        return data
+
+    def write_new(self, key: str, data: bytes) -> None:
+        """Write an object that must not exist yet."""
+        self.client.put_object(Bucket=self.name, Key=key, Body=data, IfNoneMatch="*")
+
+
+@dataclass(frozen=True)
+class Service:
+    """The running service: an API for the admin, the bucket, and whether its LLM is the offline stand-in."""
+
+    admin: Api
+    bucket: Bucket
+    offline_llm: bool
+    llm_url: str
+
+    def add_agents(self, names: Sequence[str], space_id: str) -> dict[str, Api]:
+        """Give each agent a token for one space, written to the registry as data-model.md has it.
+
+        Right into the bucket: the routes for tokens do not exist yet. Only before any token is used, for the
+        service keeps the registry for 30 s.
+        """
+        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        tokens = {name: f"lm_{secrets.token_urlsafe(32)}" for name in names}
+        entries = [
+            {
+                "hash": f"sha256:{hashlib.sha256(token.encode()).hexdigest()}",
+                "name": name,
+                "permissions": ["read", "write"],
+                "space_ids": [space_id],
+                "email": None,
+                "created_at": created,
+                "expires_at": None,
+                "last_used_at": None,
+                "revoked": False,
+            }
+            for name, token in tokens.items()
+        ]
+        self.bucket.write_new("_system/tokens.json", json.dumps({"version": 1, "tokens": entries}).encode())
+        return {name: Api(self.admin.url, token) for name, token in tokens.items()}
+
+
+@contextlib.contextmanager
+def running_service(data: Path) -> Iterator[Service]:
+    """Run `python -m local` on an emptied data folder for as long as the block lasts.
+
+    Raises DemoError if the folder is in use or the runtime does not become ready.
+    """
+    _empty(data)
+    log = data / "runtime.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            # The wrapper ends the runtime when this process is gone, even by SIGKILL.
+            [sys.executable, "-m", "local.children.module", "local"],
+            cwd=ROOT,
+            env=_environment(data),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C comes to the demo alone, which then stops the runtime
+        )
+    try:
+        endpoints = _wait_ready(process, data / "endpoints.json", log)
+        yield _connect(endpoints)
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def runtime_variables() -> dict[str, str]:
+    """What the demo's runtime gets of the caller's environment."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OWN_VARIABLES)}
+
+
+def _environment(data: Path) -> dict[str, str]:
+    return runtime_variables() | {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
+
+
+def _empty(data: Path) -> None:
+    """Remove what an earlier demo left, unless its runtime still runs."""
+    lock = data / "runtime.lock"
+    if lock.exists():
+        with lock.open("rb") as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise DemoError(f"Another runtime uses {data}; is a demo running already?") from error
+    elif data.exists() and any(data.iterdir()):
+        raise DemoError(f"{data} holds something that is not from a demo; it was left as it is.")
+    shutil.rmtree(data, ignore_errors=True)
+    # The folder above may be that of `make run`.
+    data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data.mkdir(mode=0o700)
+    lock.touch()  # marks the folder as one that the next demo may empty
+
+
+def _wait_ready(process: subprocess.Popen[bytes], file: Path, log: Path) -> dict[str, Any]:
+    deadline = time.monotonic() + _READY_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            endpoints: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            return endpoints
+        if process.poll() is not None:
+            raise DemoError(f"The runtime ended with status {process.returncode}:\n{_tail(log)}")
+        time.sleep(0.05)
+    raise DemoError(f"The runtime was not ready within {_READY_SECONDS:.0f} s:\n{_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    return log.read_text("utf-8", "replace")[-2_000:].strip()
+
+
+def _connect(endpoints: Mapping[str, Any]) -> Service:
+    key = Path(endpoints["admin_key_file"]).read_text("utf-8").strip()
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoints["s3"],
+        region_name="us-east-1",
+        aws_access_key_id=endpoints["s3_access_key"],
+        aws_secret_access_key=Path(endpoints["s3_key_file"]).read_text("ascii").strip(),
+        config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 2}, proxies={}),
+    )
+    return Service(
+        Api(endpoints["api"], key),
+        Bucket(client, endpoints["bucket"]),
+        bool(endpoints["llm_is_offline_stand_in"]),
+        endpoints["llm"],
+    )

@@ -1,0 +1,276 @@
+"""`make demo`: the whole product at work on this machine, on the notes that were taken while it was built.
+
+Starts the local runtime on an empty store, posts every line of `examples/build-log.jsonl` over HTTP, lets the store's
+put events start the consolidations, and at the end accounts for every note, over HTTP and from the bucket. The exit
+status is 0 only if none is missing, the events started at least two consolidations, and there is a bank to read.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local import terminal
+from local.config import LAYERS, WRONG_VARIABLE
+from local.demo.llm import check_llm, show_url
+from local.demo.report import Progress, check_notes, describe_run, show_file, table_of_runs
+from local.demo.service import ROOT, Api, DemoError, Service, running_service, runtime_variables
+from local.service_settings import find_problems
+
+SPACE = "demo"
+NOTES = ROOT / "examples" / "build-log.jsonl"
+THRESHOLD = 30
+AUTOMATIC_RUNS = 2
+_POSTING_SECONDS = 12.0  # spread over all notes: agents do not write all at once, and one can watch
+_POLL_SECONDS = 0.4
+# A slow LLM must not find all notes at once: posting waits, so that there is something left for another run.
+_MOST_LIVE = 2 * THRESHOLD
+_FIELDS = ("timestamp", "agent", "category", "content")
+
+
+@dataclass
+class Demo:
+    """The demo while it runs."""
+
+    service: Service
+    progress: Progress
+    patience: float  # seconds to wait for consolidations
+    posted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seen: dict[int, dict[str, Any]] = field(default_factory=dict)  # consolidations by number
+    live: int = 0
+
+    @property
+    def api(self) -> Api:
+        """The API as the admin."""
+        return self.service.admin
+
+    def look(self) -> None:
+        """Ask how the space is, and tell of consolidations that are new; raises DemoError if a run has failed."""
+        info = self.api.get(f"/spaces/{SPACE}")
+        self.live = info["live"]["notes_count"]
+        if info["consolidation_count"] > len(self.seen):
+            for item in reversed(self.api.get(f"/spaces/{SPACE}/consolidations?limit=500")["items"]):
+                if item["number"] not in self.seen:
+                    self.seen[item["number"]] = item
+                    self.progress.tell(describe_run(item))
+        self._check_runs()
+
+    def _check_runs(self) -> None:
+        # Nothing starts a failed run again before the next note or the sweep, so waiting would be in vain.
+        for key in self.service.bucket.keys(f"{SPACE}/_runs/"):
+            run = {} if key.endswith(".plan.json") else json.loads(self.service.bucket.read(key))
+            if run.get("status") == "error":
+                error = run.get("error") or {}
+                raise DemoError(
+                    f"A consolidation ended in an error ({error.get('code')}): {error.get('detail')} "
+                    "Its notes stay live."
+                )
+
+    def is_busy(self) -> bool:
+        """Whether somebody holds the space's lease."""
+        return bool(self.service.bucket.keys(f"{SPACE}/_lease.json"))
+
+
+def main() -> int:
+    """Run the demo; returns the exit status."""
+    terminal.protect()
+    parser = argparse.ArgumentParser(prog="python -m local.demo", description="The whole product at work, once.")
+    parser.add_argument("--notes", type=Path, default=NOTES, help="notes, one JSON a line")
+    parser.add_argument("--full", action="store_true", help="print every entry of the bank")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _interrupt)
+    data = Path(os.environ.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute() / "demo"
+    began = time.monotonic()
+    try:
+        rows = read_notes(options.notes)
+        if problems := find_problems(runtime_variables(), LAYERS):
+            print("\n".join(problems), file=sys.stderr)
+            return WRONG_VARIABLE
+        check_llm(os.environ)
+        with running_service(data) as service:
+            demo = Demo(service, Progress(every=20), patience=60.0 if service.offline_llm else 1_800.0)
+            _run(demo, rows, data / "bank", full=options.full, began=began)
+    except (DemoError, BotoCoreError, ClientError) as error:
+        print(f"\nThe demo failed. {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nThe demo was stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Who watches has seen enough (`make demo | head`). What is still buffered must not raise it again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def read_notes(file: Path) -> list[dict[str, Any]]:
+    """The notes of a file, oldest first; raises DemoError that names the line which is none."""
+    try:
+        lines = file.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise DemoError(f"{file} cannot be read: {error.strerror}.") from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise DemoError(f"{file}, line {number}, is not JSON.") from error
+        if not isinstance(row, dict) or any(not isinstance(row.get(name), str) for name in _FIELDS):
+            raise DemoError(f"{file}, line {number}, needs the texts {', '.join(_FIELDS)}.")
+        rows.append(row)
+    return sorted(rows, key=lambda row: str(row["timestamp"]))
+
+
+def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, began: float) -> None:
+    agents = sorted({row["agent"] for row in rows})
+    print(f"Live Memory runs at {demo.api.url}, with its own S3 server. Notes: {len(rows)} by {', '.join(agents)}.")
+    print(_describe_llm(demo.service))
+    writers = demo.service.add_agents(agents, SPACE)
+    demo.api.post("/spaces", {
+        "space_id": SPACE,
+        "description": "The building of Live Memory, as noted by those who built it",
+        "rules_template": "standard",
+        "consolidation_threshold": THRESHOLD,
+    })  # fmt: skip
+    print(f"Space `{SPACE}` has the rules `standard`; {THRESHOLD} live notes start a consolidation.\n")
+    _post(demo, rows, writers)
+    _await_automatic(demo)
+    _fold_rest(demo)
+    problems = _account(demo)
+    rules = demo.api.get(f"/spaces/{SPACE}/rules")["rules"]
+    files = demo.api.get(f"/spaces/{SPACE}/bank?content=true")["items"]
+    bank = sorted(files, key=lambda file: rules.find(file["path"]) % len(rules))  # unknown ones last
+    _show(demo, bank, copy, full=full)
+    _conclude(demo, problems, bank, time.monotonic() - began)
+
+
+def _describe_llm(service: Service) -> str:
+    if service.offline_llm:
+        return (
+            "LLM: the rule-based offline stand-in (model offline-rules). It is no language model; it files notes by "
+            "fixed rules.\n     Set LLMAAS_API_URL, LLMAAS_API_KEY and LLMAAS_MODEL to see a real one at work."
+        )
+    return f"LLM: {show_url(service.llm_url)} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
+
+
+def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Api]) -> None:
+    """Post each note as its agent. The time at which it was taken goes along as a tag, its content as it is."""
+    pause = _POSTING_SECONDS / max(1, len(rows))
+    due = looked = time.monotonic()
+    for number, row in enumerate(rows, 1):
+        body = {
+            "category": row["category"],
+            "content": row["content"],
+            "tags": [*row.get("tags", []), row["timestamp"]],
+        }
+        note = writers[row["agent"]].post(f"/spaces/{SPACE}/notes", body)
+        demo.posted[note["note_id"]] = body | {"agent": row["agent"]}
+        if time.monotonic() - looked > _POLL_SECONDS:
+            demo.look()
+            if demo.live >= _MOST_LIVE:
+                _wait(demo, "a consolidation", lambda: demo.live < _MOST_LIVE)
+            looked = time.monotonic()
+        demo.progress.show(f"posted {number} of {len(rows)}, live {demo.live}, consolidations {len(demo.seen)}")
+        due = max(due + pause, looked)
+        time.sleep(max(0.0, due - time.monotonic()))
+    demo.progress.tell(f"  all {len(rows)} notes are posted")
+
+
+def _await_automatic(demo: Demo) -> None:
+    """Wait until the events have started all consolidations that they will start."""
+
+    def idle() -> bool:
+        return demo.live < THRESHOLD and not demo.is_busy()
+
+    _wait(demo, "the consolidations that the put events started", idle)
+
+
+def _fold_rest(demo: Demo) -> None:
+    """Start consolidations by hand for what stays below the threshold."""
+    while demo.live:
+        run_id = demo.api.post(f"/spaces/{SPACE}/consolidations", {})["run_id"]
+        demo.progress.tell(f"  {demo.live} notes are left below the threshold: started a consolidation by hand")
+        run: dict[str, Any] = {}
+
+        def finished(run: dict[str, Any] = run, run_id: str = run_id) -> bool:
+            run |= demo.api.get(f"/spaces/{SPACE}/runs/{run_id}")
+            return run["status"] in ("ok", "nothing_to_do", "busy", "error")
+
+        _wait(demo, f"run {run_id}", finished)
+        if run["status"] == "busy":
+            _await_automatic(demo)
+
+
+def _wait(demo: Demo, what: str, done: Callable[[], bool]) -> None:
+    """Poll until `done` is true twice in a row: an event may be on its way when it first seems so."""
+    deadline = time.monotonic() + demo.patience
+    quiet = 0
+    while quiet < 2:
+        if time.monotonic() > deadline:
+            raise DemoError(f"Gave up after {demo.patience:.0f} s of waiting for {what}; {demo.live} notes are live.")
+        demo.look()
+        quiet = quiet + 1 if done() else 0
+        demo.progress.show(f"waiting for {what}: live {demo.live}, consolidations {len(demo.seen)}")
+        time.sleep(_POLL_SECONDS)
+    demo.look()
+
+
+def _account(demo: Demo) -> list[str]:
+    """Compare what was posted with what the API and the bucket say."""
+    with ThreadPoolExecutor(max_workers=4) as executor:
+        told = executor.map(lambda note_id: demo.api.get(f"/spaces/{SPACE}/notes/{note_id}"), demo.posted)
+        answers = dict(zip(demo.posted, told, strict=True))
+    bucket = demo.service.bucket
+    live = [key.rsplit("/", 1)[1].removesuffix(".md") for key in bucket.keys(f"{SPACE}/live/") if key.endswith(".md")]
+    records = {}
+    for key in bucket.keys(f"{SPACE}/_consolidations/"):
+        record = json.loads(bucket.read(key))
+        records[int(record["number"])] = [note["note_id"] for note in record["notes"]]
+    return check_notes(demo.posted, answers, live, records)
+
+
+def _show(demo: Demo, bank: Sequence[dict[str, Any]], copy: Path, *, full: bool) -> None:
+    """Print the bank and the runs, and leave the bank as files."""
+    print("\nThe memory bank\n")
+    for file in bank:
+        print(show_file(file["path"], file["content"], full=full), end="\n\n")
+        target = copy / file["path"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(file["content"], "utf-8")
+    print(f"The bank's files as they are: {copy}\n")
+    print("The synthesis of the last consolidation\n")
+    print(demo.api.get(f"/spaces/{SPACE}/synthesis")["content"].strip(), end="\n\n")
+    print("The runs\n")
+    print(table_of_runs(list(demo.seen.values())), end="\n\n")
+
+
+def _conclude(demo: Demo, problems: Sequence[str], bank: Sequence[dict[str, Any]], seconds: float) -> None:
+    """The closing line; raises DemoError if the demo did not show what it is to show."""
+    automatic = sum(item["trigger"] == "threshold" for item in demo.seen.values())
+    if problems:
+        raise DemoError(f"{len(problems)} notes are not accounted for:\n  " + "\n  ".join(problems[:20]))
+    if automatic < AUTOMATIC_RUNS:
+        raise DemoError(
+            f"Put events started {automatic} of the consolidations; it takes {AUTOMATIC_RUNS} to show that they do."
+        )
+    if not any(file["content"].strip() for file in bank):
+        raise DemoError("The bank is empty.")
+    print(
+        f"All {len(demo.posted)} notes are accounted for, each in exactly one consolidation record: {automatic} runs "
+        f"started by put events, {len(demo.seen) - automatic} by hand; {len(bank)} bank files. {seconds:.0f} s."
+    )
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,54 @@
+"""Keeps web pages away from the doors that ask for no token: the Invoke API and the embedded S3 server.
+
+Both listen on the loopback interface, which every page in the developer's browser can reach as well. A page's requests
+carry an Origin header; a page that made its own host name point here (DNS rebinding) shows that name in Host.
+"""
+
+import ipaddress
+import re
+from collections.abc import Collection
+
+from local.front.httpd import Request
+
+Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+
+DOCKER_HOST = "host.docker.internal"
+"""What containers call this machine, by Docker Desktop's own doing or by `--add-host` as in sam/compose.yaml."""
+
+_HOST = re.compile(r"^(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$")
+
+
+def is_from_web_page(request: Request, names: Collection[str] = ()) -> bool:
+    """Tell whether a browser sent this for a page, which never has business here.
+
+    Args:
+        request: the request, with the address at which it arrived.
+        names: host names, in lower case, by which this server is called besides `localhost` and addresses.
+    """
+    if request.header("Origin") is not None or request.header("Sec-Fetch-Site") in {"cross-site", "same-site"}:
+        return True
+    found = _HOST.match(request.header("Host") or "localhost")
+    return found is None or not _is_own_name(found["name"].strip("[]").lower(), request.server, names)
+
+
+def _is_own_name(name: str, arrived_at: str, names: Collection[str]) -> bool:
+    """A loopback address, the one at which the request arrived, or a name that is given.
+
+    No other name, whatever it ends in: who can answer for it in the browser's network can point it here.
+    """
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name == "localhost" or name in names
+    return address.is_loopback or address == _read_address(arrived_at)
+
+
+def is_in_networks(address: str, networks: Networks) -> bool:
+    """Tell whether a client's address is of this machine (loopback) or in one of the networks."""
+    client = _read_address(address)
+    return client.is_loopback or any(client in network for network in networks)
+
+
+def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address

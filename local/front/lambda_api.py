@@ -1,0 +1,90 @@
+"""Lambda's Invoke API: what boto3's `invoke` and the webhook of a MinIO server talk to."""
+
+import json
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from local.front.guard import DOCKER_HOST, Networks, is_from_web_page, is_in_networks
+from local.front.httpd import Request, Response, answer_json
+from local.functions.async_queue import AsyncQueue
+from local.functions.pools import FunctionPool, PoolClosedError
+from local.functions.template import Template
+
+# Lambda's quotas for the payload of synchronous and asynchronous invocations.
+MAX_SYNCHRONOUS_BYTES, MAX_ASYNCHRONOUS_BYTES = 6_291_556, 1_048_576
+_PATH = re.compile(r"^/2015-03-31/functions/(?P<name>[^/]+)/invocations/?$")
+
+
+class LambdaApi:
+    """Answers `POST /2015-03-31/functions/{name}/invocations`; a name is a logical id, a FunctionName or an ARN.
+
+    Who may invoke may skip every check of the API, so only this machine and `allowed` networks may.
+    `bound_to` is the address or name that the server was told to listen on.
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        pools: Mapping[str, FunctionPool],
+        queue: AsyncQueue,
+        allowed: Networks = (),
+        bound_to: str = "127.0.0.1",
+    ) -> None:
+        self._template = template
+        self._pools = pools
+        self._queue = queue
+        self._allowed = allowed
+        self._names = {bound_to.lower(), DOCKER_HOST}
+
+    @staticmethod
+    def owns(request: Request) -> bool:
+        """Tell whether the request is for this API."""
+        return request.path.startswith("/2015-03-31/functions/")
+
+    def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        found = _PATH.match(request.path)
+        if is_from_web_page(request, self._names) or not is_in_networks(request.client, self._allowed):
+            return _refuse(403, "AccessDeniedException", "only this machine and LIVEMEM_INVOKE_FROM may invoke")
+        if found is None or request.method != "POST":
+            return _refuse(404, "UnknownOperationException", "only Invoke is served here")
+        name = unquote(found["name"])
+        function = self._template.find(name)
+        if function is None:
+            return _refuse(404, "ResourceNotFoundException", f"Function not found: {name}")
+        body = request.body or b"{}"
+        try:
+            json.loads(body)
+        except ValueError:
+            return _refuse(400, "InvalidRequestContentException", "Could not parse request body into json")
+        kind = request.header("X-Amz-Invocation-Type") or "RequestResponse"
+        if kind == "Event":
+            return self._invoke_later(function.logical_id, body)
+        if kind == "RequestResponse":
+            return self._invoke(function.logical_id, body)
+        if kind == "DryRun":
+            return Response(204)
+        return _refuse(400, "InvalidParameterValueException", f"unknown invocation type {kind}")
+
+    def _invoke_later(self, function_id: str, body: bytes) -> Response:
+        if len(body) > MAX_ASYNCHRONOUS_BYTES:
+            return _refuse(413, "RequestTooLargeException", f"event of more than {MAX_ASYNCHRONOUS_BYTES} bytes")
+        request_id = self._queue.accept(function_id, body)
+        return Response(202, (("x-amzn-RequestId", request_id),))
+
+    def _invoke(self, function_id: str, body: bytes) -> Response:
+        if len(body) > MAX_SYNCHRONOUS_BYTES:
+            return _refuse(413, "RequestTooLargeException", f"event of more than {MAX_SYNCHRONOUS_BYTES} bytes")
+        try:
+            outcome = self._pools[function_id].submit(body).result()
+        except PoolClosedError:
+            return _refuse(503, "ServiceException", "the runtime is stopping")
+        headers = [("Content-Type", "application/json"), ("X-Amz-Executed-Version", "$LATEST")]
+        if outcome.failed:
+            headers.append(("X-Amz-Function-Error", "Unhandled"))
+        return Response(200, tuple(headers), outcome.payload)
+
+
+def _refuse(status: int, kind: str, message: str) -> Response:
+    return answer_json(status, {"Type": "User", "Message": message, "message": message}, (("x-amzn-ErrorType", kind),))

@@ -1,0 +1,151 @@
+"""API Gateway's payload format 2.0: HTTP requests to events, and handlers' answers back to HTTP.
+
+Source: "Create AWS Lambda proxy integrations for HTTP APIs" in the API Gateway developer guide. Beyond it: an HTTP API
+hands `rawPath` and path parameters over percent-decoded and also routes on the decoded path, while `rawQueryString`
+stays as it was sent.
+"""
+
+import base64
+import binascii
+import json
+import math
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from local.front.httpd import Headers, Request, Response
+from local.functions.template import Route
+from local.functions.variables import ACCOUNT
+
+# Bodies of these types arrive as text, all others (forms too) in base64.
+_TEXT_TYPES = frozenset({"application/json", "application/javascript", "application/xml"})
+_OWN_HEADERS = frozenset({"cookie"})
+
+
+class MalformedAnswerError(ValueError):
+    """The handler's answer is not what API Gateway accepts from a proxy integration."""
+
+
+def decode_path(target_path: str) -> str:
+    """Decode a request path as an HTTP API does before it routes."""
+    return unquote(target_path, errors="replace")
+
+
+def build_event(request: Request, route: Route, parameters: dict[str, str], now: datetime) -> dict[str, Any]:
+    """Build the event for a request.
+
+    Args:
+        request: the request as it arrived.
+        route: the route that it matched, with `parameters`, the decoded values of the path variables.
+        now: when it arrived; aware.
+    Returns:
+        The event. Keys for what a request lacks (body, query, cookies, parameters) are absent, as on AWS.
+    """
+    headers = request.joined_headers()
+    path = decode_path(request.path)
+    route_key = "$default" if route.path == "/$default" else f"{route.method} {route.path}"
+    host = headers.get("host", "localhost")
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": route_key,
+        "rawPath": path,
+        "rawQueryString": request.query,
+        "headers": {name: value for name, value in headers.items() if name not in _OWN_HEADERS},
+        "requestContext": {
+            "accountId": ACCOUNT,
+            "apiId": "local",
+            "domainName": host.rsplit(":", 1)[0],
+            "domainPrefix": "local",
+            "http": {
+                "method": request.method,
+                "path": path,
+                "protocol": request.protocol,
+                "sourceIp": request.client,
+                "userAgent": headers.get("user-agent", ""),
+            },
+            "requestId": base64.b64encode(uuid.uuid4().bytes).decode()[:15] + "=",
+            "routeKey": route_key,
+            "stage": "$default",
+            "time": now.astimezone(UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+            "timeEpoch": math.floor(now.timestamp() * 1000),
+        },
+        "isBase64Encoded": False,
+    }
+    if "cookie" in headers:
+        lines = [value for name, value in request.headers if name.lower() == "cookie"]
+        event["cookies"] = [cookie.strip() for line in lines for cookie in line.split(";") if cookie.strip()]
+    if request.query:
+        event["queryStringParameters"] = _join_query(request.query)
+    if parameters:
+        event["pathParameters"] = parameters
+    if request.body:
+        event["body"], event["isBase64Encoded"] = _encode_body(request.body, headers.get("content-type", ""))
+    return event
+
+
+def _join_query(query: str) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True, errors="replace"):
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _encode_body(body: bytes, content_type: str) -> tuple[str, bool]:
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind.startswith("text/") or kind in _TEXT_TYPES or not kind:
+        try:
+            return body.decode("utf-8"), False
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(body).decode(), True
+
+
+def read_answer(payload: bytes) -> Response:
+    """Turn a handler's answer (JSON) into the HTTP answer.
+
+    Raises:
+        MalformedAnswerError: it has a statusCode, and something else about it is wrong.
+    """
+    answer = json.loads(payload)
+    if not isinstance(answer, dict) or "statusCode" not in answer:
+        # A shorthand of format 2.0: any other value is the body of a 200.
+        body = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        return Response(200, (("content-type", "application/json"),), body.encode())
+    headers = _read_headers(answer)
+    if not any(name == "content-type" for name, _ in headers):
+        headers = (*headers, ("content-type", "text/plain;charset=UTF-8"))
+    return Response(_read_status(answer["statusCode"]), headers, _read_body(answer))
+
+
+def _read_status(value: Any) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not text.isdecimal() or not 200 <= int(text) <= 599:
+        raise MalformedAnswerError(f"statusCode {value!r}")
+    return int(text)
+
+
+def _read_headers(answer: dict[str, Any]) -> Headers:
+    given, cookies = answer.get("headers") or {}, answer.get("cookies") or []
+    if not isinstance(given, dict) or not isinstance(cookies, list):
+        raise MalformedAnswerError("headers is not an object, or cookies not a list")
+    pairs: list[tuple[str, str]] = []
+    for name, value in given.items():
+        if isinstance(value, dict | list) or value is None:
+            raise MalformedAnswerError(f"header {name!r} is not a text")
+        pairs.append((name.lower(), str(value).lower() if isinstance(value, bool) else str(value)))
+    return (*pairs, *(("set-cookie", str(cookie)) for cookie in cookies))
+
+
+def _read_body(answer: dict[str, Any]) -> bytes:
+    body = answer.get("body")
+    if body is None:
+        return b""
+    if not isinstance(body, str):
+        raise MalformedAnswerError("body is not a text")
+    if answer.get("isBase64Encoded"):
+        try:
+            return base64.b64decode(body, validate=True)
+        except binascii.Error as error:
+            raise MalformedAnswerError("body is not base64") from error
+    return body.encode("utf-8", "replace")

@@ -1,0 +1,25 @@
+"""The service's own variables, checked before anything starts: by the same model that the functions read."""
+
+import sys
+from collections.abc import Iterable, Mapping
+
+from pydantic import ValidationError
+
+
+def find_problems(variables: Mapping[str, str], layers: Iterable[str] = ()) -> list[str]:
+    """What is wrong with the variables of the service, one sentence for each; never a value.
+
+    Args:
+        variables: a whole environment; what the service does not read is not looked at.
+        layers: folders where the service's packages lie, if they are not importable already.
+    """
+    sys.path[:] = [*sys.path, *(folder for folder in layers if folder not in sys.path)]
+    from livemem.settings import Settings, problems  # noqa: PLC0415 - a process that checks nothing does without the layer
+
+    given = {name.lower(): value for name, value in variables.items() if name.lower() in Settings.model_fields}
+    try:
+        settings = Settings(**given)  # type: ignore[arg-type]  # texts, as in the environment
+    except ValidationError as error:
+        return [f"{problem}." for problem in problems(error)]
+    problem = settings.bootstrap_key_problem() if given.get("admin_bootstrap_key") else None
+    return [f"{problem}."] if problem else []

@@ -1,0 +1,64 @@
+"""What reaches the terminal: text without the control characters that would command it.
+
+Requests, notes, answers of an LLM and logs come from anybody, and an ESC in them could rewrite the screen or answer in
+the person's name. Every program of this package calls `protect` first; then `print`, logging and tracebacks are clean.
+"""
+
+import io
+import re
+import sys
+from typing import TextIO
+
+# C0 but tab and newline, DEL, C1.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_REWRITE = "\r\x1b[K"
+
+
+def clean(text: str) -> str:
+    """The text without control characters, tabs and newlines excepted."""
+    return _CONTROLS.sub("", text)
+
+
+def protect() -> None:
+    """Let standard output and standard error of this process pass clean text only. A second call changes nothing."""
+    sys.stdout = _Clean.around(sys.stdout)
+    sys.stderr = _Clean.around(sys.stderr)
+
+
+def rewrite_line(text: str) -> None:
+    """Replace the line at the cursor, on a terminal."""
+    stream = sys.stdout.stream if isinstance(sys.stdout, _Clean) else sys.stdout
+    stream.write(_REWRITE + clean(text))
+    stream.flush()
+
+
+class _Clean(io.TextIOBase):
+    """A text stream in front of another one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    @classmethod
+    def around(cls, stream: TextIO) -> "TextIO":
+        return stream if isinstance(stream, cls) else cls(stream)  # type: ignore[return-value]  # it has what is used
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self.stream.encoding
+
+    def write(self, text: str) -> int:
+        # What the stream's encoding lacks (half a surrogate pair always) becomes a question mark.
+        self.stream.write(clean(text).encode(self.encoding, "replace").decode(self.encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        return self.stream.fileno()
+
+    def writable(self) -> bool:
+        return True

@@ -1,0 +1,81 @@
+"""`python -m local.demo` as a process, where it does not come to its end."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from local.front.httpd import Request, Response, Server
+from tests.integration.local.support import ROOT, descendants, is_alive, wait_until
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def start(**variables: str) -> subprocess.Popen[str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LLMAAS_", "CONSOLIDATION_"))}
+        environment = kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT)} | variables
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "local.demo"],
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly_and_nothing_is_left(start):
+    process = start()
+    for _ in range(3):
+        assert process.stdout.readline()
+    children = descendants(process.pid)
+    assert len(children) >= 4
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr.read() == ""
+    wait_until(lambda: not any(is_alive(child) for child in children))
+
+
+def test_a_dead_llm_is_said_before_anything_starts(start, tmp_path):
+    process = start(LLMAAS_API_URL="http://me:hunter2@127.0.0.1:9/v1")
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "No LLM answers at http://127.0.0.1:9/v1: start it, correct LLMAAS_API_URL" in err
+    assert "unset LLMAAS_API_URL" in err
+    assert "hunter2" not in err
+    assert out == ""
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(("status", "words"), [(401, "refuses the key (401): correct LLMAAS_API_KEY"), (403, "(403)")])
+def test_a_key_that_the_llm_refuses_is_said_before_anything_starts(start, tmp_path, status, words):
+    asked: list[Request] = []
+    llm = Server("127.0.0.1", 0, lambda request: asked.append(request) or Response(status), max_body=10)
+    llm.start()
+    process = start(LLMAAS_API_URL=f"{llm.url}/v1/", LLMAAS_API_KEY="hunter2")
+    _, err = process.communicate(timeout=30)
+    llm.stop()
+    assert process.returncode == 1
+    assert words in err
+    assert "hunter2" not in err
+    assert [(request.path, request.header("Authorization")) for request in asked] == [("/v1/models", "Bearer hunter2")]
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_wrong_variable_is_said_before_anything_starts(start, tmp_path):
+    process = start(CONSOLIDATION_THRESHOLD="abc", LLMAAS_TEMPERATURE="9")
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert sorted(line.split(":")[0] for line in err.splitlines()) == ["CONSOLIDATION_THRESHOLD", "LLMAAS_TEMPERATURE"]
+    assert not (tmp_path / "data").exists()

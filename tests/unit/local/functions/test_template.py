@@ -1,0 +1,188 @@
+from pathlib import Path
+
+import pytest
+
+from local.functions.template import PutTrigger, Schedule, TemplateError, read_template
+
+TEMPLATE = """
+Parameters:
+  Threshold: {Type: Number, Default: 30}
+  Secret: {Type: String}
+Globals:
+  Function:
+    Handler: app.handler
+    Timeout: 28
+    Layers: [!Ref Shared]
+    Environment:
+      Variables:
+        THRESHOLD: !Ref Threshold
+        OVERRIDDEN: "global"
+Resources:
+  Bucket: {Type: AWS::S3::Bucket}
+  Shared:
+    Type: AWS::Serverless::LayerVersion
+    Properties: {ContentUri: layer}
+  FirstFunction:
+    Type: AWS::Serverless::Function
+    Properties:
+      FunctionName: !Sub ${AWS::StackName}-first
+      CodeUri: first
+      Timeout: 900
+      MemorySize: 512
+      ReservedConcurrentExecutions: 2
+      EventInvokeConfig: {MaximumRetryAttempts: 1}
+      Environment:
+        Variables:
+          OVERRIDDEN: own
+          FLAG: true
+          KEY: !Ref Secret
+          OTHER: !Ref SecondFunction
+          ARN: !GetAtt Bucket.Arn
+          NAME: !Sub ${AWS::StackName}-second
+          UNKNOWN: !Sub ${Bucket.Arn}/x
+      Events:
+        Get: {Type: HttpApi, Properties: {Path: "/v1/{a}/x/{rest+}", Method: get}}
+        Any: {Type: HttpApi, Properties: {Path: $default, Method: "*"}}
+  SecondFunction:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: second
+      Events:
+        Written:
+          Type: S3
+          Properties:
+            Bucket: !Ref Bucket
+            Events: s3:ObjectCreated:Put
+            Filter: {S3Key: {Rules: [{Name: suffix, Value: .md}, {Name: Prefix, Value: a/}]}}
+        Often: {Type: Schedule, Properties: {Schedule: rate(15 minutes)}}
+        Daily: {Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 day), Input: '{"a": 1}'}}
+        Never: {Type: Schedule, Properties: {Schedule: rate(1 hour), Enabled: false}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("first", "second", "layer"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def read(folder: Path, text: str):
+    path = folder / "template.yaml"
+    path.write_text(text)
+    return read_template(path)
+
+
+def function_with(events: str, extra: str = "") -> str:
+    return f"""
+Resources:
+  F:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: first
+      Handler: app.handler
+      {extra}
+      Events:
+        E: {events}
+"""
+
+
+def test_a_function_has_its_own_settings_and_those_of_globals(folder):
+    first = read(folder, TEMPLATE).functions[0]
+    assert (first.logical_id, first.name, first.handler) == ("FirstFunction", "live-memory-first", "app.handler")
+    assert (first.timeout, first.memory, first.retries, first.reserved_concurrency) == (900, 512, 1, 2)
+    assert first.code == folder / "first"
+    assert first.layers == (folder / "layer",)
+
+
+def test_what_neither_sets_is_lambdas_default(folder):
+    text = function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}")
+    function = read(folder, text).functions[0]
+    assert (function.timeout, function.memory, function.retries, function.reserved_concurrency) == (3, 128, 2, None)
+    assert function.name == "F"
+
+
+def test_variables_are_resolved_as_far_as_a_template_can_tell(folder):
+    assert read(folder, TEMPLATE).functions[0].environment == {
+        "THRESHOLD": "30",
+        "OVERRIDDEN": "own",
+        "FLAG": "true",
+        "KEY": None,
+        "OTHER": "SecondFunction",
+        "ARN": None,
+        "NAME": "live-memory-second",
+        "UNKNOWN": None,
+    }
+
+
+def test_routes_triggers_and_schedules_are_read(folder):
+    first, second = read(folder, TEMPLATE).functions
+    assert [(r.method, r.path) for r in first.routes] == [("GET", "/v1/{a}/x/{rest+}"), ("ANY", "/$default")]
+    assert second.triggers == (PutTrigger("Written", prefix="a/", suffix=".md"),)
+    assert second.schedules == (
+        Schedule("Often", 900),
+        Schedule("Daily", 86400, "aws.scheduler", '{"a": 1}'),
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["FirstFunction", "live-memory-first", "arn:aws:lambda:us-east-1:123456789012:function:live-memory-first"]
+)
+def test_a_function_is_found_by_every_name_that_it_has(folder, name):
+    found = read(folder, TEMPLATE).find(name)
+    assert found is not None
+    assert found.logical_id == "FirstFunction"
+    assert read(folder, TEMPLATE).find("Nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("event", "word"),
+    [
+        ("{Type: Schedule, Properties: {Schedule: 'cron(0 3 * * ? *)'}}", "cron"),
+        ("{Type: Schedule, Properties: {Schedule: rate(0 minutes)}}", "rate"),
+        ("{Type: Schedule, Properties: {Schedule: rate(1 hour), Input: not json}}", "Input"),
+        ("{Type: SQS, Properties: {Queue: q}}", "SQS"),
+        ("{Type: S3, Properties: {Events: 's3:ObjectCreated:*'}}", "ObjectCreated"),
+        (
+            "{Type: S3, Properties: {Events: [s3:ObjectCreated:Put], Filter: {S3Key: {Rules: [{Name: infix}]}}}}",
+            "filter",
+        ),
+        ("{Type: HttpApi, Properties: {Path: v1, Method: GET}}", "slash"),
+        ("{Type: HttpApi, Properties: {Path: /v1, Method: BREW}}", "Method"),
+        ("{Type: HttpApi, Properties: {Path: '/{a+}/b', Method: GET}}", "greedy"),
+        ("{Type: HttpApi, Properties: {Path: '/{a}/{a}', Method: GET}}", "variables"),
+    ],
+)
+def test_what_the_runtime_does_not_do_is_an_error_that_names_the_place(folder, event, word):
+    with pytest.raises(TemplateError, match=word) as error:
+        read(folder, function_with(event))
+    assert "F.Events.E" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("a: [", "YAML"),
+        ("Resources: 3", "Resources"),
+        (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}").replace("first", "nowhere"), "nowhere"),
+        (
+            function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}").replace("app.handler", "app"),
+            "Handler",
+        ),
+        (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}", "Timeout: soon"), "Timeout"),
+        (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}", "Layers: [!Ref F]"), "layer"),
+    ],
+)
+def test_a_broken_template_is_an_error_in_words(folder, text, word):
+    with pytest.raises(TemplateError, match=word):
+        read(folder, text)
+
+
+def test_a_missing_template_is_an_error_in_words(folder):
+    with pytest.raises(TemplateError, match="No such file"):
+        read_template(folder / "none.yaml")
+
+
+def test_the_template_of_the_project_can_be_read():
+    template = read_template(Path(__file__).resolve().parents[4] / "template.yaml")
+    assert {"IngestFunction", "ConsolidateFunction"} <= {f.logical_id for f in template.functions}

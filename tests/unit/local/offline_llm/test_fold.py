@@ -1,0 +1,458 @@
+from collections.abc import Sequence
+
+import pytest
+
+from local.offline_llm.entries import Note
+from local.offline_llm.fold import fold
+from tests.unit.local.offline_llm.support import (
+    JOURNAL,
+    STANDARD,
+    accounted,
+    apply_answer,
+    fold_into,
+    headings,
+    make_note,
+    section,
+)
+
+
+def notes(*rows: tuple[str, str], day: str = "2026-11-21") -> list[Note]:
+    return [make_note(number, category, content, day=day) for number, (category, content) in enumerate(rows, 1)]
+
+
+def bank_of(rules: str, *batches: Sequence[Note]) -> dict[str, str]:
+    bank: dict[str, str] = {}
+    for batch in batches:
+        bank = fold_into(bank, rules, batch)
+    return bank
+
+
+# Where notes go
+
+
+@pytest.mark.parametrize(
+    ("category", "content", "filename", "heading"),
+    [
+        ("todo", "Write the benchmark of the store.", "activeContext.md", "## Next steps"),
+        ("question", "Which region do we deploy to?", "activeContext.md", "## Open questions"),
+        ("issue", "The store loses its connection at night.", "progress.md", "## Known issues"),
+        ("progress", "The store reads 500 notes in parallel.", "progress.md", "## What works"),
+        ("progress", "Started on the search; under way since noon.", "activeContext.md", "## Current focus"),
+        ("insight", "Small steps find errors sooner.", "progress.md", "## Lessons learned"),
+        ("decision", "We take the smaller of both, because it is simpler.", "systemPatterns.md", "## Decisions"),
+        ("decision", "Each role has a policy that denies other permissions.", "systemPatterns.md", "## Security"),
+        ("decision", "Packages are pinned with a lock of all dependencies.", "techContext.md", "## Tools and versions"),
+        ("observation", "Reading a page takes 12 ms.", "techContext.md", "## Measurements"),
+        ("observation", "The fixtures of the test suite need no sockets.", "techContext.md", "## Tests"),
+        ("observation", "Users expect short names, people complained.", "productContext.md", "## Users"),
+        ("nonsense", "Reading a page takes 12 ms.", "techContext.md", "## Measurements"),
+    ],
+)
+def test_a_note_goes_to_the_section_of_its_category_and_subject(
+    category: str, content: str, filename: str, heading: str
+) -> None:
+    bank = bank_of(STANDARD, notes((category, content)))
+    assert content in section(bank[filename], heading)
+
+
+def test_the_first_consolidation_creates_all_files_of_the_rules_even_without_notes_for_them() -> None:
+    answer = fold(STANDARD, {}, notes(("todo", "Begin.")))
+    assert [file["action"] for file in answer["bank_files"]] == ["created"] * 6
+
+
+def test_files_without_news_are_left_out() -> None:
+    bank = bank_of(STANDARD, notes(("todo", "Begin.")))
+    answer = fold(STANDARD, bank, notes(("issue", "It hangs.")))
+    assert [(file["filename"], file["action"]) for file in answer["bank_files"]] == [("progress.md", "edited")]
+
+
+def test_rules_without_files_give_one_file_with_a_section_per_category_in_use() -> None:
+    bank = bank_of("Be brief.", notes(("todo", "Begin."), ("issue", "It hangs.")), notes(("decision", "Stop.")))
+    assert list(bank) == ["notes.md"]
+    assert headings(bank["notes.md"]) == ["# Notes", "## To do", "## Known issues", "## Decisions"]
+
+
+def test_files_without_sections_draw_notes_by_their_names() -> None:
+    rules = "- `decisions.md`: what was agreed\n- `todo.md`: open tasks\n- `log.md`: all other observations"
+    bank = bank_of(rules, notes(("todo", "Begin."), ("decision", "Use S3."), ("observation", "It rains.")))
+    assert "Begin." in bank["todo.md"]
+    assert "Use S3." in bank["decisions.md"]
+    assert "It rains." in bank["log.md"]
+
+
+def test_sections_that_fit_no_category_draw_notes_by_their_subject() -> None:
+    rules = (
+        "## novel.md\n- `## Characters`: people, their looks and habits\n- `## Plot`: events and turns of the story\n"
+    )
+    bank = bank_of(
+        rules, notes(("decision", "The story turns when the bridge falls."), ("decision", "Both people limp."))
+    )
+    assert "bridge" in section(bank["novel.md"], "## Plot")
+    assert "limp" in section(bank["novel.md"], "## Characters")
+
+
+def test_rules_with_a_file_per_day_put_each_note_into_the_file_of_its_day() -> None:
+    bank = bank_of("`log/YYYY-MM-DD.md` has what happened.", [
+        make_note(1, "progress", "First.", day="2026-11-20"), make_note(2, "progress", "Second.", day="2026-11-21")
+    ])  # fmt: skip
+    assert "First." in bank["log/2026-11-20.md"]
+    assert "Second." in bank["log/2026-11-21.md"]
+
+
+# The journal
+
+
+def test_a_journal_has_the_newest_day_first_and_late_notes_under_their_own_day() -> None:
+    bank = bank_of(
+        JOURNAL,
+        notes(("progress", "B works."), day="2026-11-20"),
+        notes(("progress", "C works."), day="2026-11-22"),
+        notes(("progress", "A works."), day="2026-11-19"),
+        [make_note(1, "decision", "Late.", day="2026-11-20"), make_note(2, "issue", "New.", day="2026-11-21")],
+    )
+    lines = headings(bank["journal.md"])
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## 2026-11-22",
+        "## 2026-11-21",
+        "## 2026-11-20",
+        "## 2026-11-19",
+    ]
+    assert "Late." in section(bank["journal.md"], "# Journal > ## 2026-11-20 > ### Decided")
+
+
+def test_a_new_day_comes_behind_the_introduction_that_a_person_wrote() -> None:
+    bank = {"journal.md": "# Journal\n\nOur days.\n\n## 2026-11-20\n\n### Done\n\n- Old.\n"}
+    after = fold_into(bank, JOURNAL, notes(("progress", "New.")))["journal.md"]
+    assert after == (
+        "# Journal\n\nOur days.\n\n## 2026-11-21\n\n### Done\n\n- New. (2026-11-21, core-dev)\n\n"
+        "## 2026-11-20\n\n### Done\n\n- Old.\n"
+    )
+
+
+def test_what_is_open_in_a_journal_is_labelled_and_moves_to_the_day_that_closes_it() -> None:
+    first = notes(("todo", "Pin all packages."), ("issue", "The build breaks at night."), day="2026-11-20")
+    bank = bank_of(JOURNAL, first)
+    assert "- **Todo:** Pin all packages. (2026-11-20, core-dev)" in bank["journal.md"]
+    after = fold_into(bank, JOURNAL, notes(("progress", "Done: pin all packages.")))["journal.md"]
+    assert section(after, "# Journal > ## 2026-11-21 > ### Done") == (
+        "- Done: pin all packages. (2026-11-21, core-dev; todo of 2026-11-20, core-dev)"
+    )
+    assert section(after, "# Journal > ## 2026-11-20 > ### Open") == (
+        "- **Issue:** The build breaks at night. (2026-11-20, core-dev)"
+    )
+
+
+# Closing
+
+
+def test_a_done_todo_leaves_the_open_ones_and_stands_with_the_results() -> None:
+    bank = bank_of(STANDARD, notes(("todo", "Pin the packages with hashes."), ("todo", "Write the guide.")))
+    answer = fold(STANDARD, bank, notes(("progress", "Done: the packages are pinned with hashes, 99 of them.")))
+    after = apply_answer(bank, answer)
+    assert section(after["activeContext.md"], "## Next steps") == "- Write the guide. (2026-11-21, core-dev)"
+    assert section(after["progress.md"], "## What works") == (
+        "- Done: the packages are pinned with hashes, 99 of them. (2026-11-21, core-dev)\n"
+        "  - Closes the todo: Pin the packages with hashes. (2026-11-21, core-dev)"
+    )
+    assert all(file["reason"] for file in answer["bank_files"] if file["filename"] == "activeContext.md")
+
+
+@pytest.mark.parametrize(
+    ("opened", "closing"),
+    [
+        (("todo", "Pin the packages with hashes."), ("progress", "Pin the packages with hashes.")),
+        (("todo", "Pin the packages with hashes."), ("todo", "Done: pin the packages with hashes")),
+        (
+            ("todo", "Pin the packages with hashes."),
+            ("progress", "All is well. The packages with hashes are pinned: finished."),
+        ),
+        (("question", "Which region do we deploy to?"), ("decision", "Answer: the region we deploy to is Paris.")),
+        (
+            ("question", "Which region do we deploy to?"),
+            ("decision", "It is settled that we deploy to the Paris region."),
+        ),
+        (("issue", "The store drops connections."), ("progress", "Fixed: the store drops no more connections.")),
+        (("progress", "Started the search engine."), ("progress", "Finished: the search engine.")),
+    ],
+)
+def test_an_open_entry_is_closed_by_a_note_that_says_so(opened: tuple[str, str], closing: tuple[str, str]) -> None:
+    for bank in (bank_of(STANDARD, notes(opened), notes(closing)), bank_of(STANDARD, notes(opened, closing))):
+        text = "\n".join(bank.values())
+        assert not [line for line in text.split("\n") if line.startswith(f"- {opened[1]} (2026-11-21, core-dev)")]
+        assert closing[1] in text
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        ("progress", "The packages with hashes are not pinned yet, which is to be done."),
+        ("progress", "Half done: nothing else."),
+        ("progress", "The guide is finished."),
+        ("observation", "The packages with hashes are pinned: done."),
+        ("todo", "Check that the packages with hashes stay pinned when done."),
+        ("progress", "We pin the packages with hashes soon."),
+    ],
+)
+def test_an_open_todo_stays_open_unless_a_note_says_that_it_is_done(closing: tuple[str, str]) -> None:
+    opened = ("todo", "Pin the packages with hashes.")
+    bank = bank_of(STANDARD, notes(opened), notes(closing))
+    assert "- Pin the packages with hashes. (2026-11-21, core-dev)" in section(
+        bank["activeContext.md"], "## Next steps"
+    )
+
+
+def test_a_section_whose_last_entry_leaves_says_so_until_there_is_another() -> None:
+    bank = bank_of(STANDARD, notes(("todo", "Run the checks.")), notes(("progress", "Done: run the checks.")))
+    assert section(bank["activeContext.md"], "## Next steps") == "*Nothing open.*"
+    after = fold_into(bank, STANDARD, notes(("todo", "Sleep.")))
+    assert section(after["activeContext.md"], "## Next steps") == "- Sleep. (2026-11-21, core-dev)"
+
+
+def test_the_open_part_of_a_day_goes_with_its_last_entry() -> None:
+    first = notes(("todo", "Run the checks."), ("decision", "Use S3."), day="2026-11-20")
+    bank = bank_of(JOURNAL, first, notes(("progress", "Done: run the checks.")))
+    assert headings(bank["journal.md"]) == ["# Journal", "## 2026-11-21", "### Done", "## 2026-11-20", "### Decided"]
+
+
+def test_a_file_of_the_bank_keeps_its_name_where_the_rules_spell_it_otherwise() -> None:
+    bank = {"Progress.md": "# Progress\n"}
+    after = fold_into(bank, "- `progress.md`: what works", notes(("progress", "It runs.")))
+    assert list(after) == ["Progress.md"]
+
+
+def test_a_todo_closed_in_its_own_batch_is_cited_where_its_result_stands() -> None:
+    answer = fold(STANDARD, {}, notes(("todo", "Pin the packages."), ("progress", "Done: pin the packages.")))
+    assert accounted(answer) == [1, 2]
+    (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
+    assert (edit["heading"], edit["notes"]) == ("## What works", [1, 2])
+
+
+def test_tasks_in_a_bank_that_somebody_else_wrote_are_closed_too() -> None:
+    tasks = "* [ ] Pin the packages\n  with hashes\n* [ ] Sleep"
+    bank = {"activeContext.md": f"# Active\n\n### Next Steps:\n\n{tasks}\n\nProse.\n"}
+    after = fold_into(bank, STANDARD, notes(("progress", "Done: pin the packages with hashes")))
+    assert section(after["activeContext.md"], "### Next Steps:") == "* [ ] Sleep\n\nProse."
+    assert "  - Closes the todo: Pin the packages\n    with hashes" in after["progress.md"]
+
+
+def test_notes_are_taken_in_the_order_of_their_moments() -> None:
+    late, early = "2026-11-21T11:00:00Z", "2026-11-21T10:59:00Z"
+    batch = [
+        make_note(1, "progress", "Done: run the checks.", tags=[late]),
+        make_note(2, "todo", "Run the checks.", tags=[early]),
+    ]
+    answer = fold(STANDARD, {}, batch)
+    (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
+    assert (edit["heading"], edit["notes"]) == ("## What works", [1, 2])
+
+
+# Repeats
+
+
+def test_an_exact_repeat_is_discarded_with_what_it_repeats() -> None:
+    bank = bank_of(STANDARD, notes(("decision", "Use S3 alone.")))
+    answer = fold(
+        STANDARD, bank, notes(("decision", "use  S3 alone"), ("issue", "It hangs."), ("insight", "It hangs."))
+    )
+    assert answer["discarded"] == [
+        {"note": 1, "reason": "Repeats an entry of systemPatterns.md under “Decisions”."},
+        {"note": 3, "reason": "Repeats note 2."},
+    ]
+
+
+def test_work_that_is_asked_for_again_after_it_was_done_is_no_repeat() -> None:
+    bank = bank_of(STANDARD, notes(("todo", "Run the checks."), ("progress", "Done: all checks were run.")))
+    after = fold_into(bank, STANDARD, notes(("todo", "Run the checks."), day="2026-11-22"))
+    assert "- Run the checks. (2026-11-22, core-dev)" in section(after["activeContext.md"], "## Next steps")
+
+
+def test_an_empty_note_is_discarded() -> None:
+    answer = fold(STANDARD, {}, notes(("decision", " \x00\n")))
+    assert [entry["note"] for entry in answer["discarded"]] == [1]
+
+
+# Files as they come
+
+
+def test_a_missing_section_is_added_at_its_place_in_the_order_of_the_rules() -> None:
+    bank = {"progress.md": "# Progress\n\n## What works\n\nMuch.\n\n## Lessons learned\n\n- Test.\n\n## Own section\n"}
+    answer = fold(STANDARD, bank, notes(("issue", "It hangs.")))
+    (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
+    assert (edit["op"], edit["heading"], edit["after"]) == (
+        "add_section",
+        "# Progress > ## Known issues",
+        "## What works",
+    )
+    after = apply_answer(bank, answer)["progress.md"]
+    assert headings(after) == ["# Progress", "## What works", "## Known issues", "## Lessons learned", "## Own section"]
+
+
+def test_a_heading_that_occurs_twice_is_addressed_by_its_path() -> None:
+    bank = {"progress.md": "# Progress\n\n## What works\n\n# Older\n\n## What works\n\n- Old.\n"}
+    answer = fold(STANDARD, bank, notes(("progress", "It runs.")))
+    (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
+    assert edit["heading"] == "# Progress > ## What works"
+    assert "It runs." in apply_answer(bank, answer)["progress.md"].split("# Older")[0]
+
+
+def test_headings_that_no_path_tells_apart_make_it_send_the_whole_file() -> None:
+    bank = {"progress.md": "# Progress\n\n## What works\n\n- Old.\n\n## What works\n\n- Older.\n"}
+    answer = fold(STANDARD, bank, notes(("progress", "It runs.")))
+    (entry,) = [file for file in answer["bank_files"] if file["filename"] == "progress.md"]
+    assert (entry["action"], entry["notes"], entry.get("edits")) == ("updated", [1], None)
+    assert "- Old.\n\n- It runs. (2026-11-21, core-dev)\n\n## What works" in entry["content"]
+
+
+def test_a_file_that_ends_in_an_open_fence_is_closed_before_it_grows() -> None:
+    bank = {"progress.md": "# Progress\n\n## Known issues\n\n```\nlog"}
+    after = fold_into(bank, STANDARD, notes(("issue", "It hangs."), ("progress", "It runs.")))["progress.md"]
+    assert "```\nlog\n```\n\n- It hangs." in after
+    assert headings(after) == ["# Progress", "## What works", "## Known issues"]
+
+
+def test_line_endings_of_a_file_are_no_reason_to_send_it_whole() -> None:
+    bank = {"progress.md": "# Progress\r\n\r\n## Known issues\r\n\r\n- Old.\r\n"}
+    answer = fold(STANDARD, bank, notes(("issue", "It hangs.")))
+    (entry,) = [file for file in answer["bank_files"] if file["filename"] == "progress.md"]
+    assert entry["action"] == "edited"
+    assert apply_answer(bank, answer)["progress.md"].endswith("- Old.\r\n- It hangs. (2026-11-21, core-dev)\r\n")
+
+
+def test_files_that_the_rules_do_not_name_stay_as_they_are() -> None:
+    bank = {"other.md": "# Other\n\n## Next steps\n"}
+    answer = fold(STANDARD, bank, notes(("todo", "Begin.")))
+    assert "other.md" not in [file["filename"] for file in answer["bank_files"]]
+
+
+# The synthesis
+
+
+def test_the_synthesis_tells_period_authors_counts_and_what_is_open_and_who_made_it() -> None:
+    batch = [
+        make_note(1, "decision", "Use S3 alone.", day="2026-11-20", agent="lead"),
+        make_note(2, "todo", "Write the guide."),
+        make_note(3, "question", "Which region?"),
+        make_note(4, "issue", "It hangs."),
+        make_note(5, "issue", "It leaks."),
+    ]
+    text = fold(STANDARD, {}, batch)["synthesis"]
+    assert text == (
+        "2026-11-20 to 2026-11-21: 5 notes by core-dev, lead (1 decision, 1 todo, 1 question, 2 issues). "
+        "Made by the offline rules (model `offline-rules`), not by a language model.\n\n"
+        "**Latest decisions**\n\n- Use S3 alone.\n\n**Open todos**\n\n- Write the guide.\n\n"
+        "**Open questions**\n\n- Which region?\n\n**Open issues**\n\n- It leaks.\n- It hangs."
+    )
+
+
+def test_the_synthesis_stays_below_two_kilobytes() -> None:
+    batch = [
+        make_note(n, ["decision", "todo", "issue"][n % 3], f"{n} " + "größere Wörter " * 50) for n in range(1, 200)
+    ]
+    assert 500 < len(fold(STANDARD, {}, batch)["synthesis"].encode()) < 2_000
+
+
+# Size
+
+
+def test_many_large_notes_and_a_large_bank_are_folded() -> None:
+    words = "store note bank rules space test build measured role token file key event queue page".split()
+    text = " ".join(words[(i * 7) % len(words)] for i in range(350))
+    todos = "\n".join(f"- {n} {text[: 110 + n % 30]} (2026-11-20, core-dev)" for n in range(1, 1_500))
+    bank = {"activeContext.md": f"# Active context\n\n## Next steps\n\n{todos}\n"}
+    assert len(todos) > 200_000
+    large = [
+        make_note(
+            n, ["progress", "decision", "todo"][n % 3], f"Done: {n} {text}\n\n- {text[:200]}\n\n```\n{text[:100]}\n```"
+        )
+        for n in range(1, 251)
+    ]
+    answer = fold(STANDARD, bank, large)
+    assert accounted(answer) == list(range(1, 251))
+
+
+# What a note says of itself
+
+
+@pytest.mark.parametrize(
+    ("category", "content", "filename", "heading"),
+    [
+        (
+            "decision",
+            "The purpose: memory that keeps its word, in a bucket.",
+            "projectbrief.md",
+            "## Purpose",
+        ),
+        ("decision", "Requirement: each store takes conditional writes.", "projectbrief.md", "## Requirements"),
+        ("observation", "Tools and versions: a store of 3.2 and a parser.", "techContext.md", "## Tools and versions"),
+        ("observation", "How it behaves for a user: the store reads.", "productContext.md", "## How it behaves"),
+        ("progress", "Current focus: the store.", "activeContext.md", "## Current focus"),
+        ("todo", "Purpose: write it down.", "activeContext.md", "## Next steps"),
+        ("issue", "Tests: the store fails them.", "progress.md", "## Known issues"),
+    ],
+)
+def test_a_note_that_opens_with_a_heading_goes_below_it_unless_it_waits_for_somebody(
+    category: str, content: str, filename: str, heading: str
+) -> None:
+    bank = bank_of(STANDARD, notes((category, content)))
+    assert content in section(bank[filename], heading)
+
+
+def test_a_tag_that_is_a_heading_decides_where_a_decision_goes() -> None:
+    text = "One call checks all of it."
+    for tags, heading in ((("security",), "## Security"), (("secure",), "## Decisions"), ((), "## Decisions")):
+        bank = bank_of(STANDARD, [make_note(1, "decision", text, tags=tags)])
+        assert text in section(bank["systemPatterns.md"], heading)
+
+
+def test_a_new_focus_takes_the_place_of_the_old_one_and_keeps_it_below() -> None:
+    old, new = "Current focus: the store.", "Current focus: the search."
+    bank = bank_of(STANDARD, notes(("progress", old)), notes(("progress", new)))
+    entries = section(bank["activeContext.md"], "## Current focus").splitlines()
+    assert [line for line in entries if line.startswith("- ")] == [f"- {new} (2026-11-21, core-dev)"]
+    assert any(old in line for line in entries)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The role could write too much. It is denied now.",
+        "Names were compared in one answer; both are now refused.",
+        "The body is checked too early. Access is therefore checked before.",
+    ],
+)
+def test_an_issue_that_says_how_it_is_now_is_a_lesson_and_no_known_issue(content: str) -> None:
+    bank = bank_of(STANDARD, notes(("issue", content)))
+    assert content in section(bank["progress.md"], "## Lessons learned")
+    assert content not in section(bank["progress.md"], "## Known issues")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The parser now drops tabs.",
+        "The parser drops tabs. It now fails on every file.",
+        "The disk is full. Writes are therefore impossible.",
+        "It now looks first. A commit in between can still do it.",
+        "Two stacks fall together. A dimension would cure it now.",
+        "The link is lost at night.",
+    ],
+)
+def test_an_issue_that_leaves_something_open_stays_a_known_issue(content: str) -> None:
+    bank = bank_of(STANDARD, notes(("issue", content)))
+    assert content in section(bank["progress.md"], "## Known issues")
+
+
+def test_an_issue_that_its_writer_tagged_as_solved_is_a_lesson() -> None:
+    bank = bank_of(STANDARD, [make_note(1, "issue", "A shim only fails when run.", tags=("python", "Solved"))])
+    assert "A shim" in section(bank["progress.md"], "## Lessons learned")
+
+
+def test_a_progress_note_that_opens_with_done_settles_the_issue_that_it_names() -> None:
+    issue = "The pool starts a second environment for its first request."
+    bank = bank_of(
+        STANDARD,
+        notes(("issue", issue)),
+        notes(("progress", "Done: the pool starts one environment for its first request.")),
+    )
+    assert issue not in section(bank["progress.md"], "## Known issues")
+    assert f"Settles the issue: {issue}" in section(bank["progress.md"], "## What works")

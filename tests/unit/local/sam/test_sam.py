@@ -1,0 +1,75 @@
+"""What the stack on real parts decides by itself, without any of the parts."""
+
+from pathlib import Path
+
+import pytest
+
+from local.config import ROOT, ConfigError
+from local.functions.template import Function, PutTrigger, Template, read_template
+from local.sam import minio
+from local.sam.config import read_config
+from local.sam.variables import Store, functions_variables, sam_variables
+
+STORE = Store("http://172.17.0.1:3002", "memory", "key", "secret")
+
+
+def variables(outer=None, *, template=None):
+    return functions_variables(
+        template or read_template(ROOT / "template.yaml"),
+        outer or {},
+        store=STORE,
+        lambda_url="http://172.17.0.1:3001",
+        llm_url="http://172.17.0.1:3003/v1",
+        llm_is_offline=True,
+        admin_key="k" * 32,
+    )
+
+
+@pytest.mark.parametrize("port", ["5000", "4997", "8999", "80", "65534", "http"])
+def test_a_port_that_sam_or_the_system_may_take_is_refused(port):
+    with pytest.raises(ConfigError, match="PORT is"):
+        read_config({"PORT": port})
+
+
+def test_the_four_ports_are_neighbours():
+    assert read_config({"PORT": "14300"}).ports.all() == (14300, 14301, 14302, 14303)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8000/v1"])
+def test_an_llm_that_containers_would_look_for_in_themselves_is_refused(url):
+    with pytest.raises(ConfigError, match="the container itself"):
+        read_config({"LLMAAS_API_URL": url})
+
+
+def test_a_function_gets_only_what_the_template_declares_for_it():
+    given = variables({"UNDECLARED": "x", "LOG_LEVEL": "DEBUG"})
+    assert given["IngestFunction"]["ADMIN_BOOTSTRAP_KEY"] == "k" * 32
+    assert "ADMIN_BOOTSTRAP_KEY" not in given["CounterFunction"]
+    assert given["CounterFunction"]["LOG_LEVEL"] == "DEBUG"
+    assert all("UNDECLARED" not in values for values in given.values())
+
+
+def test_functions_are_invoked_by_their_logical_ids():
+    assert {values["CONSOLIDATE_FUNCTION_NAME"] for values in variables().values()} == {"ConsolidateFunction"}
+
+
+def test_the_sam_cli_sees_no_credentials_of_the_developer():
+    given = sam_variables({"AWS_PROFILE": "mine", "AWS_SECRET_ACCESS_KEY": "real", "PATH": "/bin"})
+    assert "AWS_PROFILE" not in given
+    assert given["AWS_SECRET_ACCESS_KEY"] == "local"
+    assert given["PATH"] == "/bin"
+
+
+def test_each_subscribed_function_has_a_webhook_and_a_notification_with_its_filter():
+    trigger = PutTrigger("Written", suffix=".md")
+    function = Function("Counter", "c", Path(), "app.handler", 3, 128, 2, None, {}, (), (), (trigger,), ())
+    template = Template((function,))
+    webhooks = minio._webhooks(template, "http://172.17.0.1:3001")
+    assert webhooks == {
+        "MINIO_NOTIFY_WEBHOOK_ENABLE_COUNTER": "on",
+        "MINIO_NOTIFY_WEBHOOK_ENDPOINT_COUNTER": "http://172.17.0.1:3001/2015-03-31/functions/Counter/invocations",
+    }
+    (subscription,) = minio._subscriptions(template)
+    assert subscription["QueueArn"] == "arn:minio:sqs::COUNTER:webhook"
+    assert subscription["Events"] == ["s3:ObjectCreated:Put"]
+    assert subscription["Filter"]["Key"]["FilterRules"] == [{"Name": "suffix", "Value": ".md"}]

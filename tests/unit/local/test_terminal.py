@@ -1,0 +1,59 @@
+"""What programs print cannot command the terminal that shows it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local import terminal
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **variables}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("number", [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)])
+def test_every_control_character_is_taken_away(number):
+    assert terminal.clean(f"a{chr(number)}b") == "ab"
+
+
+def test_tabs_newlines_and_all_other_characters_stay():
+    text = "a\tb\nc é ✓ 中文 \u2028 \U0001f600 \xa0"
+    assert terminal.clean(text) == text
+
+
+def test_what_a_program_prints_logs_or_dies_of_is_clean():
+    done = run(
+        "-c",
+        "import logging; from local import terminal; terminal.protect(); terminal.protect(); logging.basicConfig()\n"
+        "print('out \\x1b[31m\\x9b2J é \\ud800'); logging.warning('%s', 'log \\x1b]0;x\\x07')\n"
+        "raise ValueError('died \\x1bc')",
+    )
+    assert done.stdout.decode() == "out [31m2J é ?\n"
+    assert b"log ]0;x" in done.stderr
+    assert b"died c" in done.stderr
+    assert not set(done.stdout + done.stderr) & {0x1B, 0x07}
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "variables"),
+    [
+        ("local", (), {"PORT": "\x1b[2J"}),
+        ("local.sam", (), {"PORT": "\x1b[2J"}),
+        ("local.demo", ("--notes", "/nowhere/\x1b[2J"), {}),
+        ("local.offline_llm", ("--port", "\x1b[2J"), {}),
+        ("local.s3", ("--data", "/dev/null", "--port", "\x1b[2J"), {}),
+    ],
+)
+def test_no_program_repeats_an_escape_sequence_that_it_was_given(module, arguments, variables, tmp_path):
+    done = run("-m", module, *arguments, LIVEMEM_DATA_DIR=str(tmp_path), **variables)
+    assert done.returncode
+    assert b"[2J" in done.stderr
+    assert b"\x1b" not in done.stdout + done.stderr
