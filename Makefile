@@ -28,6 +28,10 @@ setup-sam:
 run: setup ## start the service on this machine: no Docker, no account (PORT=3000)
 	@exec $(PYTHON_BIN) -m local
 
+.PHONY: token
+token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (while make run runs)
+	@$(PYTHON_BIN) -m local.make_token $(ARGS) "$(NAME)" $(SPACE)
+
 .PHONY: demo
 demo: setup ## show the whole product at work on real notes, then stop
 	@exec $(PYTHON_BIN) -m local.demo

@@ -116,7 +116,7 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
         (
             "LLMAAS_MAX_TOKENS",
             "many",
-            "LLMAAS_MAX_TOKENS: must be a valid integer, unable to parse string as an integer (at least 256)",
+            "LLMAAS_MAX_TOKENS: must be a whole number (at least 256)",
         ),
         ("S3_SIGNATURE", "v2", "S3_SIGNATURE: must be 'v4' or 'hybrid'"),
         ("S3_ENDPOINT_URL", "minio:9000", "S3_ENDPOINT_URL: must be an http or https URL"),

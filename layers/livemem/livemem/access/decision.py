@@ -1,11 +1,11 @@
 """Who may do what: the one function that every route asks. It fails closed: what can't be read lets nobody in."""
 
-import hashlib
 import hmac
 from datetime import datetime
 
 from livemem import clock
 from livemem.access import registry as registries
+from livemem.access import tokens
 from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Permission, Principal
 from livemem.access.registry import Token
 from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, Unauthenticated
@@ -63,7 +63,7 @@ def _bearer(authorization: str | None) -> bytes:
 def _authenticate(process: Process, token: bytes) -> Principal:
     if hmac.compare_digest(token, process.settings.admin_bootstrap_key.encode()):
         return Principal(BOOTSTRAP_NAME, frozenset(("read", "write", "admin")), frozenset(), bootstrap=True)
-    digest = "sha256:" + hashlib.sha256(token).hexdigest()
+    digest = tokens.digest(token)
     for entry in registries.registry(process).tokens:
         if hmac.compare_digest(entry.hash.encode(), digest.encode()):
             return _principal(entry, process.clock())

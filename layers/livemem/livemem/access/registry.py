@@ -109,15 +109,28 @@ def _without_space(token: Token, space_id: str) -> Token:
     return token.model_copy(update={"space_ids": left} if left else {"revoked": True})
 
 
+def add(process: Process, token: Token) -> None:
+    """Enter a token; makes the registry if there is none. Raises RegistryUnreadable, PreconditionLost."""
+    _change(process, lambda registry: registry.model_copy(update={"tokens": [*registry.tokens, token]}))
+
+
 def _update(process: Process, change: Callable[[Token], Token]) -> None:
+    _change(
+        process,
+        lambda registry: registry.model_copy(update={"tokens": [change(token) for token in registry.tokens]}),
+    )
+
+
+def _change(process: Process, change: Callable[[Registry], Registry]) -> None:
     require_conditional_writes(process.store)
     for _ in range(UPDATE_TRIES):
         current, etag = _revalidate(process)
-        changed = current.model_copy(update={"tokens": [change(token) for token in current.tokens]})
-        if changed == current or not etag:
+        changed = change(current)
+        if changed == current:
             return
+        condition = {"if_match": etag} if etag else {"if_none_match": True}
         try:
-            etag = process.store.put(keys.TOKENS, changed.to_bytes(), if_match=etag, content_type=documents.JSON)
+            etag = process.store.put(keys.TOKENS, changed.to_bytes(), content_type=documents.JSON, **condition)
         except PreconditionLost:
             continue
         process.cache(_Cache).put(changed, etag)
