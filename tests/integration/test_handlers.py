@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import logging
+from typing import Any
 
 import pytest
 
@@ -474,6 +475,7 @@ def logged(demo):
     """The log lines of the packages, as they are written."""
     lines = io.StringIO()
     append(demo)
+    handler: Any
     (handler,) = logging.getLogger("livemem_http").handlers
     before = handler.setStream(lines)
     yield lambda: [json.loads(line) for line in lines.getvalue().splitlines()]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 from moto.backends import get_backend
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.settings import Settings

@@ -118,17 +118,17 @@ class Histories(RuleBasedStateMachine):
     @rule(content=st.sampled_from(["# A\n", "# B\n"]), name=st.sampled_from(["log.md", "other.md"]))
     def edit(self, content: str, name: str) -> None:
         content = f"{content}\n## Log\n\n- by hand {self.world.ids.count}\n"
-        self._correct(lambda *by: corrections.write_file(*by, SPACE, name, content, None))
+        self._correct(lambda process, author: corrections.write_file(process, author, SPACE, name, content, None))
 
     @rule(name=st.sampled_from(["log.md", "other.md"]))
     def delete_file(self, name: str) -> None:
-        self._correct(lambda *by: corrections.delete_file(*by, SPACE, name, None))
+        self._correct(lambda process, author: corrections.delete_file(process, author, SPACE, name, None))
 
     @rule(back=st.integers(0, 1))
     def undo(self, back: int) -> None:
         head = heads.find(self.world.process, SPACE)
         number = (head.meta.consolidation_count if head else 1) - back
-        self._correct(lambda *by: undoing.undo(*by, SPACE, number))
+        self._correct(lambda process, author: undoing.undo(process, author, SPACE, number))
 
     @rule(luck=st.integers(0, 7))
     def delete_space(self, luck: int) -> None:

@@ -22,4 +22,5 @@ def good(key: str, token: str | None = BOOTSTRAP_KEY, **changed: str) -> dict[st
     method, _, template = key.partition(" ")
     values = {**VALUES, **changed}
     places = [name for name in VALUES if f"{{{name}}}" in key or f"{{{name}+}}" in key]
-    return request(method, template, token=token, **{name: values[name] for name in places})
+    path: dict[str, Any] = {name: values[name] for name in places}
+    return request(method, template, token=token, **path)

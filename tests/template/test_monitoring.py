@@ -82,7 +82,7 @@ def emitted():
         found |= reported(run)
     sweep = ast.parse((ROOT / "functions/sweep/app.py").read_text())
     calls = [node for node in ast.walk(sweep) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    names = [call.args[0].value for call in calls if call.func.attr == "add_metric"]
+    names = [ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func).endswith(".add_metric")]
     return found | {(OURS, name, (("service", "sweep"),)) for name in names}
 
 

@@ -1,5 +1,7 @@
 """Tokens are made at random, known by their hash alone, and let in who was named where it was named."""
 
+from typing import Any
+
 import pytest
 
 from livemem.access import tokens
@@ -10,9 +12,9 @@ from tests.support.world import World
 from tests.unit.access.test_access import enter
 
 
-def make(world: World, secret: str = "lm_secret", **changes: object) -> None:
-    wanted: dict[str, object] = {"name": "ann", "permissions": ["write", "read"], "space_ids": ["demo"]}
-    tokens.create(world.process, secret, **(wanted | changes))  # type: ignore[arg-type]
+def make(world: World, secret: str = "lm_secret", **changes: Any) -> None:
+    wanted: dict[str, Any] = {"name": "ann", "permissions": ["write", "read"], "space_ids": ["demo"]}
+    tokens.create(world.process, secret, **(wanted | changes))
 
 
 def test_a_token_has_256_random_bits_and_never_comes_twice():
@@ -60,7 +62,7 @@ def test_two_who_make_a_token_at_once_leave_two():
         ({"permissions": ["root"]}, InvalidRequest),
     ],
 )
-def test_a_token_that_can_not_be_one_is_refused(changes: dict[str, object], error: type[LiveMemoryError]):
+def test_a_token_that_can_not_be_one_is_refused(changes: dict[str, Any], error: type[LiveMemoryError]):
     world = World()
 
     with pytest.raises(error):

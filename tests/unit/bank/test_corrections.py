@@ -6,7 +6,7 @@ import pytest
 
 from livemem.bank import corrections, history
 from livemem.bank.files import File
-from livemem.errors import Busy, Conflict, InvalidName, InvalidRequest, NotFound, TooLarge
+from livemem.errors import Busy, Conflict, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.store import keys
@@ -110,7 +110,7 @@ BAD_CONTENT = [
 
 
 @pytest.mark.parametrize(("content", "error"), BAD_CONTENT, ids=range(len(BAD_CONTENT)))
-def test_bad_content_is_refused_and_named_before_anything_is_asked(content: str, error: type[Exception]):
+def test_bad_content_is_refused_and_named_before_anything_is_asked(content: str, error: type[LiveMemoryError]):
     world = space_with_a_bank()
     world.new_process()
 
@@ -136,7 +136,7 @@ def test_a_bad_path_is_refused_before_anything_is_asked(path: str):
     assert world.client.counts == {}
 
 
-def refused_without_a_trace(world: World, error: type[Exception], act: Any) -> None:
+def refused_without_a_trace(world: World, error: type[LiveMemoryError], act: Any) -> None:
     before = {key: stored.body for key, stored in world.inner.objects.items()}
     with pytest.raises(error):
         act()

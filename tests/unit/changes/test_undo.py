@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.bank import corrections
-from livemem.errors import Conflict, NotFound
+from livemem.errors import Conflict, LiveMemoryError, NotFound
 from livemem.notes import pages
 from livemem.spaces import head as heads
 from livemem.store import keys
@@ -27,7 +27,7 @@ def space_with_two_consolidations(threshold: int = 0) -> World:
     return world
 
 
-def unchanged_after(world: World, error: type[Exception], number: int) -> str:
+def unchanged_after(world: World, error: type[LiveMemoryError], number: int) -> str:
     before = {key: stored.body for key, stored in world.inner.objects.items()}
     with pytest.raises(error) as refused:
         world.undo(number)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
 from livemem.consolidation import planning
-from livemem.consolidation.answer import Answer, ContractError, FileAnswer, SectionEdit
+from livemem.consolidation.answer import Answer, ContractError, Discard, FileAnswer, SectionEdit
 from tests.unit.consolidation.test_answer import OPS
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ ANSWERS = st.builds(
 
 @settings(max_examples=200)
 @given(ANSWERS)
-@example(Answer(bank_files=[], synthesis="x", discarded=[{"note": n, "reason": "r"} for n in (1, 2, 3)]))
+@example(Answer(bank_files=[], synthesis="x", discarded=[Discard(note=n, reason="r") for n in (1, 2, 3)]))
 def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(found: Answer):
     try:
         outcome = planning.draw_up(found, BANK, IDS)

@@ -12,7 +12,7 @@ from livemem_http import problems
 
 def told(error):
     answer = problems.response(error, "request-1")
-    return answer, json.loads(answer.body)
+    return answer, json.loads(answer.body or "")
 
 
 def test_of_many_errors_twenty_are_told_and_the_rest_is_counted():

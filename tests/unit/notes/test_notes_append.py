@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from livemem.errors import InvalidName, InvalidRequest, NotFound, PreconditionLost, StoreUnavailable, TooLarge
+from livemem.errors import (
+    InvalidName,
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    StoreUnavailable,
+    TooLarge,
+)
 from livemem.notes import appending, idempotency, pages
 from livemem.notes import note as notes
 from livemem.notes.appending import Draft
@@ -74,7 +82,7 @@ BAD_DRAFTS = [
 
 @pytest.mark.parametrize(("draft", "error", "field"), BAD_DRAFTS)
 def test_what_is_wrong_with_a_note_is_named_and_nothing_is_asked_or_written(
-    draft: Draft, error: type[Exception], field: str
+    draft: Draft, error: type[LiveMemoryError], field: str
 ):
     world = new_world()
 
@@ -135,7 +143,7 @@ def test_the_suffixes_of_a_batch_stay_eight_hex_digits(suffix: str):
 
 @pytest.mark.parametrize(("draft", "error", "field"), BAD_DRAFTS)
 def test_one_bad_note_of_a_batch_stops_all_of_it_and_is_named_by_its_place(
-    draft: Draft, error: type[Exception], field: str
+    draft: Draft, error: type[LiveMemoryError], field: str
 ):
     world = new_world()
 
@@ -147,7 +155,7 @@ def test_one_bad_note_of_a_batch_stops_all_of_it_and_is_named_by_its_place(
 
 
 @pytest.mark.parametrize(("count", "error"), [(0, InvalidRequest), (101, TooLarge)])
-def test_a_batch_has_1_to_100_notes(count: int, error: type[Exception]):
+def test_a_batch_has_1_to_100_notes(count: int, error: type[LiveMemoryError]):
     world = new_world()
 
     with pytest.raises(error) as refused:

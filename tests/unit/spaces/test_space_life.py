@@ -56,7 +56,7 @@ def test_an_empty_patch_writes_nothing():
 
 
 @pytest.mark.parametrize("change", [{"description": "x" * 501}, {"owner": "x" * 201}, {"owner": ""}])
-def test_a_bad_patch_is_refused_before_anything_is_read(change: dict[str, str]):
+def test_a_bad_patch_is_refused_before_anything_is_read(change: dict[str, Any]):
     world = World()
     world.create_space()
     world.new_process()

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from livemem.bank import files
 from livemem.consolidation import answer as answers
 from livemem.consolidation import planning
 from livemem.markdown import sections
@@ -94,7 +95,7 @@ def apply_answer(bank: Mapping[str, str], answer: Mapping[str, Any]) -> dict[str
     """The bank after an answer, made the way the service does it."""
     parsed = answers.parse(json.dumps(answer, ensure_ascii=False))
     ids = [f"note {number}" for number in range(1, 1 + max(accounted(answer), default=0))]
-    outcome = planning.draw_up(parsed, [planning.BankFile(name, text, "") for name, text in bank.items()], ids)
+    outcome = planning.draw_up(parsed, [files.BankFile(name, text, "") for name, text in bank.items()], ids)
     assert not outcome.uncited
     return {**bank, **{change.path: change.after or "" for change in outcome.files}}
 

@@ -1,6 +1,7 @@
 """Signs requests as boto3 would, at any time."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from botocore import auth
 from botocore.awsrequest import AWSRequest
@@ -31,7 +32,7 @@ def sign(
 ) -> Request:
     """A request with a signature of version 4 in its headers; `payload` is what it says of its body."""
     request = AWSRequest(method, f"http://{HOST[1]}{target}", data=body, headers=dict(headers))
-    signer = auth.S3SigV4Auth(Credentials(*keys), "s3", "us-east-1")
+    signer: Any = auth.S3SigV4Auth(Credentials(*keys), "s3", "us-east-1")
     request.context["timestamp"] = at.strftime("%Y%m%dT%H%M%SZ")
     signer._modify_request_before_signing(request)
     if payload is not None:
@@ -44,7 +45,7 @@ def sign(
 def presign(method: str, target: str, *, at: datetime = NOW, seconds: int = 60, headers: Headers = ()) -> Request:
     """A request for a presigned URL of version 4."""
     request = AWSRequest(method, f"http://{HOST[1]}{target}", headers=dict(headers))
-    signer = auth.S3SigV4QueryAuth(Credentials(ACCESS_KEY, SECRET_KEY), "s3", "us-east-1", expires=seconds)
+    signer: Any = auth.S3SigV4QueryAuth(Credentials(ACCESS_KEY, SECRET_KEY), "s3", "us-east-1", expires=seconds)
     request.context["timestamp"] = at.strftime("%Y%m%dT%H%M%SZ")
     signer._modify_request_before_signing(request)
     text = signer.string_to_sign(request, signer.canonical_request(request))

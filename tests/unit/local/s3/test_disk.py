@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -129,7 +130,8 @@ def test_any_set_of_keys_can_live_together(tmp_path_factory, contents):
     root = tmp_path_factory.mktemp("disk")
     disk = Disk(root)
     disk.create_bucket(StoredBucket("bkt", "us-east-1", 0.0))
-    objects = {k: stored(k, b, **({"content_type": "x/y"} if odd else {})) for k, (b, odd) in contents.items()}
+    odd_type: dict[str, Any] = {"content_type": "x/y"}
+    objects = {k: stored(k, b, **(odd_type if odd else {})) for k, (b, odd) in contents.items()}
     for key, item in objects.items():
         disk.store("bkt", key, item)
     assert load(root) == objects

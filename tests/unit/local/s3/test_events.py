@@ -113,6 +113,6 @@ def test_an_event_of_a_killed_server_is_sent_by_the_next(tmp_path):
 
 
 def test_sequencers_grow_even_within_one_clock_tick(tmp_path, monkeypatch):
-    monkeypatch.setattr(events.time, "time_ns", lambda: 7)
+    monkeypatch.setattr("local.s3.events.time.time_ns", lambda: 7)
     notifier = Notifier([], tmp_path, Inbox())
     assert [notifier.sequence() for _ in range(3)] == [7, 8, 9]

@@ -1,3 +1,4 @@
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +21,7 @@ class Bucket:
 
 
 def list_by_moto(keys, prefix, delimiter):
-    backend = S3Backend("us-east-1", "1")
+    backend: Any = S3Backend("us-east-1", "1")
     found, _, _ = backend.list_objects_v2(Bucket(keys), prefix, delimiter, None, None, 10_000)
     return [k.name if isinstance(k, FakeKey) else k for k in found]
 
