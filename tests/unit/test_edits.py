@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from livemem import edits as edits_module
 from livemem.blocks import SectionError, split_lines
-from livemem.edits import EDITS_EFFORT, Edit, apply_edits
+from livemem.edits import Edit, apply_edits
 from livemem.sections import addressed, list_sections, own_text, preamble
 from tests.support.markdown import (
     DOC,
@@ -629,7 +629,8 @@ def test_a_hundred_edits_of_one_huge_section_parse_it_about_once(parsed, own, op
     assert sum(parsed) < text.count("\n") + 100 * 30
 
 
-def test_edits_that_together_take_too_much_parsing_are_refused(parsed):
+def test_edits_that_together_take_too_much_parsing_are_refused(parsed, monkeypatch):
+    monkeypatch.setattr(edits_module, "EDITS_EFFORT", 100_000)
     # One paragraph is one block: what comes or goes right behind it has it parsed again.
     text = "# Log\n\n" + "a paragraph that goes on and on\n" * 15_000
     there_and_back = [Edit("add_section", "# Log > ## New", "x"), Edit("delete_section", "## New")]
@@ -637,8 +638,16 @@ def test_edits_that_together_take_too_much_parsing_are_refused(parsed):
     message = refusal(text, *there_and_back * 100)
 
     assert message.startswith("edit ")
-    assert "too many lines" in message
-    assert sum(parsed) < EDITS_EFFORT
+    assert "too many edits" in message
+    assert sum(parsed) < 100_000
+
+
+def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeypatch):
+    monkeypatch.setattr(edits_module, "EDITS_EFFORT", 100_000)
+    many = [Edit("append_to_section", "# Log", f"- new item {i}") for i in range(100)]
+
+    assert "too many edits" in refusal("# Log\n\n" + "- item\n" * 20_000, *many)
+    assert apply_edits("# Log\n\n" + "- item\n" * 2_000, many)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, fence
 from markdown_it.token import Token
 
-PARSE_EFFORT = 100_000
+PARSE_EFFORT = 150_000
 """What one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two: 500 kB of
 lines of twenty characters are within it. It is one to two seconds of CPU and up to 100 MB (measured, one core)."""
 
@@ -24,7 +24,7 @@ lines of twenty characters are within it. It is one to two seconds of CPU and up
 # (10 lists in each other) is too near to real files; the higher, the more time do hostile quotes take (once a level).
 _MAX_NESTING = 40
 # Some rules read a whole line; a long one counts once more for each so many characters.
-_LONG_LINE = 200
+_LONG_LINE = 100
 _LISTS = ("bullet_list_open", "ordered_list_open")
 # The line endings of CommonMark and of no one else: str.splitlines also splits at form feeds, U+2028 and more.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -40,14 +40,19 @@ class Effort:
     Nested lists and quotes have markdown-it look at the same lines again and again, up to 40 times all of them.
     """
 
-    def __init__(self, limit: int = PARSE_EFFORT) -> None:
+    def __init__(
+        self,
+        limit: int = PARSE_EFFORT,
+        refusal: str = "too many lines, or too many quotes and lists in each other, to follow",
+    ) -> None:
         self._left = limit
+        self._refusal = refusal
 
     def spend(self, amount: int) -> None:
-        """Count `amount` lines; raises SectionError when that is more than is left."""
+        """Count `amount` lines; raises SectionError with the refusal when that is more than is left."""
         self._left -= amount
         if self._left < 0:
-            raise SectionError("too many lines, or too many quotes and lists in each other, to follow")
+            raise SectionError(self._refusal)
 
 
 class Heading(NamedTuple):
@@ -60,7 +65,7 @@ class Heading(NamedTuple):
 
     def moved(self, by: int) -> Heading:
         """The same heading, `by` lines further down."""
-        return self._replace(start=self.start + by, body=self.body + by)
+        return Heading(self.start + by, self.body + by, self.level, self.line)
 
 
 class Block(NamedTuple):
@@ -80,8 +85,8 @@ class Block(NamedTuple):
 
     def moved(self, by: int) -> Block:
         """The same block, `by` lines further down."""
-        heading = self.heading and self.heading.moved(by)
-        return self._replace(start=self.start + by, end=self.end + by, heading=heading)
+        kind, start, end, heading, item_of, begins_list, spaced = self
+        return Block(kind, start + by, end + by, heading and heading.moved(by), item_of, begins_list, spaced)
 
 
 # Callers ask for one section of a text after the other; the last few texts are not split each time.

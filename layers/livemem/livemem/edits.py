@@ -29,7 +29,9 @@ Op = Literal["replace_section", "append_to_section", "prepend_to_section", "add_
 
 
 EDITS_EFFORT = 1_000_000
-"""What the edits of one file may take together, see Effort; an edit of an ordinary file takes about 100."""
+"""What the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core). An edit of
+a file of 10,000 list items takes 2,000, so 500 of them are within it: as many as a run folds notes."""
+_CARRIED_PER_EFFORT = 5  # an edit moves all blocks and sections behind it; so many take as long as one line to parse
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     document = _open(text)
     for number, edit in enumerate(edits, 1):
         try:
+            document.effort.spend((len(document.blocks) + len(document.sections)) // _CARRIED_PER_EFFORT)
             document = _apply(document, edit)
         except SectionError as error:
             raise SectionError(f"edit {number} ({edit.op} {shown(edit.heading)}): {error}") from error
@@ -298,7 +301,7 @@ def _spliced(
         raise SectionError(f"{shown(odd.line)} would gain or lose its place as a heading: check indentation and lists")
     if head:
         fresh[0] = fresh[0]._replace(begins_list=old[kept].begins_list)
-    blocks = (*old[:kept], *fresh, *(block.moved(shift) for block in old[rest:]))
+    blocks = (*old[:kept], *fresh, *([block.moved(shift) for block in old[rest:]] if shift else old[rest:]))
 
     sections = nest(headings_of(blocks), len(lines))
     was_behind = document.sections[bisect_left(document.sections, stop, key=_start_of) :]
@@ -348,7 +351,8 @@ def _open(text: str) -> _Document:
     except SectionError as error:
         raise SectionError(f'{error} in the file itself: give the whole file with action "updated"') from error
     sections = nest(headings_of(blocks), len(lines))
-    return _Document(tuple(lines), tuple(blocks), tuple(sections), line_ending, open_end, Effort(EDITS_EFFORT))
+    effort = Effort(EDITS_EFFORT, 'too many edits for a file like this: give the whole file with action "updated"')
+    return _Document(tuple(lines), tuple(blocks), tuple(sections), line_ending, open_end, effort)
 
 
 def _start_of(part: Section | Block) -> int:
