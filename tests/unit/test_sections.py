@@ -1,6 +1,7 @@
 import inspect
 import re
 import sys
+import unicodedata
 from itertools import pairwise, zip_longest
 
 import pytest
@@ -170,6 +171,15 @@ def test_a_text_that_takes_too_much_to_follow_is_refused_after_a_bounded_number_
     # Each of the nine rules looks at a line once when the line is tried.
     assert tries[0] < 10 * PARSE_EFFORT
     assert "too many lines" in refusal(text, Edit("append_to_section", "# A", "x"))
+
+
+def test_a_heading_of_nothing_but_accents_is_not_sorted_by_the_square_of_their_number(monkeypatch):
+    composed = []
+    whole = unicodedata.normalize
+    monkeypatch.setattr(unicodedata, "normalize", lambda form, text: (composed.append(len(text)), whole(form, text))[1])
+
+    assert len(headings("# a" + "\u0301\u0316" * 2_000 + "\n\n# e\u0301\n")) == 2
+    assert composed == [4]
 
 
 @pytest.mark.parametrize(

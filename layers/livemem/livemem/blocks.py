@@ -25,6 +25,8 @@ lines of twenty characters are within it. It is one to two seconds of CPU and up
 _MAX_NESTING = 40
 # Some rules read a whole line; a long one counts once more for each so many characters.
 _LONG_LINE = 100
+# Composing takes the square of a run of accents, minutes for 500 kB of them.
+_MAX_COMPOSED = 1_000
 _LISTS = ("bullet_list_open", "ordered_list_open")
 # The line endings of CommonMark and of no one else: str.splitlines also splits at form feeds, U+2028 and more.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -154,9 +156,10 @@ def only_heading(text: str) -> Heading | None:
 
 
 def collapse(text: str) -> str:
-    """Return the text in one line with single spaces, in Unicode's composed form."""
+    """Return the text in one line with single spaces, and unless it is very long in Unicode's composed form."""
     # Models write NBSP as space and decomposed letters composed; neither may hide a section from its address.
-    return unicodedata.normalize("NFC", " ".join(text.split()))
+    words = " ".join(text.split())
+    return unicodedata.normalize("NFC", words) if len(words) <= _MAX_COMPOSED else words
 
 
 @lru_cache(maxsize=1)

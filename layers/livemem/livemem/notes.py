@@ -1,16 +1,11 @@
 """Live notes: immutable Markdown objects with front matter, one object each, named so that names sort by time."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
-from typing import Any
 
-import yaml
-from frontmatter.default_handlers import YAMLHandler
-
-from livemem import clock, keys, limits, records, spaces
+from livemem import clock, front_matter, keys, limits, records, spaces
 from livemem.cache import SizedCache
 from livemem.errors import InvalidRequest, NotFound
 from livemem.store import Entry, Object, Store
@@ -24,14 +19,6 @@ NOTE_OVERHEAD = 1_000
 
 # Notes never change: a key with its ETag is always the same note, and a listing tells whether it is still there.
 _read_before = SizedCache["Note"](CACHE_BYTES)
-
-
-class _Handler(YAMLHandler):
-    # The library's pattern also swallows blank lines and takes any number of dashes, which would change bodies.
-    FM_BOUNDARY = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
-
-
-_HANDLER = _Handler()
 
 
 @dataclass(frozen=True)
@@ -100,18 +87,15 @@ class Page:
 
 def format_note(note: Note) -> bytes:
     """The object of a note (data-model.md): quoted YAML front matter, a blank line, the content byte for byte."""
-    fields: dict[str, Any] = {
+    fields = {
         "timestamp": note.timestamp,
         "agent": note.agent,
         "category": note.category,
         "tags": list(note.tags),
         "space_id": note.space_id,
     }
-    lines = [
-        f"{name}: {_HANDLER.export(value, default_style=chr(34), default_flow_style=True, width=10**9)}\n"
-        for name, value in fields.items()
-    ]
-    return f"---\n{''.join(lines)}---\n\n{note.content}".encode()
+    head = "".join(front_matter.format_field(name, value) for name, value in fields.items())
+    return f"---\n{head}---\n\n{note.content}".encode()
 
 
 def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
@@ -130,19 +114,15 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
     )
     try:
         body.decode("utf-8")
-        if not _HANDLER.detect(text):
-            return fallback
-        head, content = _HANDLER.split(text)
-        fields = _HANDLER.load(head)
+        fields, content = front_matter.read(text)
         tags = fields.get("tags") or []
         moment = fields["timestamp"]
         timestamp = clock.iso(clock.parse(moment.isoformat() if isinstance(moment, datetime) else moment))
         agent, category = keys.check_agent(fields["agent"]), fields["category"]
         if category not in keys.CATEGORIES or not isinstance(tags, list) or not all(isinstance(t, str) for t in tags):
             return fallback
-    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return fallback
-    content = re.sub(r"\A\r?\n", "", content)
     return replace(
         fallback,
         timestamp=timestamp,
