@@ -661,6 +661,7 @@ def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeyp
         "#" * 100_000,
         "`" * 100_000,
         " " * 100_000,
+        "\n" * 500_000 + "x",
     ],
     ids=lambda text: repr(text[:3]),
 )

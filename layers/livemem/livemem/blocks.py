@@ -18,7 +18,7 @@ from markdown_it.token import Token
 
 PARSE_EFFORT = 150_000
 """What one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two: 500 kB of
-lines of twenty characters are within it. It is one to two seconds of CPU and up to 100 MB (measured, one core)."""
+lines of twenty characters are within it. It is one to three seconds of CPU and up to 220 MB (measured, one core)."""
 
 # Past its limit markdown-it skips the rest of the enclosing block, for a list the rest of the file. Its own limit of 20
 # (10 lists in each other) is too near to real files; the higher, the more time do hostile quotes take (once a level).

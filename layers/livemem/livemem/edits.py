@@ -30,8 +30,10 @@ Op = Literal["replace_section", "append_to_section", "prepend_to_section", "add_
 
 EDITS_EFFORT = 1_000_000
 """What the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core). An edit of
-a file of 10,000 list items takes 2,000, so 500 of them are within it: as many as a run folds notes."""
-_CARRIED_PER_EFFORT = 5  # an edit moves all blocks and sections behind it; so many take as long as one line to parse
+a file of 8,000 list items takes 2,000, so 500 of them are within it: as many as a run folds notes."""
+# An edit moves all blocks and sections behind it, and looks at blank lines; so many take as long as a line to parse.
+_MOVED_PER_EFFORT = 5
+_LINES_PER_EFFORT = 20
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     document = _open(text)
     for number, edit in enumerate(edits, 1):
         try:
-            document.effort.spend((len(document.blocks) + len(document.sections)) // _CARRIED_PER_EFFORT)
+            moved = len(document.blocks) + len(document.sections)
+            document.effort.spend(moved // _MOVED_PER_EFFORT + len(document.lines) // _LINES_PER_EFFORT)
             document = _apply(document, edit)
         except SectionError as error:
             raise SectionError(f"edit {number} ({edit.op} {shown(edit.heading)}): {error}") from error
@@ -299,7 +302,7 @@ def _spliced(
     if found != expected:
         odd = next((h for h in [*expected, *found] if (h in expected) != (h in found)), (expected or found)[0])
         raise SectionError(f"{shown(odd.line)} would gain or lose its place as a heading: check indentation and lists")
-    if head:
+    if head and fresh:
         fresh[0] = fresh[0]._replace(begins_list=old[kept].begins_list)
     blocks = (*old[:kept], *fresh, *([block.moved(shift) for block in old[rest:]] if shift else old[rest:]))
 
@@ -331,8 +334,8 @@ def _parse_until_as_before(
         before = old[number].moved(shift)
         fresh = [block.moved(low) for block in parse(lines[low : before.end], document.effort)]
         if fresh and _begin_alike(fresh[-1], before):
-            break
-    return [*fresh[:-1], fresh[-1]._replace(end=before.end)], number + 1
+            return [*fresh[:-1], before._replace(begins_list=fresh[-1].begins_list)], number + 1
+    return fresh, number + 1
 
 
 def _begin_alike(one: Block, other: Block) -> bool:
@@ -387,7 +390,5 @@ def _end_of_text(lines: Sequence[str], before: int) -> int:
 
 
 def _stripped(lines: list[str]) -> list[str]:
-    lines = lines[: _end_of_text(lines, len(lines))]
-    while lines and is_blank(lines[0]):
-        lines = lines[1:]
-    return lines
+    first = next((number for number, line in enumerate(lines) if not is_blank(line)), len(lines))
+    return lines[first : _end_of_text(lines, len(lines))]
