@@ -352,6 +352,7 @@ class FileDiff(BaseModel):
     action: str
     diff: str
     reason: str | None = None
+    coarse: bool = False
 
 
 class ChangeDetail(ChangeSummary):

@@ -236,7 +236,7 @@ def test_a_heading_in_a_code_fence_is_no_section():
     assert list(diary.cited()) == ["# Log"]
 
 
-@pytest.mark.parametrize("content", ["- " * 60 + "deep\n", "> " * 100 + "# deep\n"])
+@pytest.mark.parametrize("content", ["- " * 60 + "deep\n", "> " * 100 + "# deep\n", ">" * 38 + "a\n" + "b\n" * 9_000])
 def test_a_file_nested_beyond_the_parser_is_one_piece_of_text(content: str):
     diary = Diary()
     diary.fold("a", created(content))

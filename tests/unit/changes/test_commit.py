@@ -98,7 +98,7 @@ def test_a_space_is_not_deleted_while_a_commit_is_being_written(world):
     world.clock.move(1_200)
     world.sweep()
     life.delete(world.process, "demo", "demo")
-    assert world.keys("demo/") == []
+    assert world.keys("demo/") == ["demo/_meta.json"]
 
 
 def test_of_two_plans_of_one_run_the_first_counts(world):

@@ -7,7 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from livemem.markdown.blocks import split_lines
+from livemem.markdown import edits as edits_module
+from livemem.markdown.blocks import SectionError, split_lines
 from livemem.markdown.edits import Edit, apply_edits
 from livemem.markdown.sections import addressed, list_sections, own_text, preamble
 from tests.support.markdown import (
@@ -562,21 +563,91 @@ def test_nothing_but_the_own_error_is_ever_raised(text, edits):
     assert len(error) < 6000
 
 
-def test_a_hundred_edits_of_a_large_file_parse_it_about_once(monkeypatch):
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_what_is_known_of_a_text_after_an_edit_is_what_parsing_it_anew_finds(data):
+    """All that an edit parses is its neighbourhood; where the rest begins and ends must be right all the same."""
+    text = data.draw(documents)
+    edit = data.draw(edits_of(text, st.one_of(st.sampled_from(SAFE), wild_content)))
+    try:
+        carried = edits_module._apply(edits_module._open(text), edit)
+    except SectionError:
+        assume(False)
+    anew = edits_module._open("".join(carried.lines))
+    assert carried.lines == anew.lines
+    assert carried.blocks == anew.blocks
+    assert carried.sections == anew.sections
+
+
+# Work
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """How many lines each call of the parser was handed."""
+    counts = []
+    whole = MarkdownIt.parse
+
+    def counted(self, src, *rest):
+        counts.append(src.count("\n"))
+        return whole(self, src, *rest)
+
+    monkeypatch.setattr(MarkdownIt, "parse", counted)
+    return counts
+
+
+def test_a_hundred_edits_of_a_large_file_parse_it_about_once(parsed):
     text = "".join(
         f"## Section {i}\n\n" + "- an item of some forty characters, or so!\n" * 8 + "\n" for i in range(560)
     )
     chosen = random.Random(1).sample(range(560), 100)
     edits = [Edit("append_to_section", f"## Section {i}", f"- new item {i}") for i in chosen]
-    parsed = []
-    whole = MarkdownIt.parse
-    monkeypatch.setattr(MarkdownIt, "parse", lambda self, src: (parsed.append(src.count("\n")), whole(self, src))[1])
 
     result = apply_edits(text, edits)
 
     assert result.count("so!\n- new item") == 100
-    # Once as a whole, and then for each edit its address, its content and the sections around it.
+    # Once as a whole, and then for each edit its address, its content and the blocks around it.
     assert sum(parsed) < text.count("\n") + 100 * 100
+
+
+HUGE = {
+    "one list": "- an item of some forty characters, or so!\n" * 7000,
+    "nested lists": "- an item of some forty characters\n  - with a nested one\n\n    that goes on\n" * 2000,
+    "paragraphs": "A paragraph of some forty characters, or so!\n\n" * 3500,
+    "quotes and code": "> A quote of some forty characters, or so!\n\n```\ncode\n```\n\n" * 1500,
+}
+
+
+@pytest.mark.parametrize("op", ["append_to_section", "prepend_to_section"])
+@pytest.mark.parametrize("own", HUGE.values(), ids=HUGE)
+def test_a_hundred_edits_of_one_huge_section_parse_it_about_once(parsed, own, op):
+    text = f"# Log\n\n{own}\n# Rest\n\nx\n"
+
+    result = apply_edits(text, [Edit(op, "# Log", f"- new item {i}") for i in range(100)])
+
+    assert len(split_lines(result)) >= len(split_lines(text)) + 100
+    assert sum(parsed) < text.count("\n") + 100 * 30
+
+
+def test_edits_that_together_take_too_much_parsing_are_refused(parsed, monkeypatch):
+    monkeypatch.setattr(edits_module, "EDITS_EFFORT", 100_000)
+    # One paragraph is one block: what comes or goes right behind it has it parsed again.
+    text = "# Log\n\n" + "a paragraph that goes on and on\n" * 15_000
+    there_and_back = [Edit("add_section", "# Log > ## New", "x"), Edit("delete_section", "## New")]
+
+    message = refusal(text, *there_and_back * 100)
+
+    assert message.startswith("edit ")
+    assert "too many edits" in message
+    assert sum(parsed) < 100_000
+
+
+def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeypatch):
+    monkeypatch.setattr(edits_module, "EDITS_EFFORT", 100_000)
+    many = [Edit("append_to_section", "# Log", f"- new item {i}") for i in range(100)]
+
+    assert "too many edits" in refusal("# Log\n\n" + "- item\n" * 20_000, *many)
+    assert apply_edits("# Log\n\n" + "- item\n" * 2_000, many)
 
 
 @pytest.mark.parametrize(
@@ -590,6 +661,7 @@ def test_a_hundred_edits_of_a_large_file_parse_it_about_once(monkeypatch):
         "#" * 100_000,
         "`" * 100_000,
         " " * 100_000,
+        "\n" * 500_000 + "x",
     ],
     ids=lambda text: repr(text[:3]),
 )

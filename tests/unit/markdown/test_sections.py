@@ -1,14 +1,17 @@
 import inspect
 import re
 import sys
+import unicodedata
 from itertools import pairwise, zip_longest
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 
-from livemem.markdown.blocks import SectionError, split_lines
+from livemem import limits
+from livemem.markdown.blocks import PARSE_EFFORT, SectionError, split_lines
 from livemem.markdown.edits import Edit
 from livemem.markdown.sections import list_sections, own_text, preamble, section_text
 from tests.support.markdown import DOC, any_text, attempted, documents, headings, refusal
@@ -134,6 +137,65 @@ def test_a_stack_that_is_almost_full_refuses_a_text_rather_than_overflow():
 def test_deep_quotes_are_no_problem(quote):
     # what is skipped inside of a quote ends with the quote
     assert headings(f"{quote} a\n\n# A\n") == ["# A"]
+
+
+@pytest.fixture
+def tries(monkeypatch):
+    """How often a rule of the parser looked at a line."""
+    counts = [0]
+    whole = StateBlock.is_code_block
+
+    def counted(self, line):
+        counts[0] += 1
+        return whole(self, line)
+
+    monkeypatch.setattr(StateBlock, "is_code_block", counted)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n" * 120_000,
+        "word\n" * 100_000,
+        ">" * 38 + "a\n" + "lazy\n" * 20_000,
+        "> - " * 9 + "a\n" + "lazy\n" * 50_000,
+        ("> - " * 9 + "a\n" + "lazy\n" * 10) * 3_000,
+        ">" * 38 + "a\n" + ("_ " * 10_000 + "a\n") * 25,
+    ],
+    ids=["items", "words", "quotes", "quoted lists", "many of them", "long lines"],
+)
+def test_a_text_that_takes_too_much_to_follow_is_refused_after_a_bounded_number_of_tries(text, tries):
+    with pytest.raises(SectionError, match="too many lines"):
+        list_sections(text)
+    # Each of the nine rules looks at a line once when the line is tried.
+    assert tries[0] < 10 * PARSE_EFFORT
+    assert "too many lines" in refusal(text, Edit("append_to_section", "# A", "x"))
+
+
+def test_a_heading_of_nothing_but_accents_is_not_sorted_by_the_square_of_their_number(monkeypatch):
+    composed = []
+    whole = unicodedata.normalize
+    monkeypatch.setattr(unicodedata, "normalize", lambda form, text: (composed.append(len(text)), whole(form, text))[1])
+
+    assert len(headings("# a" + "\u0301\u0316" * 2_000 + "\n\n# e\u0301\n")) == 2
+    assert composed == [4]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "- an item of a list\n",
+        "- [ ] an item\n  - below it another\n",
+        "some text in lines\nof this length here\n",
+        "## A day of a log\n\n- what came of it\n\n",
+        "> quoted text of a b\n\n```\nprint(1)\n```\n",
+    ],
+)
+def test_a_file_of_the_largest_size_with_lines_of_twenty_characters_is_followed(lines):
+    text = "# A\n\n" + lines * (limits.BANK_FILE_BYTES // len(lines) - 1)
+
+    assert headings(text)[0] == "# A"
 
 
 def full_parse(text):

@@ -4,10 +4,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import frontmatter
-import yaml
-
 from livemem.errors import NotFound
+from livemem.markdown import front_matter
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys
@@ -36,14 +34,14 @@ def parse_synthesis(text: str) -> Synthesis:
     """The synthesis in the text of `_synthesis.md`; without readable front matter all of it is content."""
     fields: dict[str, Any] = {}
     content = text
-    with suppress(ValueError, yaml.YAMLError):
-        fields, content = frontmatter.parse(text)
+    with suppress(ValueError):
+        fields, content = front_matter.read(text)
     number, processed = fields.get("consolidation_number"), fields.get("notes_processed")
     return Synthesis(
         consolidated_at=str(fields["consolidated_at"]) if "consolidated_at" in fields else None,
         consolidation_number=number if isinstance(number, int) else None,
         notes_processed=processed if isinstance(processed, int) else None,
-        content=content,
+        content=content.strip(),
     )
 
 

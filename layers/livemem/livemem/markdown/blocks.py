@@ -8,23 +8,55 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, fence
+from markdown_it.token import Token
 
 from livemem.errors import LiveMemoryError
+
+PARSE_EFFORT = 150_000
+"""What one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two: 500 kB of
+lines of twenty characters are within it. It is one to three seconds of CPU and up to 220 MB (measured, one core)."""
 
 # Past its limit markdown-it skips the rest of the enclosing block, for a list the rest of the file. Its own limit of 20
 # (10 lists in each other) is too near to real files; the higher, the more time do hostile quotes take (once a level).
 _MAX_NESTING = 40
+# Some rules read a whole line; a long one counts once more for each so many characters.
+_LONG_LINE = 100
+# Composing takes the square of a run of accents, minutes for 500 kB of them.
+_MAX_COMPOSED = 1_000
+_LISTS = ("bullet_list_open", "ordered_list_open")
 # The line endings of CommonMark and of no one else: str.splitlines also splits at form feeds, U+2028 and more.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class SectionError(LiveMemoryError, ValueError):
     """An edit, or the text itself, is refused; the message says why and what to do, in words fit for an LLM."""
+
+
+class Effort:
+    """What may still be spent on parsing: how often the parser may try its rules on a line.
+
+    Nested lists and quotes have markdown-it look at the same lines again and again, up to 40 times all of them.
+    """
+
+    def __init__(
+        self,
+        limit: int = PARSE_EFFORT,
+        refusal: str = "too many lines, or too many quotes and lists in each other, to follow",
+    ) -> None:
+        self._left = limit
+        self._refusal = refusal
+
+    def spend(self, amount: int) -> None:
+        """Count `amount` lines; raises SectionError with the refusal when that is more than is left."""
+        self._left -= amount
+        if self._left < 0:
+            raise SectionError(self._refusal)
 
 
 class Heading(NamedTuple):
@@ -37,22 +69,28 @@ class Heading(NamedTuple):
 
     def moved(self, by: int) -> Heading:
         """The same heading, `by` lines further down."""
-        return self._replace(start=self.start + by, body=self.body + by)
+        return Heading(self.start + by, self.body + by, self.level, self.line)
 
 
 class Block(NamedTuple):
-    """A block on the top level. ``tight_list`` names the kind of a tight list ("bullet_list_open-"), else empty."""
+    """A block on the top level; of a list, each of its items is one.
+
+    ``item_of``: for an item the kind of its list ("bullet_list_open-"), else empty; ``begins_list``: it is the first
+    one; ``spaced``: blank lines part the blocks directly inside of it.
+    """
 
     kind: str
     start: int
     end: int
-    heading: Heading | None
-    tight_list: str
+    heading: Heading | None = None
+    item_of: str = ""
+    begins_list: bool = False
+    spaced: bool = False
 
     def moved(self, by: int) -> Block:
         """The same block, `by` lines further down."""
-        heading = self.heading and self.heading.moved(by)
-        return self._replace(start=self.start + by, end=self.end + by, heading=heading)
+        kind, start, end, heading, item_of, begins_list, spaced = self
+        return Block(kind, start + by, end + by, heading and heading.moved(by), item_of, begins_list, spaced)
 
 
 # Callers ask for one section of a text after the other; the last few texts are not split each time.
@@ -62,30 +100,48 @@ def split_lines(text: str) -> tuple[str, ...]:
     return tuple(_LINE.findall(text))
 
 
-def parse(lines: Iterable[str]) -> list[Block]:
-    """Return the blocks on the top level. Raises SectionError if lists are nested too deeply to see all of them."""
+def is_blank(line: str) -> bool:
+    """Whether the line holds nothing but spaces and tabs."""
+    return not line.strip(" \t\r\n")
+
+
+def parse(lines: Sequence[str], effort: Effort | None = None) -> list[Block]:
+    """Return the blocks on the top level.
+
+    Raises SectionError if lists are nested too deeply to see all of them, or if it takes more than ``effort`` (by
+    default PARSE_EFFORT).
+    """
     try:
-        tokens = _markdown().parse("".join(lines))
+        tokens = _markdown().parse("".join(lines), {"effort": effort or Effort()})
     except RecursionError:
         raise SectionError("quotes or lists are nested too deeply") from None
     blocks: list[Block] = []
+    item_of, begins_list = "", False
     for index, token in enumerate(tokens):
         if token.type == "list_item_open" and token.level >= _MAX_NESTING - 1:
             # Here markdown-it has skipped to the end of the file: headings behind the list would be missing.
             raise SectionError("lists are nested too deeply")
-        if token.type == "paragraph_open" and token.level == 2 and not token.hidden:
-            # A list is loose if a paragraph right in one of its items is shown as one.
-            blocks[-1] = blocks[-1]._replace(tight_list="")
-        if token.level or token.nesting < 0 or token.map is None:
+        if token.level > 2 or token.nesting < 0 or token.map is None:
             continue
         start, end = token.map
-        heading = None
-        if token.type == "heading_open":
-            level = int(token.tag[1:])
-            heading = Heading(start, end, level, collapse("#" * level + " " + tokens[index + 1].content))
-        tight_list = token.type + token.markup if token.type in ("bullet_list_open", "ordered_list_open") else ""
-        blocks.append(Block(token.type, start, end, heading, tight_list))
+        if token.level == 0 and token.type in _LISTS:
+            item_of, begins_list = token.type + token.markup, True
+        elif token.level == 0:
+            blocks.append(Block(token.type, start, end, _heading(token, tokens[index + 1 : index + 2])))
+        elif token.level == 1 and token.type == "list_item_open":
+            blocks.append(Block(token.type, start, end, None, item_of, begins_list))
+            begins_list = False
+        elif token.level == 2 and blocks[-1].item_of and start > blocks[-1].start and is_blank(lines[start - 1]):
+            blocks[-1] = blocks[-1]._replace(spaced=True)
     return blocks
+
+
+def _heading(token: Token, following: list[Token]) -> Heading | None:
+    if token.type != "heading_open" or token.map is None:
+        return None
+    start, end = token.map
+    level = int(token.tag[1:])
+    return Heading(start, end, level, collapse("#" * level + " " + following[0].content))
 
 
 def headings_of(blocks: Iterable[Block]) -> list[Heading]:
@@ -102,9 +158,10 @@ def only_heading(text: str) -> Heading | None:
 
 
 def collapse(text: str) -> str:
-    """Return the text in one line with single spaces, in Unicode's composed form."""
+    """Return the text in one line with single spaces, and unless it is very long in Unicode's composed form."""
     # Models write NBSP as space and decomposed letters composed; neither may hide a section from its address.
-    return unicodedata.normalize("NFC", " ".join(text.split()))
+    words = " ".join(text.split())
+    return unicodedata.normalize("NFC", words) if len(words) <= _MAX_COMPOSED else words
 
 
 @lru_cache(maxsize=1)
@@ -112,4 +169,11 @@ def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     # Sections need no inline parsing, which takes most of the time.
     markdown.core.ruler.enableOnly(["normalize", "block"])
+    # Of all rules this one is tried on every line wherever a block may begin or a paragraph or quote may end.
+    markdown.block.ruler.at("fence", _counted_fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     return markdown
+
+
+def _counted_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    state.env["effort"].spend(1 + (state.eMarks[start] - state.bMarks[start]) // _LONG_LINE)
+    return fence(state, start, end, silent)

@@ -7,17 +7,18 @@ computed beforehand. Content that would swallow or invent a section (an open fen
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from livemem.markdown.blocks import (
     Block,
+    Effort,
     Heading,
     SectionError,
     collapse,
     headings_of,
+    is_blank,
     only_heading,
     parse,
     split_lines,
@@ -25,6 +26,14 @@ from livemem.markdown.blocks import (
 from livemem.markdown.sections import Section, find, heading_line, joined, nest, shown, split_address
 
 Op = Literal["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
+
+
+EDITS_EFFORT = 1_000_000
+"""What the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core). An edit of
+a file of 8,000 list items takes 2,000, so 500 of them are within it: as many as a run folds notes."""
+# An edit moves all blocks and sections behind it, and looks at blank lines; so many take as long as a line to parse.
+_MOVED_PER_EFFORT = 5
+_LINES_PER_EFFORT = 20
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,17 @@ class Edit:
 
 @dataclass(frozen=True)
 class _Document:
-    """A text being edited. Each of ``lines`` ends in a line ending; ``open_end``: the last one had none originally."""
+    """A text being edited. Each of ``lines`` ends in a line ending; ``open_end``: the last one had none originally.
+
+    ``blocks`` and ``sections`` are what parsing all of the lines gives; ``effort`` is what the edits may still take.
+    """
 
     lines: tuple[str, ...]
+    blocks: tuple[Block, ...]
     sections: tuple[Section, ...]
     line_ending: str
     open_end: bool
+    effort: Effort
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     document = _open(text)
     for number, edit in enumerate(edits, 1):
         try:
+            moved = len(document.blocks) + len(document.sections)
+            document.effort.spend(moved // _MOVED_PER_EFFORT + len(document.lines) // _LINES_PER_EFFORT)
             document = _apply(document, edit)
         except SectionError as error:
             raise SectionError(f"edit {number} ({edit.op} {shown(edit.heading)}): {error}") from error
@@ -118,16 +134,17 @@ def _append(document: _Document, section: Section, content: _Content) -> _Docume
         # Behind a child that its heading is deeper than it would become part of that child.
         if last_child and content.headings[0].level <= last_child[0].level:
             at = _end_of_text(document.lines, section.end)
-    above = _own_blocks(document, section)[-1:] if content.blocks and content.blocks[0].tight_list else []
-    goes_on = bool(above) and content.blocks[0].start == 0 and above[0].end >= at
-    tight = goes_on and above[0].tight_list == content.blocks[0].tight_list
+    above = _own_blocks(document, section)
+    goes_on = bool(above and content.blocks) and content.blocks[0].start == 0 and above[-1].end >= at
+    kind = _tight_list(content.lines, content.blocks, 0) if goes_on else ""
+    tight = bool(kind) and kind == _tight_list(document.lines, above, -1)
     return _put_new(document, at, content, tight_above=tight)
 
 
 def _prepend(document: _Document, section: Section, content: _Content) -> _Document:
     _require(content)
     at = section.body
-    while at < section.own_end and _blank(document.lines[at]):
+    while at < section.own_end and is_blank(document.lines[at]):
         at += 1
     if at == section.own_end or content.begins_with_heading:
         return _put_new(document, _end_of_text(document.lines, section.own_end), content)
@@ -136,9 +153,10 @@ def _prepend(document: _Document, section: Section, content: _Content) -> _Docum
             f"the present text of the section would fall under {shown(content.headings[-1].line)}: "
             "prepend text without headings, or begin the content with the heading of a new child section"
         )
-    below = _own_blocks(document, section)[:1] if content.blocks and content.blocks[-1].tight_list else []
-    goes_on = bool(below) and below[0].start == at and content.blocks[-1].end >= len(content.lines)
-    tight = goes_on and below[0].tight_list == content.blocks[-1].tight_list
+    below = _own_blocks(document, section)
+    goes_on = bool(below and content.blocks) and below[0].start == at and content.blocks[-1].end >= len(content.lines)
+    kind = _tight_list(content.lines, content.blocks, -1) if goes_on else ""
+    tight = bool(kind) and kind == _tight_list(document.lines, below, 0)
     return _put_new(document, at, content, tight_below=tight)
 
 
@@ -155,7 +173,7 @@ def _add(document: _Document, edit: Edit) -> _Document:
     body = _content(document, edit, heading.level, heading.line)
     first_lines = [line + document.line_ending, *[document.line_ending] * bool(body.lines)]
     blocks = [block.moved(len(first_lines)) for block in body.blocks]
-    content = _Content((*first_lines, *body.lines), (Block("heading_open", 0, 1, heading, ""), *blocks))
+    content = _Content((*first_lines, *body.lines), (Block("heading_open", 0, 1, heading), *blocks))
     result = _put_new(document, _end_of_text(document.lines, at), content)
     if parent and all(section.path != (*parent.path, heading.line) for section in result.sections):
         raise SectionError(f"it would not become a child of {shown(parent.path[-1])} but of a section inside that")
@@ -185,12 +203,12 @@ def _new_heading(document: _Document, address: str) -> tuple[Section | None, str
 def _content(document: _Document, edit: Edit, level: int, heading: str) -> _Content:
     """Return the edit's content, checked on its own, without a first line that repeats the section's heading."""
     lines = _stripped([line.rstrip("\r\n") for line in split_lines(edit.content)])
-    blocks = _closed_blocks(lines)
+    blocks = _closed_blocks(lines, document.effort)
     if blocks and (first := blocks[0].heading) and (first.start, first.level, first.line) == (0, level, heading):
         # Models often repeat the heading though they are asked for the body alone. As a heading of this level is
         # refused below, nothing else can be meant; one is removed, a second one is a mistake that must show.
         lines = _stripped(lines[first.body :])
-        blocks = _closed_blocks(lines)
+        blocks = _closed_blocks(lines, document.effort)
     content = _Content(tuple(line + document.line_ending for line in lines), tuple(blocks))
     for found in content.headings:
         if found.level <= level:
@@ -201,9 +219,9 @@ def _content(document: _Document, edit: Edit, level: int, heading: str) -> _Cont
     return content
 
 
-def _closed_blocks(lines: list[str]) -> list[Block]:
+def _closed_blocks(lines: list[str], effort: Effort) -> list[Block]:
     """Return the blocks of lines without endings; raise if a heading behind them would still be a part of one."""
-    *blocks, last = parse([line + "\n" for line in [*lines, "", "# end"]])
+    *blocks, last = parse([line + "\n" for line in [*lines, "", "# end"]], effort)
     if not last.heading or last.start != len(lines) + 1:
         raise SectionError("the content leaves a code fence or an HTML block (comment, tag) open: close it")
     return blocks
@@ -220,10 +238,11 @@ def _put_new(
 ) -> _Document:
     """Insert content in front of line ``at``, refused if a section of it would have the path of an existing one."""
     result = _put(document, at, at, content, tight_above=tight_above, tight_below=tight_below)
-    present = Counter(section.path for section in document.sections)
-    for path in Counter(section.path for section in result.sections) - present:
-        if path in present:
-            raise SectionError(f"there is a section {shown(joined(path))} already: edit that one by its path")
+    present = {section.path for section in document.sections}
+    first = bisect_left(document.sections, at, key=_start_of)
+    for section in result.sections[first : first + len(content.headings)]:
+        if section.path in present:
+            raise SectionError(f"there is a section {shown(joined(section.path))} already: edit that one by its path")
     return result
 
 
@@ -241,12 +260,12 @@ def _put(
     Raises SectionError if any heading outside would not stay what and where it is.
     """
     lines, ending = document.lines, document.line_ending
-    if all(_blank(line) for line in lines[stop:]):
+    if all(is_blank(line) for line in lines[stop:]):
         stop = len(lines)
         if not content.lines:
             start = _end_of_text(lines, start)
-    above = start > 0 and not tight_above and not _blank(lines[start - 1])
-    below = stop < len(lines) and not tight_below and not _blank(lines[stop])
+    above = start > 0 and not tight_above and not is_blank(lines[start - 1])
+    below = stop < len(lines) and not tight_below and not is_blank(lines[stop])
     if content.lines:
         block = [*[ending] * above, *content.lines, *[ending] * below]
     else:
@@ -264,39 +283,63 @@ def _spliced(
     document: _Document, start: int, stop: int, block: list[str], inside: list[Heading], first: int
 ) -> _Document:
     """Replace lines by ``block``, whose content starts at line ``first``, and prove that the rest means the same."""
-    old = document.sections
-    head = bisect_left(old, start, key=_start_of)
-    tail = bisect_left(old, stop, key=_start_of)
-    shift = len(block) - (stop - start)
-    before = [_heading_of(section) for section in old[:head]]
-    after = [_heading_of(section).moved(shift) for section in old[tail:]]
+    old, shift = document.blocks, len(block) - (stop - start)
     lines = (*document.lines[:start], *block, *document.lines[stop:])
-
-    # Block structure depends on what stands above, and every heading on the top level starts afresh: if the headings
-    # from the last one above to the first one below are as computed, so are all others.
-    low = before[-1].start if before else 0
-    high = after[0].body if after else len(lines)
-    blocks = parse(lines[low:high])
-    if any(b.kind in ("fence", "html_block") and b.start < first - low < b.end for b in blocks):
+    head, tail = bisect_left(old, start, key=_start_of), bisect_left(old, stop, key=_start_of)
+    # Block structure depends on what stands above, and every block on the top level, every item of a list there too,
+    # starts afresh: from the last one that begins above the change to the first one that begins below it as before,
+    # all others are as they were.
+    kept = max(head - 1, 0)
+    low = old[kept].start if head else 0
+    fresh, rest = _parse_until_as_before(document, lines, low, tail, shift)
+    if any(b.kind in ("fence", "html_block") and b.start < first < b.end for b in fresh):
         raise SectionError(
             "the text above ends in a code fence or an HTML block that is not closed: close it with replace_section, "
             'or give the whole file with action "updated"'
         )
-    expected = [*before[-1:], *inside, *after[:1]]
-    found = [heading.moved(low) for heading in headings_of(blocks)]
+    after = [heading.moved(shift) for heading in headings_of(old[tail:rest])]
+    expected, found = [*headings_of(old[kept:head]), *inside, *after], headings_of(fresh)
     if found != expected:
-        odd = next((h for h in [*expected, *found] if (h in expected) != (h in found)), expected[0])
+        odd = next((h for h in [*expected, *found] if (h in expected) != (h in found)), (expected or found)[0])
         raise SectionError(f"{shown(odd.line)} would gain or lose its place as a heading: check indentation and lists")
+    if head and fresh:
+        fresh[0] = fresh[0]._replace(begins_list=old[kept].begins_list)
+    blocks = (*old[:kept], *fresh, *([block.moved(shift) for block in old[rest:]] if shift else old[rest:]))
 
-    sections = nest([*before, *inside, *after], len(lines))
-    for was, now in zip(old[tail:], sections[head + len(inside) :], strict=True):
+    sections = nest(headings_of(blocks), len(lines))
+    was_behind = document.sections[bisect_left(document.sections, stop, key=_start_of) :]
+    for was, now in zip(was_behind, sections[len(sections) - len(was_behind) :], strict=True):
         if was.path != now.path:
             raise SectionError(
                 f"the section {shown(joined(was.path))} would become {shown(joined(now.path))}: "
                 "choose another place or another level"
             )
     open_end = document.open_end and stop < len(document.lines)
-    return replace(document, lines=lines, sections=tuple(sections), open_end=open_end)
+    return replace(document, lines=lines, blocks=blocks, sections=tuple(sections), open_end=open_end)
+
+
+def _parse_until_as_before(
+    document: _Document, lines: tuple[str, ...], low: int, tail: int, shift: int
+) -> tuple[list[Block], int]:
+    """Parse ``lines`` from ``low`` on until a block behind the change begins as it did before.
+
+    Returns the blocks, the last one as long as it was, and how many of the document's blocks they reach to. That is the
+    first one behind the change (number ``tail``) or, where the change takes that one into itself, the first heading.
+    """
+    old = document.blocks
+    next_heading = next((number for number in range(tail, len(old)) if old[number].heading), len(old))
+    for number in dict.fromkeys((tail, next_heading)):
+        if number == len(old):
+            return [block.moved(low) for block in parse(lines[low:], document.effort)], number
+        before = old[number].moved(shift)
+        fresh = [block.moved(low) for block in parse(lines[low : before.end], document.effort)]
+        if fresh and _begin_alike(fresh[-1], before):
+            return [*fresh[:-1], before._replace(begins_list=fresh[-1].begins_list)], number + 1
+    return fresh, number + 1
+
+
+def _begin_alike(one: Block, other: Block) -> bool:
+    return (one.kind, one.start, one.item_of, one.heading) == (other.kind, other.start, other.item_of, other.heading)
 
 
 def _open(text: str) -> _Document:
@@ -307,18 +350,16 @@ def _open(text: str) -> _Document:
     if open_end:
         lines[-1] += line_ending
     try:
-        sections = nest(headings_of(parse(lines)), len(lines))
+        blocks = parse(lines)
     except SectionError as error:
         raise SectionError(f'{error} in the file itself: give the whole file with action "updated"') from error
-    return _Document(tuple(lines), tuple(sections), line_ending, open_end)
+    sections = nest(headings_of(blocks), len(lines))
+    effort = Effort(EDITS_EFFORT, 'too many edits for a file like this: give the whole file with action "updated"')
+    return _Document(tuple(lines), tuple(blocks), tuple(sections), line_ending, open_end, effort)
 
 
-def _start_of(section: Section) -> int:
-    return section.start
-
-
-def _heading_of(section: Section) -> Heading:
-    return Heading(section.start, section.body, section.level, section.path[-1])
+def _start_of(part: Section | Block) -> int:
+    return part.start
 
 
 def _children(document: _Document, section: Section) -> list[Section]:
@@ -327,24 +368,27 @@ def _children(document: _Document, section: Section) -> list[Section]:
     return [other for other in inside if len(other.path) == depth]
 
 
-def _own_blocks(document: _Document, section: Section) -> list[Block]:
-    blocks = parse(document.lines[section.start : section.own_end])[1:]
-    return [block.moved(section.start) for block in blocks]
+def _own_blocks(document: _Document, section: Section) -> tuple[Block, ...]:
+    first, stop = (bisect_left(document.blocks, line, key=_start_of) for line in (section.body, section.own_end))
+    return document.blocks[first:stop]
 
 
-def _blank(line: str) -> bool:
-    return not line.strip(" \t\r\n")
+def _tight_list(lines: Sequence[str], blocks: Sequence[Block], which: Literal[0, -1]) -> str:
+    """Return the kind of the list that the blocks begin (0) or end with (-1) if it is a tight one, else ""."""
+    starts = [number for number, block in enumerate(blocks) if block.begins_list or not block.item_of]
+    items = blocks[: [*starts, len(blocks)][1]] if which == 0 else blocks[starts[-1] :]
+    if any(item.spaced or (not item.begins_list and is_blank(lines[item.start - 1])) for item in items):
+        return ""
+    return items[0].item_of
 
 
 def _end_of_text(lines: Sequence[str], before: int) -> int:
     """Return the line behind the last one that is not blank, at most ``before``."""
-    while before > 0 and _blank(lines[before - 1]):
+    while before > 0 and is_blank(lines[before - 1]):
         before -= 1
     return before
 
 
 def _stripped(lines: list[str]) -> list[str]:
-    lines = lines[: _end_of_text(lines, len(lines))]
-    while lines and _blank(lines[0]):
-        lines = lines[1:]
-    return lines
+    first = next((number for number, line in enumerate(lines) if not is_blank(line)), len(lines))
+    return lines[first : _end_of_text(lines, len(lines))]

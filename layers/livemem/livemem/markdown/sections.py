@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from livemem.markdown.blocks import Heading, SectionError, collapse, headings_of, only_heading, parse, split_lines
 
@@ -18,8 +18,7 @@ _MAX_SHOWN = 120
 _PATH_SEPARATOR = re.compile(r" > (?=#{1,6}(?: |$))")
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A heading and all up to the next heading of the same or a higher level. Line numbers count from 0.
 
     ``path``: normalised heading lines ("## Title", also for underlined headings) from the outermost one to its own.

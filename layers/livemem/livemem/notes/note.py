@@ -1,23 +1,11 @@
 """Live notes: immutable Markdown objects with front matter, one object each, named so that names sort by time."""
 
-import re
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
-
-import yaml
-from frontmatter.default_handlers import YAMLHandler
 
 from livemem import clock
+from livemem.markdown import front_matter
 from livemem.store import keys
-
-
-class _Handler(YAMLHandler):
-    # The library's pattern also swallows blank lines and takes any number of dashes, which would change bodies.
-    FM_BOUNDARY = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
-
-
-_HANDLER = _Handler()
 
 
 @dataclass(frozen=True)
@@ -39,18 +27,15 @@ class Note:
 
 def format_note(note: Note) -> bytes:
     """The object of a note (data-model.md): quoted YAML front matter, a blank line, the content byte for byte."""
-    fields: dict[str, Any] = {
+    fields = {
         "timestamp": note.timestamp,
         "agent": note.agent,
         "category": note.category,
         "tags": list(note.tags),
         "space_id": note.space_id,
     }
-    lines = [
-        f"{name}: {_HANDLER.export(value, default_style=chr(34), default_flow_style=True, width=10**9)}\n"
-        for name, value in fields.items()
-    ]
-    return f"---\n{''.join(lines)}---\n\n{note.content}".encode()
+    head = "".join(front_matter.format_field(name, value) for name, value in fields.items())
+    return f"---\n{head}---\n\n{note.content}".encode()
 
 
 def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
@@ -69,19 +54,15 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
     )
     try:
         body.decode("utf-8")
-        if not _HANDLER.detect(text):
-            return fallback
-        head, content = _HANDLER.split(text)
-        fields = _HANDLER.load(head)
+        fields, content = front_matter.read(text)
         tags = fields.get("tags") or []
         moment = fields["timestamp"]
         timestamp = clock.iso(clock.parse(moment.isoformat() if isinstance(moment, datetime) else moment))
         agent, category = keys.check_agent(fields["agent"]), fields["category"]
         if category not in keys.CATEGORIES or not isinstance(tags, list) or not all(isinstance(t, str) for t in tags):
             return fallback
-    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return fallback
-    content = re.sub(r"\A\r?\n", "", content)
     return replace(
         fallback,
         timestamp=timestamp,
