@@ -646,7 +646,7 @@ def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeyp
     monkeypatch.setattr(edits_module, "EDITS_EFFORT", 100_000)
     many = [Edit("append_to_section", "# Log", f"- new item {i}") for i in range(100)]
 
-    assert "too many edits" in refusal("# Log\n\n" + "- item\n" * 20_000, *many)
+    assert "too many edits" in refusal("# Log\n\n" + "- item\n" * 30_000, *many)
     assert apply_edits("# Log\n\n" + "- item\n" * 2_000, many)
 
 

@@ -156,14 +156,12 @@ def tries(monkeypatch):
 @pytest.mark.parametrize(
     "text",
     [
-        "- a\n" * 120_000,
-        "word\n" * 100_000,
+        "- a\n" * 60_000,
         ">" * 38 + "a\n" + "lazy\n" * 20_000,
         "> - " * 9 + "a\n" + "lazy\n" * 50_000,
-        ("> - " * 9 + "a\n" + "lazy\n" * 10) * 3_000,
         ">" * 38 + "a\n" + ("_ " * 10_000 + "a\n") * 25,
     ],
-    ids=["items", "words", "quotes", "quoted lists", "many of them", "long lines"],
+    ids=["items", "quotes", "quoted lists", "long lines"],
 )
 def test_a_text_that_takes_too_much_to_follow_is_refused_after_a_bounded_number_of_tries(text, tries):
     with pytest.raises(SectionError, match="too many lines"):
@@ -185,11 +183,8 @@ def test_a_heading_of_nothing_but_accents_is_not_sorted_by_the_square_of_their_n
 @pytest.mark.parametrize(
     "lines",
     [
-        "- an item of a list\n",
         "- [ ] an item\n  - below it another\n",
-        "some text in lines\nof this length here\n",
         "## A day of a log\n\n- what came of it\n\n",
-        "> quoted text of a b\n\n```\nprint(1)\n```\n",
     ],
 )
 def test_a_file_of_the_largest_size_with_lines_of_twenty_characters_is_followed(lines):

@@ -30,10 +30,10 @@ Op = Literal["replace_section", "append_to_section", "prepend_to_section", "add_
 
 EDITS_EFFORT = 1_000_000
 """What the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core). An edit of
-a file of 8,000 list items takes 2,000, so 500 of them are within it: as many as a run folds notes."""
+a file of 8,000 list items takes 1,000, so 1,000 of them are within it: as many as an answer may have."""
 # An edit moves all blocks and sections behind it, and looks at blank lines; so many take as long as a line to parse.
-_MOVED_PER_EFFORT = 5
-_LINES_PER_EFFORT = 20
+_MOVED_PER_EFFORT = 10
+_LINES_PER_EFFORT = 50
 
 
 @dataclass(frozen=True)
