@@ -93,7 +93,7 @@ class Service:
     llm_url: str
 
     def add_agents(self, names: Sequence[str], space_id: str) -> dict[str, Api]:
-        """Give each agent a token for one space, written to the registry as data-model.md has it.
+        """Give each agent a token for one space, written to the registry in the bucket (docs/bucket.md).
 
         Right into the bucket: the routes for tokens do not exist yet. Only before any token is used, for the
         service keeps the registry for 30 s.
