@@ -53,6 +53,8 @@ def test_every_sample_event_passes_through_its_handler(demo, name):
         "reads-bank-file": 404,
         "admin-create-space": 201,
         "admin-undo": 404,
+        "admin-put-rules": 200,
+        "admin-edit-bank-file": 404,
         "consolidate-start": 202,
         "consolidate-run": {"status": "ignored"},
         "counter-put": {"demo": "below_threshold"},

@@ -9,10 +9,16 @@ CONTEXT_LINES = 3
 
 
 def changes(record: Record) -> list[dict[str, Any]]:
-    """Per changed file: path, action, unified diff and the model's reason, if it gave one."""
+    """Per changed file: path, action, unified diff, the edits if it was edited, and the reason if one was given."""
     return [
-        {"path": change.path, "action": change.action, "diff": unified(change), "reason": change.reason}
-        for change in record.files
+        {
+            "path": change.path,
+            "action": change.action,
+            "diff": unified(change),
+            "edits": change.edits,
+            "reason": change.reason,
+        }
+        for change in record.changed()
     ]
 
 

@@ -1,0 +1,138 @@
+"""Numbers of a space: `changes` numbers every change, `consolidation_count` counts consolidations that stand."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from livemem.bank import corrections, history
+from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from tests.support import crash
+from tests.support.audit import audit
+from tests.support.counting import Killed
+from tests.support.world import World
+
+NEW_FIELDS = ("changes", "corrections", "language", "rules_changed_at")
+
+
+def numbers(world: World) -> tuple[int, int, int]:
+    meta = heads.load(world.process, "demo").meta
+    return meta.changes, meta.consolidation_count, meta.total_notes_processed
+
+
+def write(world: World, text: str) -> None:
+    corrections.write_file(world.process, "admin", "demo", "log.md", f"# Log\n\n## Log\n\n- {text}\n", None)
+
+
+def fold(world: World, text: str) -> None:
+    world.clock.move(1)
+    world.note(text)
+    assert world.consolidate().status == "ok"
+
+
+def as_version_0_1_left_it(world: World, count: int) -> None:
+    """Make the head one that counts every change in `consolidation_count` and has no field that came later."""
+    key = keys.meta("demo")
+    head = json.loads(world.inner.objects[key].body)
+    for name in NEW_FIELDS:
+        del head[name]
+    head["consolidation_count"] = count
+    world.inner.put_object(Bucket="b", Key=key, Body=json.dumps(head).encode())
+    world.new_process()
+
+
+def test_corrections_are_changes_and_no_consolidations():
+    world = World()
+    world.create_space()
+    fold(world, "one")
+
+    write(world, "One.")
+    fold(world, "two")
+
+    assert numbers(world) == (3, 2, 2)
+
+
+def test_an_undo_takes_its_consolidation_off_the_count_and_that_of_a_correction_nothing():
+    world = World()
+    world.create_space()
+    fold(world, "one")
+    fold(world, "two")
+    write(world, "By hand.")
+
+    seen = [numbers(world)]
+    for number in (3, 2, 1):
+        world.undo(number)
+        seen.append(numbers(world))
+
+    assert seen == [(3, 2, 2), (4, 2, 2), (5, 1, 1), (6, 0, 0)]
+
+
+def test_a_head_of_version_0_1_goes_on_with_its_numbers():
+    world = World()
+    world.create_space()
+    fold(world, "one")
+    write(world, "One.")
+    as_version_0_1_left_it(world, 2)
+
+    fold(world, "two")
+
+    assert [item.number for item in history.page(world.process, "demo", limit=9, before=None)[0]] == [3, 2, 1]
+    # The two changes that were counted then stay counted; from here on it is consolidations.
+    assert numbers(world) == (3, 3, 2)
+    assert json.loads(world.text(keys.meta("demo")))["changes"] == 3
+    write(world, "By hand.")
+    assert numbers(world) == (4, 3, 2)
+
+
+def test_a_run_of_version_0_1_that_commits_over_a_head_of_this_one_is_counted_on_from():
+    # It copies fields that it does not know.
+    head = World().create_space().model_dump() | {"changes": 5, "consolidation_count": 6}
+
+    assert Meta.model_validate(head).changes == 6
+
+
+ACTS: dict[str, tuple[Callable[[World], Any], tuple[int, int, int]]] = {
+    "consolidation": (lambda world: world.work(world.queued[0]), (2, 2, 4)),
+    "correction": (lambda world: write(world, "By hand."), (2, 2, 2)),
+    "undo": (lambda world: world.undo(1), (2, 2, 0)),
+}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_what_version_0_1_committed_and_did_not_apply_is_finished_and_counted_once(name: str):
+    act, expected = ACTS[name]
+    world = World()
+    world.create_space(threshold=2)
+    fold(world, "a")
+    world.note("b")
+    world.note("c")
+    world.note("d") if name == "consolidation" else None
+    world.count()
+    # Dies right after its commit, the first write of the head.
+    world.new_process()
+    puts: list[int] = []
+
+    def after(index: int, verb: str) -> None:
+        if verb == "PUT" and world.client.requests[index][1] == keys.meta("demo"):
+            puts.append(index)
+            raise Killed
+
+    if name != "consolidation":
+        world.queued.clear()
+        world.inner.delete_object(Bucket="b", Key=keys.lease("demo"))
+        world.inner.delete_object(Bucket="b", Key=world.keys("demo/_runs/")[-1])
+    world.client.after = after
+    with pytest.raises(Killed):
+        act(world)
+    as_version_0_1_left_it(world, 2)
+
+    world.clock.move(crash.LATER)
+    world.sweep()
+
+    assert (numbers(world)[0], numbers(world)[1]) == expected[:2]
+    assert heads.load(world.process, "demo").meta.committed_run is None
+    found = audit(world.inner.objects, "demo", world.live_ids())
+    assert (found.lost, found.folded_twice, found.wrong_files) == ([], [], [])
