@@ -107,7 +107,9 @@ def test_a_language_is_kept_until_it_is_taken_back(tag: str):
     assert change(world, language=None).meta.language is None
 
 
-@pytest.mark.parametrize("tag", ["", "f", "French please", "fr_FR", "fr-", "-fr", "fr\n", "é", "a-" * 20, "ab-" * 12 + "c"])
+@pytest.mark.parametrize(
+    "tag", ["", "f", "French please", "fr_FR", "fr-", "-fr", "fr\n", "é", "a-" * 20, "ab-" * 12 + "c"]
+)
 def test_what_is_no_language_is_refused_before_anything_is_read(tag: str):
     world = space_with_notes(0, threshold=0)
     world.new_process()
