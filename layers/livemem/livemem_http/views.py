@@ -408,6 +408,8 @@ class SynthesisBeforeAfter(BaseModel):
 
 
 class FileDiff(BaseModel):
+    """What a change did to one file. The path of the space's rules is `_rules.md`."""
+
     path: str
     action: str
     diff: str

@@ -34,7 +34,7 @@ def fold(world: World, text: str) -> None:
     assert world.consolidate().status == "ok"
 
 
-def as_version_0_1_left_it(world: World, count: int) -> None:
+def as_before_changes_were_numbered_apart(world: World, count: int) -> None:
     """Make the head one that counts every change in `consolidation_count` and has no field that came later."""
     key = keys.meta("demo")
     head = json.loads(world.inner.objects[key].body)
@@ -71,12 +71,12 @@ def test_an_undo_takes_its_consolidation_off_the_count_and_that_of_a_correction_
     assert seen == [(3, 2, 2), (4, 2, 2), (5, 1, 1), (6, 0, 0)]
 
 
-def test_a_head_of_version_0_1_goes_on_with_its_numbers():
+def test_a_head_without_changes_goes_on_with_its_numbers():
     world = World()
     world.create_space()
     fold(world, "one")
     write(world, "One.")
-    as_version_0_1_left_it(world, 2)
+    as_before_changes_were_numbered_apart(world, 2)
 
     fold(world, "two")
 
@@ -88,7 +88,7 @@ def test_a_head_of_version_0_1_goes_on_with_its_numbers():
     assert numbers(world) == (4, 3, 2)
 
 
-def test_a_run_of_version_0_1_that_commits_over_a_head_of_this_one_is_counted_on_from():
+def test_an_old_run_that_commits_over_a_head_with_changes_is_counted_on_from():
     # It copies fields that it does not know.
     head = World().create_space().model_dump() | {"changes": 5, "consolidation_count": 6}
 
@@ -103,7 +103,7 @@ ACTS: dict[str, Callable[[World], Any]] = {
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_what_version_0_1_committed_and_did_not_apply_is_finished_and_counted_once(name: str):
+def test_what_was_committed_before_and_not_applied_is_finished_and_counted_once(name: str):
     world = World()
     world.create_space()
     fold(world, "one")
@@ -118,7 +118,7 @@ def test_what_version_0_1_committed_and_did_not_apply_is_finished_and_counted_on
     world.client.after = die_once_committed
     with pytest.raises(Killed):
         ACTS[name](world)
-    as_version_0_1_left_it(world, 2)
+    as_before_changes_were_numbered_apart(world, 2)
 
     world.clock.move(crash.LATER)
     world.sweep()

@@ -59,7 +59,8 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
                 process,
                 head,
                 changes=record.number,
-                # Counted here and not when it is closed: so did version 0.1, whose commits may still have to be closed.
+                # Counted here and not by the close, which may be that of a commit from before `changes` was there:
+                # that one counted itself already.
                 consolidation_count=head.meta.consolidation_count + record.consolidations(),
                 committed_run=record.run_id,
             )

@@ -61,8 +61,8 @@ class Meta(Document):
 
     @model_validator(mode="after")
     def _counts_from_what_was_counted(self) -> Self:
-        # Version 0.1 kept the number of the newest change in `consolidation_count`, and knew no other; one of its
-        # runs may still commit over a head that this version has written.
+        # Heads used to keep the number of the newest change in `consolidation_count`, and nothing else; a run of that
+        # time may still commit over a head that has both, and leave `changes` as it was.
         self.changes = max(self.changes, self.consolidation_count)
         return self
 
