@@ -40,7 +40,7 @@ def crash_rows() -> int:
             sum(part.points for part in parts),
             sum(part.count("lost") for part in parts),
             sum(part.count("folded_twice") + part.count("both_live_and_folded") for part in parts),
-            sum(part.count("wrong_files") for part in parts),
+            sum(part.count("wrong_files") + part.count("wrong_numbers") for part in parts),
             sum(part.repeated_calls for part in parts),
             sum(part.count("left_behind") for part in parts),
         ]

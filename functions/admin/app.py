@@ -1,4 +1,4 @@
-"""Spaces' life, and corrections of a bank by an admin."""
+"""Spaces' life and rules, and corrections of a bank by hand."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -8,7 +8,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem.bank import corrections, history
-from livemem.spaces import head as heads
+from livemem.changes import rules
+from livemem.runs import space_change
 from livemem.spaces import life
 from livemem_http import views
 from livemem_http.api import Api
@@ -26,22 +27,20 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
 
 
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", summary="Change a space")
-def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceView:
-    meta = heads.patch(
-        process(),
-        space_id,
-        description=body.description,
-        owner=body.owner,
-        threshold=body.consolidation_threshold,
-        auto_paused=body.auto_paused,
-    )
-    return views.SpaceView.of(meta)
+def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
+    changed = space_change.change(process(), api.principal(), space_id, body.wanted())
+    return views.SpaceChanged.of_change(changed)
 
 
 @api.route("DELETE", "/v1/spaces/{space_id}", needs="admin", status=HTTPStatus.NO_CONTENT, summary="Delete a space")
 def delete_space(space_id: str, confirm: Annotated[str | None, Query()] = None) -> Response[None]:
     life.delete(process(), space_id, confirm)
     return api.empty()
+
+
+@api.route("PUT", "/v1/spaces/{space_id}/rules", needs="admin", summary="Change the rules")
+def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
+    return views.Rules(rules=rules.change(process(), api.principal().name, space_id, body.wanted()))
 
 
 @api.route(
@@ -52,6 +51,13 @@ def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.File
     file, is_new = corrections.write_file(process(), author, space_id, path, body.content, body.reason)
     status = HTTPStatus.CREATED if is_new else HTTPStatus.OK
     return api.json(status, views.FileView.of(file))
+
+
+# What it needs beyond that is the space's own choice (`corrections`), which the domain knows.
+@api.route("PATCH", "/v1/spaces/{space_id}/bank/{path+}", needs="write", summary="Edit sections of a bank file")
+def patch_bank_file(space_id: str, body: views.SectionEdits) -> views.FileView:
+    file = corrections.edit_sections(process(), api.principal(), space_id, api.path_rest(), body.wanted(), body.reason)
+    return views.FileView.of(file)
 
 
 @api.route(
@@ -70,7 +76,7 @@ def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query
     "POST",
     "/v1/spaces/{space_id}/consolidations/{number}/undo",
     needs="admin",
-    summary="Undo the newest consolidation",
+    summary="Undo the newest change",
 )
 def undo_consolidation(space_id: str, number: str) -> views.ChangeDetail:
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))

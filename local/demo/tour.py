@@ -58,7 +58,7 @@ class Demo:
         """Ask how the space is, and tell of consolidations that are new; raises DemoError if a run has failed."""
         info = self.api.get(f"/spaces/{SPACE}")
         self.live = info["live"]["notes_count"]
-        if info["consolidation_count"] > len(self.seen):
+        if info["changes"] > len(self.seen):
             for item in reversed(self.api.get(f"/spaces/{SPACE}/consolidations?limit=500")["items"]):
                 if item["number"] not in self.seen:
                     self.seen[item["number"]] = item

@@ -36,19 +36,26 @@ def test_the_log_shows_that_the_stores_put_event_started_the_consolidation(servi
         print("", f"  counter: {line[line.index('{') :][:400]}", *(f"  {line}" for line in invocations), sep="\n")
 
 
-def test_the_schedules_event_makes_the_sweep_start_what_no_event_started(service, invoke, log_lines):
+def test_a_threshold_that_comes_down_to_the_notes_starts_a_run_without_an_event(service, log_lines):
     with fresh_space(service, 10) as space:
         ids = post_notes(service, space, 3)
-        # The threshold comes down after the last event, so none of the store's sees that it is reached.
+        # It comes down after the last event, so none of the store's sees that it is reached.
         service.wait_until(lambda: counted(log_lines(), space), lambda lines: len(lines) == len(ids))
-        assert service.call("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3}).status == 200
-        assert service.get(f"/spaces/{space}/consolidations")["items"] == []
+
+        changed = service.call("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3})
+
+        assert changed.status == 200, changed
+        assert service.wait_for_run(space, changed.body["started_run"])["status"] == "ok"
+        (record,) = service.get(f"/spaces/{space}/consolidations")["items"]
+        assert (record["trigger"], record["notes_count"]) == ("threshold", len(ids))
+
+
+def test_the_schedules_event_makes_the_sweep_look_at_every_space(service, invoke):
+    with fresh_space(service, 10) as space:
+        ids = post_notes(service, space, 3)
 
         report = invoke("SweepFunction", json.loads((EVENTS / "sweep-schedule.json").read_text()))
 
+        assert report["spaces"] >= 1
         assert not report["failed"], report
-        (record,) = service.wait_until(
-            lambda: service.get(f"/spaces/{space}/consolidations")["items"], lambda items: len(items) == 1
-        )
-        assert record["trigger"] == "sweep"
-        assert record["notes_count"] == len(ids)
+        assert service.get(f"/spaces/{space}")["live"]["notes_count"] == len(ids)

@@ -175,3 +175,26 @@ def test_a_request_without_a_token_learns_nothing(service, space):
     for method, path in (("GET", f"/spaces/{space}"), ("GET", "/spaces/none"), ("POST", f"/spaces/{space}/notes")):
         assert stranger.call(method, path).status == 401
     assert Client(service.url, "lm_wrong").call("GET", "/spaces").status == 401
+
+
+def test_rules_and_sections_are_changed_by_hand_recorded_and_undone(service, space):
+    post(service, space, 2)
+    run_id = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    service.wait_for_run(space, run_id)
+    path = service.get(f"/spaces/{space}/bank")["items"][0]["path"]
+    before, rules = service.get(f"/spaces/{space}/bank/{path}")["content"], service.get(f"/spaces/{space}/rules")
+
+    edit = {"op": "add_section", "heading": "# By hand", "content": "Text."}
+    edited = service.call("PATCH", f"/spaces/{space}/bank/{path}", {"edits": [edit], "reason": "it was missing"})
+    assert edited.status == 200, edited
+    assert edited.body["content"].endswith("# By hand\n\nText.\n")
+    changed = service.call("PUT", f"/spaces/{space}/rules", {"rules": "# Rules\n\nKeep `log.md`.\n"})
+    assert changed.status == 200, changed
+    assert [item["kind"] for item in history(service, space)] == ["rules", "manual", "consolidation"]
+
+    for number in (3, 2):
+        assert service.call("POST", f"/spaces/{space}/consolidations/{number}/undo").status == 200
+    assert service.get(f"/spaces/{space}/rules") == rules
+    assert service.get(f"/spaces/{space}/bank/{path}")["content"] == before
+    info = service.get(f"/spaces/{space}")
+    assert (info["changes"], info["consolidation_count"], info["auto_paused"]) == (5, 1, False)

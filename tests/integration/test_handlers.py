@@ -44,9 +44,11 @@ def append(service, content="x", **rest):
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in EVENTS.glob("*.json")))
-def test_every_sample_event_passes_through_its_handler(demo, name):
-    if name == "admin-create-space":
-        demo.http("admin", "DELETE", SPACE, space_id="demo", query={"confirm": "demo"})
+def test_every_sample_event_passes_through_its_handler(service, name):
+    demo = service
+    if name != "admin-create-space":
+        body = {"space_id": "demo", "consolidation_threshold": 2}
+        assert service.http("admin", "POST", "/v1/spaces", body=body)["statusCode"] == 201
     event = sample(name)
     if "headers" in event:
         event["headers"]["authorization"] = f"Bearer {BOOTSTRAP_KEY}"
@@ -58,6 +60,8 @@ def test_every_sample_event_passes_through_its_handler(demo, name):
         "reads-bank-file": 404,
         "admin-create-space": 201,
         "admin-undo": 404,
+        "admin-put-rules": 200,
+        "admin-edit-bank-file": 404,
         "consolidate-start": 202,
         "consolidate-run": {"status": "ignored"},
         "counter-put": {"demo": "below_threshold"},
@@ -383,6 +387,94 @@ def test_tokens_are_held_to_their_permissions_and_spaces(demo):
     assert other["statusCode"] == 403
     assert demo.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"}, token="lm_ann")["statusCode"] == 201
     assert demo.http("reads", "GET", SPACE, space_id="mine", token="lm_ann")["statusCode"] == 200
+
+
+def with_token(demo, name, *permissions):
+    """The token of a new registry, for the space demo."""
+    entry = {"permissions": list(permissions), "space_ids": ["demo"], "created_at": "2026-01-01T00:00:00Z"}
+    digest = "sha256:" + hashlib.sha256(f"lm_{name}".encode()).hexdigest()
+    registry = {"version": 1, "tokens": [{"hash": digest, "name": name, **entry}]}
+    demo.s3.put_object(Bucket="live-memory", Key="_system/tokens.json", Body=json.dumps(registry))
+    demo.modules.clear()
+    return f"lm_{name}"
+
+
+def test_an_admin_changes_the_rules_and_sees_it_in_the_history(demo):
+    route = f"{SPACE}/rules"
+    sent = {"rules": "Keep a log.", "reason": "simpler"}
+    answer = demo.http("admin", "PUT", route, space_id="demo", body=sent)
+
+    assert (answer["statusCode"], body(answer)) == (200, {"rules": "Keep a log."})
+    assert body(demo.http("reads", "GET", route, space_id="demo")) == {"rules": "Keep a log."}
+    shown = body(demo.http("reads", "GET", f"{SPACE}/consolidations/{{number}}", space_id="demo", number="1"))
+    assert (shown["kind"], shown["author"], shown["changes"][0]["reason"]) == ("rules", "admin", "simpler")
+    assert body(demo.http("admin", "PUT", route, space_id="demo", body=sent))["code"] == "conflict"
+    agent = with_token(demo, "ann", "read", "write")
+    assert demo.http("admin", "PUT", route, space_id="demo", body=sent, token=agent)["statusCode"] == 403
+    undo = f"{SPACE}/consolidations/{{number}}/undo"
+    assert demo.http("admin", "POST", undo, space_id="demo", number="1")["statusCode"] == 200
+    assert body(demo.http("reads", "GET", route, space_id="demo"))["rules"] != "Keep a log."
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "field"),
+    [
+        ({}, 422, "rules"),
+        ({"rules": None}, 422, "rules"),
+        ({"rules": "journal"}, 422, "rules"),
+        ({"rules": "x", "rules_template": "journal"}, 422, "rules_template"),
+        ({"rules": "x" * 50_001}, 413, "rules"),
+        ({"rules": "x", "colour": "red"}, 422, "colour"),
+    ],
+)
+def test_bad_rules_are_refused_with_the_field(demo, wanted, status, field):
+    answer = demo.http("admin", "PUT", f"{SPACE}/rules", space_id="demo", body=wanted)
+    assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (status, field)
+
+
+def test_an_agent_edits_a_section_once_an_admin_allows_it(demo):
+    file = {"space_id": "demo", "path": "log.md"}
+    demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", **file, body={"content": "# Log\n\n- on\n"})
+    agent = with_token(demo, "ann", "read", "write")
+    edit = {"op": "replace_section", "heading": "# Log", "content": "- one"}
+
+    def patch(*edits, reason="a typo"):
+        sent = {"edits": list(edits), "reason": reason}
+        return demo.http("admin", "PATCH", f"{SPACE}/bank/{{path+}}", **file, body=sent, token=agent)
+
+    assert (patch(edit)["statusCode"], body(patch(edit))["code"]) == (403, "forbidden")
+    refused = demo.http("admin", "PATCH", SPACE, space_id="demo", body={"corrections": "write"}, token=agent)
+    assert refused["statusCode"] == 403
+    assert demo.http("admin", "PATCH", SPACE, space_id="demo", body={"corrections": "write"})["statusCode"] == 200
+    answer = patch(edit)
+    assert (answer["statusCode"], body(answer)["content"]) == (200, "# Log\n\n- one\n")
+    shown = body(demo.http("reads", "GET", f"{SPACE}/consolidations/{{number}}", space_id="demo", number="2"))
+    assert (shown["author"], shown["changes"][0]["edits"]) == ("ann", [edit])
+    wrong = body(patch(edit, {"op": "delete_section", "heading": "## Missing"}))
+    assert (wrong["code"], wrong["errors"][0]["field"]) == ("invalid_request", "edits.1")
+    assert patch({"op": "rename", "heading": "# Log"})["statusCode"] == 422
+    assert patch(edit, reason="")["statusCode"] == 422
+
+
+def test_a_reason_that_is_no_text_is_refused_and_leaves_the_space_free(demo):
+    route, file = f"{SPACE}/bank/{{path+}}", {"space_id": "demo", "path": "log.md"}
+    sent = '{"content": "# Log\\n", "reason": "\\ud83d"}'
+    answer = demo.http("admin", "PUT", route, **file, body=sent)
+    assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (422, "reason")
+    assert demo.http("admin", "PUT", route, **file, body={"content": "# Log\n"})["statusCode"] == 201
+
+
+def test_a_patch_that_makes_a_run_due_names_it(demo):
+    demo.http("admin", "PATCH", SPACE, space_id="demo", body={"auto_paused": True})
+    append(demo, "a")
+    append(demo, "b")
+
+    changed = body(demo.http("admin", "PATCH", SPACE, space_id="demo", body={"auto_paused": False, "language": "fr"}))
+
+    ((_, payload),) = demo.lambda_api.invoked
+    assert (changed["started_run"], changed["language"]) == (payload["run_id"], "fr")
+    again = body(demo.http("admin", "PATCH", SPACE, space_id="demo", body={"language": None}))
+    assert (again["started_run"], again["language"]) == (None, None)
 
 
 @pytest.mark.parametrize("key", ["", "short", "changeme-changeme-changeme-changeme", "a" * 40])

@@ -12,12 +12,14 @@ from tests.support.bucket import Stored
 
 @dataclass(frozen=True)
 class Audit:
-    """Note ids that break the promise, bank files that are not what the records say, and remains of unfinished work."""
+    """Note ids that break the promise, files and numbers of the head that are not what the records say, and remains of
+    unfinished work."""
 
     lost: list[str] = field(default_factory=list)
     folded_twice: list[str] = field(default_factory=list)
     both_live_and_folded: list[str] = field(default_factory=list)
     wrong_files: list[str] = field(default_factory=list)
+    wrong_numbers: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
 
     def clean(self) -> bool:
@@ -53,6 +55,7 @@ def audit(objects: Mapping[str, Stored], space_id: str, acknowledged: Iterable[s
         folded_twice=sorted(note for note, count in folded.items() if count > 1),
         both_live_and_folded=sorted(living & set(folded)),
         wrong_files=_wrong_files(objects, space_id, records),
+        wrong_numbers=_wrong_numbers(objects, space_id, records),
         left_behind=_left_behind(objects, space_id),
     )
 
@@ -64,12 +67,39 @@ def _wrong_files(objects: Mapping[str, Stored], space_id: str, records: list[Rec
             expected[keys.bank_file(space_id, change.path)] = change.after
         if record.synthesis:
             expected[keys.synthesis(space_id)] = record.synthesis.after
+        if record.rules:
+            expected[keys.rules(space_id)] = record.rules.after
+    others = {keys.synthesis(space_id), keys.rules(space_id) if keys.rules(space_id) in expected else ""}
     actual = {
         key: stored.body.decode()
         for key, stored in objects.items()
-        if (key.startswith(keys.bank_prefix(space_id)) and key.endswith(".md")) or key == keys.synthesis(space_id)
+        if (key.startswith(keys.bank_prefix(space_id)) and key.endswith(".md")) or key in others
     }
     return sorted(key for key in set(expected) | set(actual) if expected.get(key) != actual.get(key))
+
+
+def _wrong_numbers(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
+    meta = objects.get(keys.meta(space_id))
+    if meta is None:
+        return []
+    head, counted = json.loads(meta.body), standing(records)
+    expected = {
+        "changes": max((record.number for record in records), default=0),
+        "consolidation_count": len(counted),
+        "total_notes_processed": sum(len(record.notes) for record in counted),
+        "rules_changed_at": _untold(records),
+    }
+    return [f"{name}: {head[name]}, not {value}" for name, value in expected.items() if head[name] != value]
+
+
+def _untold(records: list[Record]) -> str | None:
+    """When the rules changed that no standing consolidation was told of."""
+    gone = {record.undoes for record in records}
+    moment = None
+    for record in records:
+        if record.kind in ("consolidation", "rules") and record.number not in gone:
+            moment = record.committed_at if record.kind == "rules" else None
+    return moment
 
 
 def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:

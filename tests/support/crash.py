@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from livemem.bank import corrections
+from livemem.changes import rules
 from livemem.changes.records import Record
+from livemem.changes.rules import NewRules
 from livemem.errors import LiveMemoryError
+from livemem.markdown.edits import Edit
+from livemem.runs import space_change
+from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from tests.support.audit import Audit, audit, records_of, standing
 from tests.support.counting import Killed
-from tests.support.world import World
+from tests.support.world import EVERYONE, World
 
 SPACE = "demo"
 NOTES = 6
@@ -113,6 +118,26 @@ def _undone_once(world: World) -> None:
     world.undo(2)
 
 
+def _change_rules(world: World) -> None:
+    rules.change(world.process, "admin", SPACE, NewRules("Keep a log, newest first."))
+
+
+def _with_changed_rules(world: World) -> None:
+    _consolidated(world)
+    _change_rules(world)
+
+
+def _queued_with_changed_rules(world: World) -> None:
+    _with_changed_rules(world)
+    _write(world)
+    world.count()
+
+
+def _paused(world: World) -> None:
+    _consolidated(world)
+    world.undo(1)
+
+
 def several_files(prompt: dict[str, Any]) -> str:
     """A model that writes two files, discards the last note and edits sections."""
     notes = prompt["notes"]
@@ -166,6 +191,21 @@ OPERATIONS = (
         "manual deletion of a file",
         _consolidated,
         lambda world: corrections.delete_file(world.process, "admin", SPACE, "log.md", None),
+    ),
+    Operation(
+        "edit of a section",
+        _consolidated,
+        lambda world: corrections.edit_sections(
+            world.process, EVERYONE, SPACE, "log.md", [Edit("add_section", "## New", "Text.")], "it was missing"
+        ),
+    ),
+    Operation("change of the rules", _consolidated, _change_rules),
+    Operation("undo of a change of the rules", _with_changed_rules, lambda world: world.undo(2)),
+    Operation("consolidation, changed rules", _queued_with_changed_rules, lambda world: world.work(world.queued[0])),
+    Operation(
+        "end of a pause",
+        _paused,
+        lambda world: space_change.change(world.process, EVERYONE, SPACE, SpaceChange(auto_paused=False)),
     ),
     Operation(
         "deletion of a space",

@@ -11,20 +11,24 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from livemem.bank import corrections
+from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.records import Record
+from livemem.changes.rules import NewRules
 from livemem.consolidation import pipeline as consolidation
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import Messages, Reply
+from livemem.markdown.edits import Edit
 from livemem.notes import appending, idempotency
-from livemem.runs import counter
+from livemem.runs import counter, space_change
 from livemem.runs import run as runs
+from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.upkeep import sweep as sweeping
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of, standing
-from tests.support.world import World, append_everything, read_prompt
+from tests.support.world import EVERYONE, World, append_everything, read_prompt
 
 SPACE = "demo"
 THRESHOLD = 3
@@ -65,12 +69,6 @@ class Histories(RuleBasedStateMachine):
             note = self.world.note(f"note {self.world.ids.count}", space_id=SPACE)
             self.acknowledged[note.note_id] = uid
             self.world.clock.move(1)
-
-    @rule(threshold=st.sampled_from([0, THRESHOLD]), resume=st.booleans())
-    def patch(self, threshold: int, resume: bool) -> None:
-        self._try(
-            lambda: heads.patch(self.world.process, SPACE, threshold=threshold, auto_paused=False if resume else None)
-        )
 
     @rule()
     def order(self) -> None:
@@ -124,10 +122,28 @@ class Histories(RuleBasedStateMachine):
     def delete_file(self, name: str) -> None:
         self._correct(lambda process, author: corrections.delete_file(process, author, SPACE, name, None))
 
+    @rule(name=st.sampled_from(["log.md", "other.md"]))
+    def edit_section(self, name: str) -> None:
+        edit = Edit("append_to_section", "## Log", f"- corrected {self.world.ids.count}")
+        self._spawn(
+            "agent",
+            lambda actor: corrections.edit_sections(actor.process, EVERYONE, SPACE, name, [edit], "it was wrong"),
+            HTTP_SECONDS,
+        )
+
+    @rule(text=st.sampled_from(["Keep a log.", "Keep two logs."]))
+    def change_rules(self, text: str) -> None:
+        self._correct(lambda process, author: rules.change(process, author, SPACE, NewRules(text)))
+
+    @rule(threshold=st.sampled_from([0, THRESHOLD]), resume=st.booleans())
+    def patch(self, threshold: int, resume: bool) -> None:
+        wanted = SpaceChange(threshold=threshold, auto_paused=False if resume else None)
+        self._spawn("patch", lambda actor: space_change.change(actor.process, EVERYONE, SPACE, wanted), HTTP_SECONDS)
+
     @rule(back=st.integers(0, 1))
     def undo(self, back: int) -> None:
         head = heads.find(self.world.process, SPACE)
-        number = (head.meta.consolidation_count if head else 1) - back
+        number = (head.meta.changes if head else 1) - back
         self._correct(lambda process, author: undoing.undo(process, author, SPACE, number))
 
     @rule(luck=st.integers(0, 7))

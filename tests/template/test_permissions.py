@@ -94,7 +94,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Consolidate Sweep"),
         ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Counter Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_rules.md", "Admin"),
+        ("s3:PutObject", "alpha/_rules.md", "Admin Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Sweep"),
         ("s3:PutObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),

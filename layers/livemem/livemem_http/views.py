@@ -20,15 +20,20 @@ from livemem.access.principal import PERMISSIONS, Principal
 from livemem.bank.citations import Cited
 from livemem.bank.files import File, from_entry
 from livemem.bank.history import Detail, Summary
+from livemem.changes.rules import NewRules
 from livemem.errors import TooLarge
+from livemem.markdown.edits import Edit, Op
 from livemem.notes.appending import Draft
 from livemem.notes.note import Note
 from livemem.recall.summary import Summary as SpaceWhole
 from livemem.runs.queue import Order
 from livemem.runs.run import Run
+from livemem.runs.space_change import Changed
+from livemem.runs.space_change import SpaceChange as WantedChange
+from livemem.spaces import head as heads
 from livemem.spaces import life, rules
 from livemem.spaces.contents import Info
-from livemem.spaces.head import Meta
+from livemem.spaces.head import Corrections, Meta
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.upkeep.health import Health
@@ -52,6 +57,15 @@ IdempotencyKey = Annotated[str, _said(minLength=1, maxLength=limits.IDEMPOTENCY_
 Moment = Annotated[str, _said(format="date-time")]
 FileText = Annotated[str, _said(maxLength=limits.BANK_FILE_BYTES)]
 Reason = Annotated[str, _said(maxLength=limits.REASON_BYTES)]
+Language = Annotated[str, _said(pattern=f"^{heads.LANGUAGE.pattern}$", maxLength=heads.LANGUAGE_CHARACTERS)]
+
+AUTO_PAUSED = (
+    "True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that "
+    "was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets "
+    "it to false, which starts a run at once if the threshold is reached."
+)
+CORRECTIONS = "The permission that editing sections of the bank takes. Only an admin changes it."
+LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."
 
 
 class Body(BaseModel):
@@ -92,7 +106,32 @@ class SpaceChange(Body):
     description: Description | None = None
     owner: Owner | None = None
     consolidation_threshold: Annotated[int, Field(ge=0, le=limits.THRESHOLD)] | None = None
-    auto_paused: bool | None = None
+    auto_paused: Annotated[bool | None, Field(description=AUTO_PAUSED)] = None
+    corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
+    language: Annotated[Language | None, Field(description=LANGUAGE)] = None
+
+    def wanted(self) -> WantedChange:
+        """The change for the domain; a `language` that is not sent stays as it is, null resets it."""
+        return WantedChange(
+            self.description,
+            self.owner,
+            self.consolidation_threshold,
+            self.auto_paused,
+            self.corrections,
+            self.language if "language" in self.model_fields_set else ...,
+        )
+
+
+class RulesChange(Body):
+    """Either `rules` or `rules_template`."""
+
+    rules: RulesText | None = None
+    rules_template: Template | None = None
+    reason: Reason | None = None
+
+    def wanted(self) -> NewRules:
+        """The rules for the domain."""
+        return NewRules(self.rules, self.rules_template, self.reason)
 
 
 class NewNote(Body):
@@ -131,6 +170,26 @@ class FileContent(Body):
     reason: Reason | None = None
 
 
+class SectionEdit(Body):
+    """One edit of a section, as the LLM makes them: `after` names the section that a new one follows."""
+
+    op: Op
+    heading: Annotated[str, _said(minLength=1)]
+    content: str = ""
+    after: str | None = None
+
+
+class SectionEdits(Body):
+    """Edits of one bank file, applied in their order."""
+
+    edits: Annotated[list[SectionEdit], _said(minItems=1, maxItems=limits.CORRECTION_EDITS)]
+    reason: Annotated[Reason, _said(minLength=1)]
+
+    def wanted(self) -> list[Edit]:
+        """The edits for the domain."""
+        return [Edit(edit.op, edit.heading, edit.content, edit.after) for edit in self.edits]
+
+
 class NoteView(Sparse):
     note_id: str
     space_id: str
@@ -166,18 +225,39 @@ class SpaceView(BaseModel):
     owner: str | None
     created_at: str
     last_consolidation: str | None
-    consolidation_count: int
-    total_notes_processed: int
+    consolidation_count: Annotated[int, Field(description="Consolidations that are not undone.")]
+    total_notes_processed: Annotated[int, Field(description="Notes that these consolidations folded.")]
     version: int
     rev: int
     uid: str
     consolidation_threshold: int
-    auto_paused: bool
+    auto_paused: Annotated[bool, Field(description=AUTO_PAUSED)]
+    corrections: Annotated[Corrections, Field(description=CORRECTIONS)]
+    language: Annotated[str | None, Field(description=LANGUAGE)]
+    changes: Annotated[
+        int,
+        Field(description="Number of the newest change in the history: consolidation, correction, rules or undo."),
+    ]
+    rules_changed_at: Annotated[
+        str | None, Field(description="When the rules were changed, until a consolidation has followed them.")
+    ]
     committed_run: str | None
 
     @classmethod
     def of(cls, meta: Meta) -> "SpaceView":
         return cls.model_validate(meta, from_attributes=True)
+
+
+class SpaceChanged(SpaceView):
+    """The space after a change."""
+
+    started_run: Annotated[
+        str | None, Field(description="The consolidation that was started at once, because the change made it due.")
+    ]
+
+    @classmethod
+    def of_change(cls, changed: Changed) -> "SpaceChanged":
+        return cls(**SpaceView.of(changed.meta).model_dump(), started_run=changed.started_run)
 
 
 class SpacePage(BaseModel):
@@ -348,9 +428,12 @@ class SynthesisBeforeAfter(BaseModel):
 
 
 class FileDiff(BaseModel):
+    """What a change did to one file. The path of the space's rules is `_rules.md`."""
+
     path: str
     action: str
     diff: str
+    edits: list[dict[str, Any]] = []
     reason: str | None = None
     coarse: bool = False
 
@@ -367,10 +450,7 @@ class ChangeDetail(ChangeSummary):
     def of_detail(cls, detail: Detail) -> "ChangeDetail":
         return cls(
             **ChangeSummary.of(detail.summary).model_dump(),
-            sources=[
-                NoteView.of(note).model_copy(update={"status": "consolidated", "consolidation": detail.summary.number})
-                for note in detail.sources
-            ],
+            sources=[NoteView.of(note) for note in detail.sources],
             changes=[FileDiff(**change) for change in detail.changes],
             synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
             discarded=detail.discarded,

@@ -40,7 +40,7 @@ def test_a_written_file_is_in_the_bank_and_in_the_history_with_its_author():
     assert "-- one\n+Rewritten.\n" in found.changes[0]["diff"]
     assert (found.sources, found.synthesis, found.summary.model) == ([], {"before": None, "after": None}, None)
     head = heads.load(world.process, "demo").meta
-    assert (head.consolidation_count, head.committed_run, head.total_notes_processed) == (2, None, 1)
+    assert (head.changes, head.consolidation_count, head.total_notes_processed, head.committed_run) == (2, 1, 1, None)
     assert lease.look(world.process, "demo") is None
 
 

@@ -90,7 +90,16 @@ def test_one_change_shows_its_sources_diffs_and_synthesis():
             "path": "log.md",
             "action": "edited",
             "diff": "--- a/log.md\n+++ b/log.md\n@@ -3,3 +3,4 @@\n ## Log\n \n - One.\n+- two\n",
+            "edits": [
+                {
+                    "op": "append_to_section",
+                    "heading": "## Log",
+                    "content": "- two",
+                    "notes": [found.sources[0].note_id],
+                }
+            ],
             "reason": None,
+            "coarse": False,
         }
     ]
     assert found.synthesis == {"before": "1 notes.", "after": "1 notes."}
@@ -106,6 +115,37 @@ def test_the_first_change_has_no_synthesis_before_it_and_a_correction_has_none_a
     assert correction.synthesis == {"before": None, "after": None}
     assert correction.changes[0]["reason"] == "a typo"
     assert not correction.summary.undone
+
+
+def statuses(world: World, number: int) -> list[tuple[str, int | None]]:
+    return [(note.status, note.consolidation) for note in history.read(world.process, "demo", number).sources]
+
+
+def test_the_sources_of_an_undone_consolidation_are_shown_as_live():
+    world = space_with_history()
+
+    assert statuses(world, 1) == [("consolidated", 1)]
+    assert statuses(world, 3) == [("live", None)]
+    assert statuses(world, 4) == [("live", None)]
+
+
+def test_notes_that_were_folded_again_after_an_undo_are_shown_with_the_consolidation_that_holds_them():
+    world = space_with_history()
+    world.note("three")
+    world.consolidate()
+
+    assert statuses(world, 3) == statuses(world, 4) == [("consolidated", 5)]
+    assert statuses(world, 5) == [("consolidated", 5)] * 2
+
+
+def test_the_answer_to_an_undo_shows_its_notes_as_live():
+    world = space_with_history()
+
+    answer = corrections.undo(world.process, "admin", "demo", 2)
+    assert answer.sources == []
+    answer = corrections.undo(world.process, "admin", "demo", 1)
+
+    assert [(note.content, note.status) for note in answer.sources] == [("one", "live")]
 
 
 @pytest.mark.parametrize("number", [0, 5, -1])

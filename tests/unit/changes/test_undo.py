@@ -51,7 +51,7 @@ def test_an_undo_brings_back_bank_synthesis_and_notes_byte_for_byte():
     assert world.text(keys.synthesis("demo")) == synthesis
     assert {note_id: world.text(keys.note("demo", note_id)) for note_id in world.live_ids()} == live
     head = heads.load(world.process, "demo").meta
-    assert (head.consolidation_count, head.total_notes_processed, head.committed_run) == (3, 1, None)
+    assert (head.changes, head.consolidation_count, head.total_notes_processed, head.committed_run) == (3, 1, 1, None)
 
 
 def test_an_undo_says_what_it_does_to_each_file():

@@ -88,6 +88,18 @@ def test_a_space_without_a_bank_is_told_to_create_the_files_and_others_are_not()
     assert "first consolidation: create" not in prompt.build("r", None, [BankFile("a.md", "b", "")], [])[1]["content"]
 
 
+def test_the_first_prompt_after_a_change_of_the_rules_says_so_with_the_date():
+    bank = [BankFile("a.md", "b", "")]
+
+    def user(moment: str | None, bank: list[BankFile]) -> str:
+        return prompt.build("r", None, bank, [], moment)[1]["content"]
+
+    assert "\nThe rules were changed on 2026-02-20," in user("2026-02-20T14:00:00Z", bank)
+    assert "rules were changed" not in user(None, bank)
+    # Without a bank there is nothing that follows the old ones.
+    assert user("2026-02-20T14:00:00Z", []) == user(None, [])
+
+
 def test_what_stays_the_same_comes_first_so_that_providers_can_cache_it():
     before = prompt.build("rules", "synthesis", [BankFile("a.md", "b", "")], [])[1]["content"]
     notes = [Note("id", "demo", "t", "ann", "todo", (), "c", 1)]

@@ -56,6 +56,10 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "uid": meta.uid,
         "consolidation_threshold": 30,
         "auto_paused": False,
+        "corrections": "admin",
+        "language": None,
+        "changes": 0,
+        "rules_changed_at": None,
         "committed_run": None,
         "deleted_at": None,
     }
@@ -69,6 +73,19 @@ def test_a_template_gives_the_rules(template: str):
 
     assert world.text("demo/_rules.md") == rules.template(template)
     assert len(rules.template(template)) > 500
+
+
+@pytest.mark.parametrize("text", ["journal", " Standard\n", "JOURNAL"])
+def test_a_templates_name_as_rules_is_refused_with_the_field_that_takes_it(text: str):
+    world = World()
+
+    with pytest.raises(InvalidRequest) as refused:
+        create(world, rules=text)
+
+    (field,) = refused.value.fields
+    assert field.field == "rules"
+    assert "rules_template" in field.message
+    assert world.client.counts == {}
 
 
 def test_without_rules_the_standard_template_is_taken():

@@ -1,15 +1,25 @@
-"""Corrections by hand: an edit or deletion of a bank file."""
+"""Corrections by hand: a bank file written, edited by section or deleted.
+
+The checks of an LLM's answer that guard against forgetting (consolidation/planning.py) are not for people.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from livemem import limits
+from livemem.access.principal import Principal
 from livemem.bank import files, history
 from livemem.bank.files import BankFile, File
 from livemem.bank.history import Detail
 from livemem.changes import direct, records
 from livemem.changes import undo as undoing
 from livemem.changes.records import Before, FileChange, Record
-from livemem.errors import Conflict, InvalidRequest, NotFound
+from livemem.errors import Conflict, FieldError, Forbidden, InvalidRequest, NotFound, TooLarge
+from livemem.markdown.blocks import SectionError
+from livemem.markdown.edits import Edit, apply_edits
 from livemem.process import Process
-from livemem.spaces.head import Head
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head, Meta
 
 
 def write_file(
@@ -20,8 +30,8 @@ def write_file(
     Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Busy, PreconditionLost.
     """
     files.check_path(path)
-    limits.check_text("content", content, limits.BANK_FILE_BYTES)
     _check_reason(reason)
+    limits.check_text("content", content, limits.BANK_FILE_BYTES)
     problem = files.content_problem(content)
     if problem:
         raise InvalidRequest.of("content", problem)
@@ -36,12 +46,74 @@ def write_file(
     record = direct.carry_out(
         process, space_id, "manual", lambda head, run_id: _manual(process, author, head, run_id, plan())
     )
-    modified = record.committed_at
-    return File(path, len(content.encode()), modified, content, record.number), record.files[0].before is None
+    return _written(record), record.files[0].before is None
+
+
+def edit_sections(
+    process: Process, principal: Principal, space_id: str, path: str, edits: Sequence[Edit], reason: str
+) -> File:
+    """Edit sections of a bank file in the given order; returns the file as it was written.
+
+    Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
+    Conflict if the edits change nothing, Busy, PreconditionLost.
+    """
+    files.check_path(path)
+    limits.check_text("reason", reason, limits.REASON_BYTES)
+    _check_edits(edits)
+    _check_may_correct(principal, heads.load(process, space_id).meta)
+
+    def plan() -> list[FileChange]:
+        before = files.find_file(process, space_id, path)
+        if not before:
+            raise NotFound("bank file", path)
+        after = _edited(before.content, edits)
+        if after == before.content:
+            raise Conflict(f"The edits change nothing in {path}.")
+        made = [{name: value for name, value in asdict(edit).items() if value or name == "op"} for edit in edits]
+        change = FileChange(path=path, action="edited", before=_before(before), after=after, edits=made, reason=reason)
+        return [change]
+
+    record = direct.carry_out(
+        process, space_id, "manual", lambda head, run_id: _manual(process, principal.name, head, run_id, plan())
+    )
+    return _written(record)
+
+
+def _check_may_correct(principal: Principal, meta: Meta) -> None:
+    """Raise Forbidden for a token that may write notes, but not in this space's bank."""
+    if meta.corrections not in principal.permissions:
+        raise Forbidden(
+            "Sections of this bank may be corrected with the permission 'admin' alone; an admin can allow it for "
+            "'write' by the space's `corrections`."
+        )
+
+
+def _check_edits(edits: Sequence[Edit]) -> None:
+    if not edits:
+        raise InvalidRequest.of("edits", "must hold at least one edit")
+    if len(edits) > limits.CORRECTION_EDITS:
+        raise TooLarge.of("edits", len(edits), limits.CORRECTION_EDITS, "edits")
+    for number, edit in enumerate(edits):
+        for name, text in (("heading", edit.heading), ("content", edit.content), ("after", edit.after or "")):
+            limits.check_text(f"edits.{number}.{name}", text, limits.BANK_FILE_BYTES, blank=name != "heading")
+
+
+def _edited(text: str, edits: Sequence[Edit]) -> str:
+    try:
+        after = apply_edits(text, edits)
+    except SectionError as error:
+        raise InvalidRequest(error.detail, fields=error.fields or [FieldError("edits", error.detail)]) from None
+    problem = files.content_problem(after) if after.strip() else "would leave nothing; delete the file instead"
+    if problem:
+        raise InvalidRequest.of("edits", problem)
+    return after
 
 
 def delete_file(process: Process, author: str, space_id: str, path: str, reason: str | None) -> Record:
-    """Delete a bank file; raises InvalidName, InvalidRequest or TooLarge (reason), NotFound, Busy, PreconditionLost."""
+    """Delete a bank file.
+
+    Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Busy, PreconditionLost.
+    """
     files.check_path(path)
     _check_reason(reason)
 
@@ -58,7 +130,7 @@ def delete_file(process: Process, author: str, space_id: str, path: str, reason:
 
 def undo(process: Process, author: str, space_id: str, number: int) -> Detail:
     """Undo the newest change (changes/undo.py), and the undo itself as the history shows it."""
-    return history.detail(space_id, undoing.undo(process, author, space_id, number), undone=False)
+    return history.detail(space_id, undoing.undo(process, author, space_id, number), undone=False, held={})
 
 
 def _manual(process: Process, author: str, head: Head, run_id: str, files: list[FileChange]) -> Record:
@@ -73,3 +145,9 @@ def _check_reason(reason: str | None) -> None:
 
 def _before(file: BankFile | None) -> Before | None:
     return Before(etag=file.etag, content=file.content) if file else None
+
+
+def _written(record: Record) -> File:
+    change = record.files[0]
+    text = change.after or ""
+    return File(change.path, len(text.encode()), record.committed_at, text, record.number)

@@ -1,6 +1,7 @@
 """The history of a bank as users read it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from livemem.bank import citations, files, time_travel
@@ -36,7 +37,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Detail:
-    """One change of the bank with its sources and diffs."""
+    """One change of the bank with its sources, as they stand now, and its diffs."""
 
     summary: Summary
     sources: list[notes.Note]
@@ -67,19 +68,30 @@ def read(process: Process, space_id: str, number: int) -> Detail:
     """One change with sources, diffs and metrics; raises NotFound."""
     heads.load_recent(process, space_id)
     record = records.get(process, space_id, number)
-    later = [name for name in records.names(process, space_id) if name.number > number]
+    listed = records.names(process, space_id)
+    later = [name for name in listed if name.number > number]
     undone = number in records.undone(records.read_many(process, space_id, later))
-    return detail(space_id, record, undone=undone)
+    return detail(space_id, record, undone=undone, held=_holders(process, space_id, record, undone, listed))
 
 
-def detail(space_id: str, record: Record, *, undone: bool) -> Detail:
-    """A record as users read it."""
+def _holders(
+    process: Process, space_id: str, record: Record, undone: bool, listed: Sequence[keys.RecordName]
+) -> dict[str, int]:
+    """For each source of the record that is consolidated now, by which consolidation."""
+    if record.kind == "consolidation" and not undone:
+        return {source.note_id: record.number for source in record.notes}
+    # Its notes came back to life, and may have been folded again since.
+    names = [keys.parse_note_id(source.note_id) for source in record.notes]
+    held = records.holding(process, space_id, names, listed) if names else {}
+    return {note_id: number for note_id, (number, _) in held.items()}
+
+
+def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, int]) -> Detail:
+    """A record as users read it; `held` has the consolidation of each source that is not live."""
     synthesis = record.synthesis
     return Detail(
         summary=_summary(record, undone),
-        sources=[
-            notes.parse_note(space_id, keys.parse_note_id(source.note_id), source.body()) for source in record.notes
-        ],
+        sources=[_source(space_id, source, held.get(source.note_id)) for source in record.notes],
         changes=diffs.changes(record),
         synthesis={
             "before": syntheses.parse_synthesis(synthesis.before.content).content
@@ -91,6 +103,11 @@ def detail(space_id: str, record: Record, *, undone: bool) -> Detail:
         prompt_version=record.prompt_version,
         usage=record.usage,
     )
+
+
+def _source(space_id: str, source: records.NoteSource, number: int | None) -> notes.Note:
+    note = notes.parse_note(space_id, keys.parse_note_id(source.note_id), source.body())
+    return note if number is None else replace(note, status="consolidated", consolidation=number)
 
 
 def _summary(record: Record, undone: bool) -> Summary:
@@ -106,7 +123,7 @@ def _summary(record: Record, undone: bool) -> Summary:
         undoes=record.undoes,
         undone=undone,
         notes_count=len(record.notes),
-        files=[{"path": change.path, "action": change.action} for change in record.files],
+        files=[{"path": change.path, "action": change.action} for change in record.changed()],
         metrics=record.metrics,
     )
 

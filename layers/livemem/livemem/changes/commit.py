@@ -55,7 +55,15 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
     """
     for _ in range(TRIES):
         try:
-            return heads.swap(process, head, consolidation_count=record.number, committed_run=record.run_id)
+            return heads.swap(
+                process,
+                head,
+                changes=record.number,
+                # Counted here and not by the close, which may be that of a commit from before `changes` was there:
+                # that one counted itself already.
+                consolidation_count=head.meta.consolidation_count + record.consolidations(),
+                committed_run=record.run_id,
+            )
         except (PreconditionLost, StoreUnavailable) as error:
             # The answer to a swap that did happen can get lost: only a look tells.
             newest = heads.find(process, head.meta.space_id)
@@ -63,7 +71,7 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
                 return newest
             if isinstance(error, StoreUnavailable):
                 raise
-        if not newest or newest.meta.uid != record.uid or newest.meta.consolidation_count != record.number - 1:
+        if not newest or newest.meta.uid != record.uid or newest.meta.changes != record.number - 1:
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
             raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
         # Only a description or a threshold changed. The lease is looked at after the head: who takes the lease over
@@ -86,6 +94,7 @@ def apply(process: Process, head: Head, record: Record) -> Head:
         process.store.put(keys.record(space_id, record.name()), record.to_bytes(), content_type=documents.JSON)
         process.store.map(lambda change: _apply_file(process, head, record, change), record.files)
         _apply_synthesis(process, head, record)
+        _apply_rules(process, head, record)
         if record.kind == "consolidation":
             process.store.delete_many([keys.note(space_id, source.note_id) for source in record.notes])
         # The plan goes before the commit is closed: its record stands in for it, and nothing can leave it behind.
@@ -108,7 +117,7 @@ def recover(process: Process, head: Head) -> Head:
         newest = heads.load(process, space_id)
         if newest.meta.committed_run != run_id:
             return newest
-        record = records.get(process, space_id, head.meta.consolidation_count)
+        record = records.get(process, space_id, head.meta.changes)
     logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
     head = apply(process, head, record)
     saved = runs.find(process, space_id, run_id)
@@ -124,7 +133,7 @@ def clear_abandoned(process: Process, head: Head, held: Held) -> Head:
     """
     for run_id in held.lease.abandoned:
         plan = planned(process, head.meta.space_id, run_id)
-        if plan and plan.uid == head.meta.uid and plan.number == head.meta.consolidation_count + 1:
+        if plan and plan.uid == head.meta.uid and plan.number == head.meta.changes + 1:
             try:
                 head = heads.swap(process, head)
             except PreconditionLost:
@@ -169,6 +178,12 @@ def _apply_synthesis(process: Process, head: Head, record: Record) -> None:
     if record.synthesis:
         key = keys.synthesis(head.meta.space_id)
         _write(process, head, record, key, "_synthesis.md", record.synthesis.before, record.synthesis.after)
+
+
+def _apply_rules(process: Process, head: Head, record: Record) -> None:
+    if record.rules:
+        change = record.rules
+        _write(process, head, record, keys.rules(head.meta.space_id), change.path, change.before, change.after)
 
 
 def _write(
@@ -224,10 +239,10 @@ def _close(process: Process, head: Head, record: Record) -> Head:
 
 
 def _totals(head: Head, record: Record) -> dict[str, object]:
-    sign = {"consolidation": 1, "undo": -1, "manual": 0}[record.kind]
     changes: dict[str, object] = {
         "committed_run": None,
-        "total_notes_processed": head.meta.total_notes_processed + sign * len(record.notes),
+        "total_notes_processed": head.meta.total_notes_processed + record.consolidations() * len(record.notes),
+        "rules_changed_at": _rules_changed_at(head, record),
     }
     if record.kind == "consolidation":
         changes["last_consolidation"] = record.committed_at
@@ -236,3 +251,13 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
         # Else the notes that came back would set off the very consolidation that was undone.
         changes["auto_paused"] = True
     return changes
+
+
+def _rules_changed_at(head: Head, record: Record) -> str | None:
+    """What the head says afterwards of rules that no consolidation was told of."""
+    if record.kind == "consolidation":
+        return None
+    if record.kind == "undo":
+        # Changes are undone in their order, so what one of them found is what there is again.
+        return record.rules_changed_at
+    return record.committed_at if record.rules else head.meta.rules_changed_at

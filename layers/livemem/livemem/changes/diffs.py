@@ -52,16 +52,17 @@ def _common(one: Iterable[str], other: Iterable[str]) -> int:
 
 
 def changes(record: Record) -> list[dict[str, Any]]:
-    """Per changed file: path, action, unified diff and the model's reason, if it gave one.
+    """Per changed file: path, action, unified diff, the edits if it was edited, and the reason if one was given.
 
     `coarse` says that the file is too large to be compared to the end: what is left is shown as replaced.
     """
-    work = WORK // max(1, len(record.files))
+    changed = record.changed()
+    work = WORK // max(1, len(changed))
     found = []
-    for change in record.files:
+    for change in changed:
         diff, coarse = _compare(change, work)
-        item = {"path": change.path, "action": change.action, "diff": diff, "reason": change.reason}
-        found.append({**item, "coarse": True} if coarse else item)
+        item = {"path": change.path, "action": change.action, "diff": diff, "edits": change.edits}
+        found.append({**item, "reason": change.reason, "coarse": coarse})
     return found
 
 

@@ -1,4 +1,4 @@
-"""Consolidation records: for each consolidation, manual correction and undo, what went in and what came out.
+"""Consolidation records: for each change of bank or rules, and each undo, what went in and what came out.
 
 A record is written once and never changed. History, diffs, time travel, the status of an old note, citations and undo
 all read these records; the plan of a change is its record before it is committed.
@@ -21,7 +21,7 @@ from livemem.store.documents import Document
 AT_ONCE = 16
 """Records read in one go while looking for one that fits: each may hold a whole bank."""
 
-Kind = Literal["consolidation", "manual", "undo"]
+Kind = Literal["consolidation", "manual", "rules", "undo"]
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
@@ -85,16 +85,31 @@ class Record(Document):
     model: str | None = None
     prompt_version: str | None = None
     author: str | None = None
-    """Who made a manual correction or an undo."""
+    """Who made a manual correction, a change of the rules or an undo."""
     agent: str | None = None
     """Set where only one agent's notes were folded."""
     undoes: int | None = None
     notes: list[NoteSource] = []
     files: list[FileChange] = []
     synthesis: SynthesisChange | None = None
+    rules: FileChange | None = None
+    """Set where the space's rules changed; its path is `_rules.md`."""
+    rules_changed_at: str | None = None
+    """What the head said of changed rules before this change, which an undo brings back."""
     discarded: list[dict[str, Any]] = []
     usage: dict[str, int] = {}
     metrics: dict[str, Any] = {}
+
+    def changed(self) -> list[FileChange]:
+        """All files that it changes, and the rules as one of them."""
+        return [*self.files, *([self.rules] if self.rules else [])]
+
+    def consolidations(self) -> int:
+        """By how much it changes the number of consolidations that stand."""
+        if self.kind == "undo":
+            # No change but a consolidation has notes to give back.
+            return -1 if self.notes else 0
+        return 1 if self.kind == "consolidation" else 0
 
     def name(self) -> keys.RecordName:
         """The record's file name: its number and the times of its notes, or of its commit where it has none."""
@@ -106,7 +121,7 @@ class Record(Document):
 def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> Record:
     """The record of a change that `author` orders, the next one after `head`, still without its contents."""
     return Record(
-        number=head.meta.consolidation_count + 1,
+        number=head.meta.changes + 1,
         run_id=run_id,
         uid=head.meta.uid,
         kind=kind,
@@ -114,6 +129,7 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
         started_at=clocks.iso_millis(now),
         committed_at=clocks.iso(now),
         author=author,
+        rules_changed_at=head.meta.rules_changed_at,
     )
 
 

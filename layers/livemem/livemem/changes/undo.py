@@ -9,7 +9,7 @@ from livemem.store import keys
 
 
 def undo(process: Process, author: str, space_id: str, number: int) -> Record:
-    """Bring bank and synthesis back to before change `number` and its notes back to live.
+    """Bring bank, synthesis and rules back to before change `number` and its notes back to live.
 
     Only the newest change that is not undone can be undone, so repeated undo walks back step by step. Automatic
     consolidation pauses. Raises NotFound, Conflict (with what to do instead), Busy, PreconditionLost.
@@ -22,13 +22,17 @@ def undo(process: Process, author: str, space_id: str, number: int) -> Record:
 def _undoing(process: Process, author: str, head: Head, run_id: str, number: int) -> Record:
     space_id = head.meta.space_id
     target = _newest_standing(process, space_id, number)
-    files = [_reverse(process, space_id, change) for change in target.files]
+    if target.rules and not target.rules.before:
+        raise Conflict("There were no rules before this change; write others instead.")
+    files = [_reverse(process, keys.bank_file(space_id, change.path), change) for change in target.files]
     return records.by_hand(head, run_id, "undo", author, process.clock()).model_copy(
         update={
             "undoes": number,
             "notes": target.notes,
             "files": files,
             "synthesis": _reverse_synthesis(process, space_id, target.synthesis),
+            "rules": target.rules and _reverse(process, keys.rules(space_id), target.rules),
+            "rules_changed_at": target.rules_changed_at,
         }
     )
 
@@ -55,8 +59,8 @@ def _newest_standing(process: Process, space_id: str, number: int) -> Record:
     raise NotFound("consolidation", str(number))
 
 
-def _reverse(process: Process, space_id: str, change: FileChange) -> FileChange:
-    current = process.store.get(keys.bank_file(space_id, change.path))
+def _reverse(process: Process, key: str, change: FileChange) -> FileChange:
+    current = process.store.get(key)
     text = current.body.decode(errors="replace") if current else None
     if text != change.after:
         raise Conflict(f"{change.path} was changed outside the service since; correct it by hand first.")

@@ -30,7 +30,7 @@ class Asked:
 def ask(process: Process, collected: Collected, deadline: datetime) -> Asked:
     """The model's answer to what was collected, checked; `deadline` is when the invocation ends. Raises RunError."""
     previous = collected.synthesis.content if collected.synthesis else None
-    messages = prompt.build(collected.rules, previous, collected.bank, collected.notes)
+    messages = prompt.build(collected.rules, previous, collected.bank, collected.notes, collected.rules_changed_at)
     ids = [note.note_id for note in collected.notes]
     usage = {"llm_calls": 0, "llm_prompt_tokens": 0, "llm_completion_tokens": 0}
     problem = ""

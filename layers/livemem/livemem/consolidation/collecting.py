@@ -33,6 +33,8 @@ class Collected:
     """Everything that one prompt is made of."""
 
     rules: str
+    rules_changed_at: str | None
+    """When they were changed, if that was after the last consolidation."""
     synthesis: records.Before | None
     bank: list[BankFile]
     notes: list[Note]
@@ -56,7 +58,8 @@ def collect(process: Process, head: Head, run: Run) -> Collected:
         if synthesis_object
         else None
     )
-    fixed = prompt.size(prompt.build(rules, synthesis.content if synthesis else None, bank, []))
+    changed_at = head.meta.rules_changed_at
+    fixed = prompt.size(prompt.build(rules, synthesis.content if synthesis else None, bank, [], changed_at))
     most = min(run.max_notes or process.settings.consolidation_max_notes, process.settings.consolidation_max_notes)
     read, waiting = _oldest(process, space_id, listed, run.agent, most)
     read = _without_consolidated(process, space_id, read, remove=not run.dry_run)
@@ -73,6 +76,7 @@ def collect(process: Process, head: Head, run: Run) -> Collected:
     taken = read[:count]
     return Collected(
         rules=rules,
+        rules_changed_at=changed_at,
         synthesis=synthesis,
         bank=bank,
         notes=[note for note, _ in taken],

@@ -130,7 +130,7 @@ def _fold(process: Process, space_id: str, saved: Saved, held: Held, deadline: d
 def _left_by_first_try(process: Process, head: Head, run: runs.Run) -> Record | None:
     """The plan of this very run that died before it committed, if it can still be committed: it saves the LLM call."""
     plan = commit.planned(process, head.meta.space_id, run.run_id)
-    if plan and plan.number != head.meta.consolidation_count + 1:
+    if plan and plan.number != head.meta.changes + 1:
         process.store.delete(keys.plan(head.meta.space_id, run.run_id))
         return None
     return plan
@@ -169,7 +169,7 @@ def _record(
     started: datetime,
 ) -> Record:
     outcome, usage = asked.outcome, asked.usage
-    number = head.meta.consolidation_count + 1
+    number = head.meta.changes + 1
     now = process.clock()
     text = syntheses.format_synthesis(
         asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(collected.notes)
@@ -202,6 +202,7 @@ def _record(
         notes=collected.sources,
         files=outcome.files,
         synthesis=SynthesisChange(before=collected.synthesis, after=text),
+        rules_changed_at=head.meta.rules_changed_at,
         discarded=[
             {"note_id": collected.notes[index - 1].note_id, "reason": reason}
             for index, reason in sorted(outcome.discarded.items())

@@ -31,7 +31,7 @@ def _text(name: str) -> str:
 @lru_cache(maxsize=1)
 def version() -> str:
     """A short hash of all prompt texts, for the record."""
-    texts = "\0".join(_text(name) for name in ("system", "user", "first", "retry"))
+    texts = "\0".join(_text(name) for name in ("system", "user", "rules_changed", "first", "retry"))
     return hashlib.sha256(texts.encode()).hexdigest()[:12]
 
 
@@ -40,16 +40,27 @@ def tokens(text: str) -> int:
     return math.ceil(len(text.encode()) / BYTES_PER_TOKEN)
 
 
-def build(rules: str, synthesis: str | None, bank: Sequence[BankFile], notes: Sequence[Note]) -> Messages:
-    """System and user message for one consolidation."""
+def build(
+    rules: str,
+    synthesis: str | None,
+    bank: Sequence[BankFile],
+    notes: Sequence[Note],
+    rules_changed_at: str | None = None,
+) -> Messages:
+    """System and user message for one consolidation; `rules_changed_at` is set if it is the first one after that."""
     user = Template(_text("user")).substitute(
         rules=_json(rules),
+        rules_changed=_rules_changed(rules_changed_at) if rules_changed_at and bank else "",
         synthesis=_json(synthesis),
         bank=_json([{"filename": file.path, "content": file.content} for file in bank]),
         first="" if bank else _text("first"),
         notes=_json([_shown(number, note) for number, note in enumerate(notes, 1)]),
     )
     return [{"role": "system", "content": _text("system")}, {"role": "user", "content": user}]
+
+
+def _rules_changed(moment: str) -> str:
+    return Template(_text("rules_changed")).substitute(date=moment[:10])
 
 
 def corrected(messages: Messages, answer: str, problem: str) -> Messages:

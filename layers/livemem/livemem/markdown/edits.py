@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from livemem.errors import FieldError
 from livemem.markdown.blocks import (
     Block,
     Effort,
@@ -104,7 +105,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
             document.effort.spend(moved // _MOVED_PER_EFFORT + len(document.lines) // _LINES_PER_EFFORT)
             document = _apply(document, edit)
         except SectionError as error:
-            raise SectionError(f"edit {number} ({edit.op} {shown(edit.heading)}): {error}") from error
+            where = [FieldError(f"edits.{number - 1}", error.detail)]
+            raise SectionError(f"edit {number} ({edit.op} {shown(edit.heading)}): {error}", fields=where) from error
     result = "".join(document.lines)
     return result.removesuffix(document.line_ending) if document.open_end else result
 

@@ -64,6 +64,18 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
     return Outcome("started", run_id)
 
 
+def start_if_possible(process: Process, space_id: str) -> str | None:
+    """After a change that stands: start a run if one is due, and return its id.
+
+    If that fails nobody is told but the log: the change is made, and the sweep starts the run.
+    """
+    try:
+        return start_if_due(process, space_id, "threshold").run_id
+    except LiveMemoryError as error:
+        logger.warning("no run started", extra={"space_id": space_id, "error_code": error.code})
+        return None
+
+
 def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
     """Look at each space that one of the `written` keys is a live note of; returns the result by space."""
     touched = sorted({parsed[0] for key in written if (parsed := keys.parse_note(key))})

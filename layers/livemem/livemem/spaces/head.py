@@ -1,13 +1,17 @@
 """The head of a space, `_meta.json`, which every change of a space's state goes through."""
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import EllipsisType
+from typing import Literal, Self
 
 from cachetools import TTLCache
+from pydantic import model_validator
 
 from livemem import limits
-from livemem.errors import NotFound, PreconditionLost, SpaceBroken
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
@@ -20,6 +24,14 @@ MEND = "Put the right one back in the bucket, or remove the folder."
 KNOWN_SECONDS = 30
 KNOWN_SPACES = 1_000
 
+LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+"""The shape of a language tag (RFC 5646): `fr`, `pt-BR`, `zh-Hans`."""
+LANGUAGE_CHARACTERS = 35
+"""What RFC 5646, 4.4.1 asks to have room for."""
+
+Corrections = Literal["admin", "write"]
+"""The permission that a correction by section takes."""
+
 
 class Meta(Document):
     """`_meta.json`, changed by compare-and-swap alone. The first eight fields are fixed by contract."""
@@ -30,15 +42,29 @@ class Meta(Document):
     created_at: Moment
     last_consolidation: Moment | None = None
     consolidation_count: int = 0
+    """Consolidations that stand: an undo takes its own off again. Counted by the commit."""
     total_notes_processed: int = 0
     version: int = 1
     rev: int = 1
     uid: str
     consolidation_threshold: int
     auto_paused: bool = False
+    corrections: Corrections = "admin"
+    language: str | None = None
+    changes: int = 0
+    """Number of the newest change, of whatever kind: what a commit counts on from."""
+    rules_changed_at: str | None = None
+    """When the rules were changed, until a consolidation was told."""
     committed_run: str | None = None
     deleted_at: Moment | None = None
     """Set while the space is being deleted: for every reader it is gone already."""
+
+    @model_validator(mode="after")
+    def _counts_from_what_was_counted(self) -> Self:
+        # Heads used to keep the number of the newest change in `consolidation_count`, and nothing else; a run of that
+        # time may still commit over a head that has both, and leave `changes` as it was.
+        self.changes = max(self.changes, self.consolidation_count)
+        return self
 
     def automatic(self) -> bool:
         """Whether consolidations may start by themselves."""
@@ -141,8 +167,13 @@ def patch(
     owner: str | None = None,
     threshold: int | None = None,
     auto_paused: bool | None = None,
+    corrections: Corrections | None = None,
+    language: str | EllipsisType | None = ...,
 ) -> Meta:
-    """Change what a user may change of a space; None leaves a field alone."""
+    """Change what a user may change of a space; None leaves a field alone, but is a value of `language`.
+
+    Raises InvalidRequest or TooLarge (naming the field) before anything is read, NotFound.
+    """
     wanted: dict[str, object] = {}
     if description is not None:
         wanted["description"] = limits.check_text("description", description, limits.DESCRIPTION_BYTES, blank=True)
@@ -152,6 +183,16 @@ def patch(
         wanted["consolidation_threshold"] = threshold
     if auto_paused is not None:
         wanted["auto_paused"] = auto_paused
+    if corrections is not None:
+        wanted["corrections"] = corrections
+    if language is not ...:
+        wanted["language"] = _check_language(language)
     if wanted:
         require_conditional_writes(process.store)
     return update(process, space_id, lambda _: wanted).meta
+
+
+def _check_language(language: str | None) -> str | None:
+    if language is not None and (len(language) > LANGUAGE_CHARACTERS or not LANGUAGE.fullmatch(language)):
+        raise InvalidRequest.of("language", "must be a language tag such as fr or pt-BR, or null: that of the rules")
+    return language

@@ -110,11 +110,8 @@ def _find_room(process: Process, space_id: str) -> Head | None:
 
 
 def _rules_text(wanted: NewSpace) -> str:
-    if wanted.rules is None:
-        return rules.template(wanted.rules_template or rules.DEFAULT_TEMPLATE)
-    if wanted.rules_template is not None:
-        raise InvalidRequest.of("rules_template", "give either rules or rules_template, not both")
-    return limits.check_text("rules", wanted.rules, limits.RULES_BYTES)
+    text = rules.chosen(wanted.rules, wanted.rules_template)
+    return rules.template(rules.DEFAULT_TEMPLATE) if text is None else text
 
 
 def _claim_rules(process: Process, space_id: str, text: bytes) -> None:

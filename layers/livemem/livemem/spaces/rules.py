@@ -2,6 +2,7 @@
 
 from importlib import resources
 
+from livemem import limits
 from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -16,6 +17,22 @@ def template(name: str) -> str:
     if name not in TEMPLATES:
         raise InvalidRequest.of("rules_template", f"must be one of {', '.join(TEMPLATES)}")
     return resources.files("livemem.spaces").joinpath("templates", f"{name}.md").read_text("utf-8")
+
+
+def chosen(text: str | None, template_name: str | None) -> str | None:
+    """The rules that a request asks for, by `rules` or `rules_template`; None if by neither.
+
+    Raises InvalidRequest or TooLarge, which name the field.
+    """
+    if text is None:
+        return None if template_name is None else template(template_name)
+    if template_name is not None:
+        raise InvalidRequest.of("rules_template", "give either rules or rules_template, not both")
+    limits.check_text("rules", text, limits.RULES_BYTES)
+    if text.strip().lower() in TEMPLATES:
+        # The word would be all that the LLM ever hears of how the bank should be.
+        raise InvalidRequest.of("rules", f"is a template's name: send it as `rules_template` ({', '.join(TEMPLATES)})")
+    return text
 
 
 def read(process: Process, space_id: str) -> str:

@@ -10,6 +10,8 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 
 TOKENS = "_system/tokens.json"
 PROBE = "_system/probe/conditional-writes"
+RULES_PATH = "_rules.md"
+"""The rules' path in a record; no bank file's begins with an underscore."""
 
 SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 AGENT = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
@@ -106,7 +108,7 @@ def meta(space_id: str) -> str:
 
 
 def rules(space_id: str) -> str:
-    return f"{space_id}/_rules.md"
+    return f"{space_id}/{RULES_PATH}"
 
 
 def synthesis(space_id: str) -> str:

@@ -30,6 +30,8 @@ def about(process: Process) -> About:
             "batch_notes": limits.BATCH_NOTES,
             "body_bytes": limits.BODY_BYTES,
             "bank_file_bytes": limits.BANK_FILE_BYTES,
+            "reason_bytes": limits.REASON_BYTES,
+            "correction_edits": limits.CORRECTION_EDITS,
             "tags": limits.TAGS,
             "tag_characters": limits.TAG_CHARACTERS,
             "page_items": limits.PAGE_ITEMS,

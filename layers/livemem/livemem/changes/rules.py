@@ -1,0 +1,51 @@
+"""A change of a space's rules: committed, recorded and undone like a change of the bank."""
+
+from dataclasses import dataclass
+
+from livemem import limits
+from livemem.changes import direct, records
+from livemem.changes.records import Before, FileChange, Record
+from livemem.errors import Conflict, InvalidRequest
+from livemem.process import Process
+from livemem.spaces import rules
+from livemem.spaces.head import Head
+from livemem.store import keys
+
+
+@dataclass(frozen=True)
+class NewRules:
+    """Rules as they are asked for: a text or a template's name."""
+
+    rules: str | None = None
+    rules_template: str | None = None
+    reason: str | None = None
+
+
+def change(process: Process, author: str, space_id: str, wanted: NewRules) -> str:
+    """Give the space other rules, and return their text. The old ones stay in the record; the next consolidation is
+    told of the change.
+
+    Raises InvalidRequest or TooLarge (naming the field), NotFound, Conflict if the rules are these already, Busy,
+    PreconditionLost.
+    """
+    text = rules.chosen(wanted.rules, wanted.rules_template)
+    if text is None:
+        raise InvalidRequest.of("rules", "give either rules or rules_template")
+    if wanted.reason is not None:
+        limits.check_text("reason", wanted.reason, limits.REASON_BYTES, blank=True)
+
+    def plan(head: Head, run_id: str) -> Record:
+        changed = _planned(process, space_id, text, wanted.reason)
+        return records.by_hand(head, run_id, "rules", author, process.clock()).model_copy(update={"rules": changed})
+
+    direct.carry_out(process, space_id, "rules", plan)
+    return text
+
+
+def _planned(process: Process, space_id: str, text: str, reason: str | None) -> FileChange:
+    found = process.store.get(keys.rules(space_id))
+    before = Before(etag=found.etag, content=found.body.decode(errors="replace")) if found else None
+    if before and before.content == text:
+        raise Conflict("The space already has these rules.")
+    action: records.Action = "updated" if before else "created"
+    return FileChange(path=keys.RULES_PATH, action=action, before=before, after=text, reason=reason)

@@ -1,0 +1,53 @@
+"""A change of a space's settings, and the consolidation that it makes due."""
+
+from dataclasses import dataclass
+from types import EllipsisType
+
+from livemem.access.principal import Principal
+from livemem.errors import Forbidden
+from livemem.process import Process
+from livemem.runs import counter
+from livemem.spaces import head as heads
+from livemem.spaces.head import Corrections, Meta
+
+
+@dataclass(frozen=True)
+class SpaceChange:
+    """What is to be changed of a space; None leaves a field alone, for `language` `...` does."""
+
+    description: str | None = None
+    owner: str | None = None
+    threshold: int | None = None
+    auto_paused: bool | None = None
+    corrections: Corrections | None = None
+    language: str | EllipsisType | None = ...
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The space after the change, and the run that was started because of it."""
+
+    meta: Meta
+    started_run: str | None
+
+
+def change(process: Process, principal: Principal, space_id: str, wanted: SpaceChange) -> Changed:
+    """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
+
+    No put event will come for notes that are there already. Raises Forbidden for `corrections` without admin,
+    InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
+    """
+    if wanted.corrections is not None and "admin" not in principal.permissions:
+        raise Forbidden("To say who may correct the bank, the token needs the permission 'admin'.")
+    meta = heads.patch(
+        process,
+        space_id,
+        description=wanted.description,
+        owner=wanted.owner,
+        threshold=wanted.threshold,
+        auto_paused=wanted.auto_paused,
+        corrections=wanted.corrections,
+        language=wanted.language,
+    )
+    about_runs = wanted.threshold is not None or wanted.auto_paused is not None
+    return Changed(meta, counter.start_if_possible(process, space_id) if about_runs and meta.automatic() else None)
