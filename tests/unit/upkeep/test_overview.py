@@ -43,6 +43,8 @@ def test_about_tells_version_limits_categories_and_templates():
         "batch_notes": 100,
         "body_bytes": 1_048_576,
         "bank_file_bytes": 500_000,
+        "reason_bytes": 500,
+        "correction_edits": 100,
         "tags": 20,
         "tag_characters": 50,
         "page_items": 500,
