@@ -82,6 +82,19 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     assert [problem["code"] for problem in health["spaces"]] == ["last_run_failed"]
 
 
+def test_a_correction_at_the_threshold_starts_a_consolidation(demo):
+    append(demo, "a")
+    append(demo, "b")
+
+    for content, status in (("# X\n", 201), ("# Y\n", 200)):
+        answer = demo.http(
+            "admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="x.md", body={"content": content}
+        )
+        assert answer["statusCode"] == status
+        # It is committed, so nothing may fail any more that would tell the client otherwise.
+        assert len(demo.lambda_api.invoked) == 1
+
+
 def test_an_event_whose_key_is_percent_encoded_as_minio_sends_it_counts(demo):
     event = sample("counter-put")
     (note_id, _) = (body(append(demo, "a"))["note_id"], append(demo, "b"))

@@ -123,7 +123,7 @@ def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(stateme
         if "lambda:InvokeFunction" in as_list(statement["Action"])
     }
 
-    assert set(invoking) == {"Start", "Counter", "Consolidate", "Sweep"}
+    assert set(invoking) == {"Admin", "Start", "Counter", "Consolidate", "Sweep"}
     assert all(
         resource["Fn::Sub"].endswith(":function:${AWS::StackName}-consolidate") for resource in invoking.values()
     )
