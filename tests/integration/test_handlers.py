@@ -82,17 +82,29 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     assert [problem["code"] for problem in health["spaces"]] == ["last_run_failed"]
 
 
-def test_a_correction_at_the_threshold_starts_a_consolidation(demo):
+def correct(service, content):
+    return service.http(
+        "admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="x.md", body={"content": content}
+    )
+
+
+def test_a_correction_at_the_threshold_is_answered_and_starts_a_consolidation(demo):
     append(demo, "a")
     append(demo, "b")
 
-    for content, status in (("# X\n", 201), ("# Y\n", 200)):
-        answer = demo.http(
-            "admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="x.md", body={"content": content}
-        )
-        assert answer["statusCode"] == status
-        # It is committed, so nothing may fail any more that would tell the client otherwise.
-        assert len(demo.lambda_api.invoked) == 1
+    assert correct(demo, "# X\n")["statusCode"] == 201
+    assert len(demo.lambda_api.invoked) == 1
+
+
+def test_an_undo_at_the_threshold_is_answered_and_starts_a_consolidation(demo):
+    correct(demo, "# X\n")
+    append(demo, "a")
+    append(demo, "b")
+
+    answer = demo.http("admin", "POST", f"{SPACE}/consolidations/{{number}}/undo", space_id="demo", number="1")
+
+    assert answer["statusCode"] == 200
+    assert len(demo.lambda_api.invoked) == 1
 
 
 def test_an_event_whose_key_is_percent_encoded_as_minio_sends_it_counts(demo):

@@ -50,9 +50,7 @@ def _get_parameter(params: Params) -> Iterator[Request]:
     if params.get("WithDecryption"):
         # SSM asks KMS in the caller's name. A parameter under a key of its own needs it of the role.
         context = (("kms:ViaService", f"ssm.{REGION}.amazonaws.com"), ("kms:EncryptionContext:PARAMETER_ARN", arn))
-        yield Request(
-            "kms:Decrypt", f"arn:aws:kms:{REGION}:{ACCOUNT}:key/01234567-89ab-cdef-0123-456789abcdef", context
-        )
+        yield Request("kms:Decrypt", f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d", context)
 
 
 PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
@@ -64,8 +62,8 @@ PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
     ("lambda", "Invoke"): _invoke,
     ("ssm", "GetParameter"): _get_parameter,
 }
-"""What each request needs (Service Authorization Reference). With If-Match it needs GetObject too, with If-None-Match it
-does not: "Enforce conditional writes" and "Enforce conditional deletes" in the S3 User Guide.
+"""What each request needs (AWS's Service Authorization Reference). With If-Match a write or a deletion needs GetObject
+too, with If-None-Match it does not: "Enforce conditional writes" and "Enforce conditional deletes" in the S3 User Guide.
 """
 
 
