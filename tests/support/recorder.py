@@ -9,6 +9,7 @@ import boto3
 import pytest
 from botocore import handlers
 
+from tests.support.counting import Killed
 from tests.support.policy import ACCOUNT, Request, Role, object_arn
 from tests.support.template import REGION
 
@@ -62,13 +63,9 @@ PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
     ("lambda", "Invoke"): _invoke,
     ("ssm", "GetParameter"): _get_parameter,
 }
-"""What each request needs (AWS's Service Authorization Reference). With If-Match a write or a deletion needs GetObject
-too, with If-None-Match it does not: "Enforce conditional writes" and "Enforce conditional deletes" in the S3 User Guide.
+"""What each request needs, by AWS's Service Authorization Reference. With If-Match a write or a deletion needs GetObject
+too ("Enforce conditional writes", "Enforce conditional deletes" in the S3 User Guide), with If-None-Match it does not.
 """
-
-
-class Killed(BaseException):
-    """The process is gone: nothing in the service catches it."""
 
 
 class Recorder:
