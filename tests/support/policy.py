@@ -4,6 +4,7 @@ There is no library for it in Python that would do: moto's evaluator takes the d
 a condition that does not hold for a denial. What this one does not know, it refuses to judge.
 """
 
+import copy
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -103,12 +104,12 @@ def roles(compiled: Template) -> dict[str, Role]:
         | {"BucketName": BUCKET}
     )
     return {
-        name.removesuffix("FunctionRole"): Role(
+        role_name(name): Role(
             tuple(
                 grant
                 for policy in resource["Properties"]["Policies"]
                 for statement in as_list(policy["PolicyDocument"]["Statement"])
-                for grant in read_statement(resolver.resolve_parameter_refs(statement))
+                for grant in read_statement(resolver.resolve_parameter_refs(copy.deepcopy(statement)))
             )
         )
         for name, resource in compiled["Resources"].items()
@@ -127,6 +128,11 @@ def read_statement(statement: dict[str, Any]) -> Iterator[Grant]:
     wanted = tuple((key, _text(value)) for key, value in condition.get("StringEquals", {}).items())
     for action, resource in product(actions, as_list(statement["Resource"])):
         yield Grant(statement.get("Sid", ""), statement["Effect"], action, _text(resource), wanted)
+
+
+def role_name(logical_id: str) -> str:
+    """`Ingest` for the role of IngestFunction."""
+    return logical_id.removesuffix("FunctionRole")
 
 
 def as_list(value: Any) -> list[Any]:

@@ -63,8 +63,8 @@ PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
     ("lambda", "Invoke"): _invoke,
     ("ssm", "GetParameter"): _get_parameter,
 }
-"""What each request needs, by AWS's Service Authorization Reference. With If-Match a write or a deletion needs GetObject
-too ("Enforce conditional writes", "Enforce conditional deletes" in the S3 User Guide), with If-None-Match it does not.
+"""What each request needs (AWS's Service Authorization Reference). With If-Match a write or deletion needs GetObject
+as well (S3 User Guide, "Enforce conditional writes" and "... conditional deletes"), with If-None-Match it does not.
 """
 
 

@@ -4,6 +4,7 @@ Together they ask of AWS whatever the functions ever ask; tests/integration/test
 too much in the template.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -124,7 +125,9 @@ class Account:
 
         recorder = self.service.recorder
         recorder.deadly = deadly
-        with pytest.raises(Killed):
+        with pytest.raises(Killed), warnings.catch_warnings():
+            # That it has no metrics to tell.
+            warnings.simplefilter("ignore", UserWarning)
             yield
         recorder.deadly = lambda request: False
         self.clock.move(HOUR)
@@ -297,6 +300,7 @@ def a_deletion_that_is_interrupted(account: Account, recover: Story) -> None:
     account.work()
     account.note(content="late")
     account.put("demo/photo.png")
+    account.put("demo/_system/tokens.json")
     account.put("demo/_lease.json")
     with account.dying("s3:DeleteObject", "demo/"):
         account.delete()
