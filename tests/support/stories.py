@@ -125,9 +125,8 @@ class Account:
 
         recorder = self.service.recorder
         recorder.deadly = deadly
-        with pytest.raises(Killed), warnings.catch_warnings():
-            # That it has no metrics to tell.
-            warnings.simplefilter("ignore", UserWarning)
+        # Powertools warns that who died had no metrics to tell.
+        with warnings.catch_warnings(action="ignore", category=UserWarning), pytest.raises(Killed):
             yield
         recorder.deadly = lambda request: False
         self.clock.move(HOUR)
