@@ -4,12 +4,13 @@ Every request of a handler, here and in all tests that use `service`, is held ag
 stories make the functions ask for all that they ever ask; so what no story needs is too much.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from tests.support import stories
 from tests.support.policy import Grant, Request, Role, object_arn
+from tests.support.template import read_template
 
 # Permissions that no request of a function needs, and why they are there.
 NEEDED_BY_LAMBDA_ITSELF = {
@@ -24,9 +25,17 @@ STRANGERS = ["_backups/demo/2026-02-20T14-00-00/live/x.md", "_system/config.json
 Asked = dict[str, set[Request]]
 
 
+@dataclass(frozen=True)
+class Told:
+    """All stories: what each role was asked for, which routes were called, and what went wrong in which."""
+
+    asked: Asked
+    called: set[tuple[str, str]]
+    wrong: dict[str, str]
+
+
 @pytest.fixture(scope="module")
-def told(roles: dict[str, Role]) -> tuple[Asked, dict[str, str]]:
-    """What each role was asked for in all stories, and what went wrong in which."""
+def told(roles: dict[str, Role]) -> Told:
     wrong = {}
     with stories.opened(roles) as account:
         for story in stories.STORIES:
@@ -34,17 +43,28 @@ def told(roles: dict[str, Role]) -> tuple[Asked, dict[str, str]]:
                 account.tell(story)
             except AssertionError as error:
                 wrong[stories.name_of(story)] = str(error)
-    return account.service.recorder.asked, wrong
+    return Told(account.service.recorder.asked, account.called, wrong)
 
 
 @pytest.fixture(scope="module")
-def asked(told: tuple[Asked, dict[str, str]]) -> Asked:
-    return told[0]
+def asked(told: Told) -> Asked:
+    return told.asked
 
 
 @pytest.mark.slow
-def test_no_function_asks_for_what_its_role_does_not_allow(told: tuple[Asked, dict[str, str]]):
-    assert told[1] == {}
+def test_no_function_asks_for_what_its_role_does_not_allow(told: Told):
+    assert told.wrong == {}
+
+
+def test_every_route_is_called_in_a_story(told: Told):
+    routes = {
+        (event["Properties"]["Method"], event["Properties"]["Path"])
+        for resource in read_template()["Resources"].values()
+        for event in resource.get("Properties", {}).get("Events", {}).values()
+        if event["Type"] == "HttpApi"
+    }
+
+    assert routes - told.called == set()
 
 
 def test_no_role_allows_what_its_function_can_do_without(roles: dict[str, Role], asked: Asked):

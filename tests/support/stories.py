@@ -7,7 +7,7 @@ too much in the template.
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
@@ -44,6 +44,8 @@ class Account:
     service: Service
     clock: HandClock
     llm: LlmServer
+    called: set[tuple[str, str]] = field(default_factory=set)
+    """Method and path of the routes that were called."""
 
     def tell(self, story: "Story") -> None:
         """Let it happen, on an empty bucket."""
@@ -60,10 +62,11 @@ class Account:
         self, function: str, method: str, route: str, status: int, *, token: str = BOOTSTRAP_KEY, **rest: Any
     ) -> Any:
         """The body of the answer, which must have this status."""
+        self.called.add((method, route))
         path = {"space_id": "demo"} if "{space_id}" in route else {}
-        event = self.service.http(function, method, route, token=token, **path, **rest)
-        assert event["statusCode"] == status, event
-        return loads(event["body"]) if event.get("body") else None
+        got = self.service.http(function, method, route, token=token, **path, **rest)
+        assert got["statusCode"] == status, got
+        return loads(got["body"]) if got.get("body") else None
 
     def create(self, status: int = 201, *, threshold: int = 0, token: str = BOOTSTRAP_KEY) -> None:
         wanted = {"space_id": "demo", "rules": "Keep a log.", "consolidation_threshold": threshold}
