@@ -91,6 +91,31 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     assert [problem["code"] for problem in health["spaces"]] == ["last_run_failed"]
 
 
+def correct(service, content):
+    return service.http(
+        "admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="x.md", body={"content": content}
+    )
+
+
+def test_a_correction_at_the_threshold_is_answered_and_starts_a_consolidation(demo):
+    append(demo, "a")
+    append(demo, "b")
+
+    assert correct(demo, "# X\n")["statusCode"] == 201
+    assert len(demo.lambda_api.invoked) == 1
+
+
+def test_an_undo_at_the_threshold_is_answered_and_starts_a_consolidation(demo):
+    correct(demo, "# X\n")
+    append(demo, "a")
+    append(demo, "b")
+
+    answer = demo.http("admin", "POST", f"{SPACE}/consolidations/{{number}}/undo", space_id="demo", number="1")
+
+    assert answer["statusCode"] == 200
+    assert len(demo.lambda_api.invoked) == 1
+
+
 def test_an_event_whose_key_is_percent_encoded_as_minio_sends_it_counts(demo):
     event = sample("counter-put")
     (note_id, _) = (body(append(demo, "a"))["note_id"], append(demo, "b"))
@@ -532,7 +557,8 @@ def test_a_run_that_finds_a_bad_variable_fails_so_that_lambda_tries_again(demo, 
 
 
 def test_a_key_parameter_that_cannot_be_read_is_told_by_health(demo, monkeypatch):
-    monkeypatch.setenv("LLMAAS_API_KEY", "/live-memory/there-is-none")
+    # The name that the template gives it; nobody has written it yet.
+    monkeypatch.setenv("LLMAAS_API_KEY", "/live-memory/llm-api-key")
     demo.modules.clear()
 
     health = body(demo.http("reads", "GET", "/v1/health"))

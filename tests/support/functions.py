@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
+from livemem.llm import client as llm
 from livemem_http import environment
 from scripts.openapi import load
 
@@ -37,7 +38,14 @@ def sample(name: str) -> dict[str, Any]:
 
 
 def request(
-    method: str, route: str, *, token: str | None, body: Any = None, query: dict[str, str] | None = None, **path: str
+    method: str,
+    route: str,
+    *,
+    token: str | None,
+    body: Any = None,
+    query: dict[str, str] | None = None,
+    headers: dict[str, str] | None = None,
+    **path: str,
 ) -> dict[str, Any]:
     """An HTTP API event for a route, made from a sample one. `body` may be text, bytes or a JSON value."""
     event = sample("reads-health")
@@ -51,6 +59,7 @@ def request(
     event["headers"].pop("authorization")
     if token is not None:
         event["headers"]["authorization"] = f"Bearer {token}"
+    event["headers"].update(headers or {})
     if body is not None:
         event["body"] = body if isinstance(body, str) else json.dumps(body)
     return event
@@ -58,24 +67,31 @@ def request(
 
 def fresh(function: str) -> ModuleType:
     """The function's module as a new Lambda environment loads it, with nothing cached."""
-    environment.process.cache_clear()
-    environment.settings.cache_clear()
+    forget()
     return load(function)
 
 
-class LambdaApi:
-    """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload)."""
+def forget() -> None:
+    """The next invocation is the first of a new environment."""
+    environment.process.cache_clear()
+    environment.settings.cache_clear()
+    llm._provider.cache_clear()
 
-    def __init__(self, status: int = 202) -> None:
+
+class LambdaApi:
+    """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload). It answers with `status`."""
+
+    def __init__(self) -> None:
         self.invoked: list[tuple[str, dict[str, Any]]] = []
+        self.status = 202
         api = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 payload = self.rfile.read(int(self.headers["Content-Length"]))
-                if status == 202:
+                if api.status == 202:
                     api.invoked.append((self.path.split("/")[3], json.loads(payload)))
-                self.send_response(status)
+                self.send_response(api.status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 

@@ -1,41 +1,14 @@
 """The template as written, and what SAM makes of it."""
 
-import copy
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from cfnlint.api import ManualArgs, lint
-from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
 
-ROOT = Path(__file__).resolve().parents[2]
-REGION = "eu-west-1"
-CODE_URIS = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
-
-Template = dict[str, Any]
-
-
-class ManagedPolicies:
-    """The names of managed policies that SAM would ask IAM for; the template uses none."""
-
-    def load(self) -> dict[str, str]:
-        return {}
-
-
-def compile_template(source: Template, **parameters: str) -> Template:
-    """Transform a SAM template into CloudFormation, as the service does, without a network.
-
-    The transform itself looks at parameters: at `Tracing`, for one.
-    """
-    packaged = copy.deepcopy(source)
-    for resource in packaged["Resources"].values():
-        if folder := CODE_URIS.get(resource["Type"]):
-            # `sam package` uploads folders first; the transform refuses local paths.
-            resource["Properties"][folder] = "s3://packaged-code/archive.zip"
-    return transform(packaged, parameters, ManagedPolicies())
+from tests.support import policy
+from tests.support.template import REGION, Template, compile_template, read_template
 
 
 def lint_template(compiled: Template) -> list[str]:
@@ -62,12 +35,18 @@ def findings(region: None) -> Callable[[Template], list[str]]:
 
 @pytest.fixture(scope="session")
 def source(region: None) -> Template:
-    return yaml_parse((ROOT / "template.yaml").read_text())
+    return read_template()
 
 
 @pytest.fixture(scope="session")
 def compiled(source: Template) -> Template:
     return compile_template(source)
+
+
+@pytest.fixture(scope="session")
+def roles(compiled: Template) -> dict[str, policy.Role]:
+    """Function (`Ingest`, ...) -> what its role allows."""
+    return policy.roles(compiled)
 
 
 @pytest.fixture(scope="session")

@@ -1,50 +1,27 @@
 """Who may do what: the roles that SAM makes, and the bucket's own protection."""
 
-import fnmatch
 from collections import Counter
 
 import pytest
 
+from tests.support.policy import Request, as_list, object_arn, role_name
+
 FUNCTIONS = ["Ingest", "Reads", "Admin", "Start", "Counter", "Consolidate", "Sweep"]
-OBJECTS = "arn:${AWS::Partition}:s3:::${BucketName}/"
+BUCKET = "arn:${AWS::Partition}:s3:::${BucketName}"
 
 # SAM adds this one to every role that it makes: writing logs.
 LOGS_POLICY = "policy/service-role/AWSLambdaBasicExecutionRole"
 
 
-def as_list(value):
-    return value if isinstance(value, list) else [value]
-
-
 @pytest.fixture(scope="session")
 def statements(of_type):
-    """Function -> the statements of its role."""
-    roles = of_type("AWS::IAM::Role")
+    """Function -> the statements of its role, as written."""
     return {
-        name: [
-            statement
-            for policy in roles[f"{name}FunctionRole"]["Policies"]
-            for statement in as_list(policy["PolicyDocument"]["Statement"])
+        role_name(name): [
+            statement for policy in role["Policies"] for statement in as_list(policy["PolicyDocument"]["Statement"])
         ]
-        for name in FUNCTIONS
+        for name, role in of_type("AWS::IAM::Role").items()
     }
-
-
-def may(statements, action, key):
-    """Whether a role may do `action` on the object `key`: allowed somewhere and denied nowhere, as IAM decides."""
-
-    def covers(statement):
-        patterns = [
-            str(resource.get("Fn::Sub", ""))
-            for resource in as_list(statement["Resource"])
-            if isinstance(resource, dict)
-        ]
-        return action in as_list(statement["Action"]) and any(
-            fnmatch.fnmatchcase(OBJECTS + key, pattern.replace("[", "[[]")) for pattern in patterns
-        )
-
-    effects = {statement["Effect"] for statement in statements if covers(statement)}
-    return effects == {"Allow"}
 
 
 def test_each_function_has_a_role_of_its_own(of_type):
@@ -75,7 +52,7 @@ def test_every_statement_says_what_it_is_for(statements, name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name):
-    bucket = {"Fn::Sub": OBJECTS.rstrip("/")}
+    bucket = {"Fn::Sub": BUCKET}
 
     assert {"s3:ListBucket"} == {
         action
@@ -96,23 +73,31 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_rules.md", "Admin Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Sweep"),
+        ("s3:DeleteObject", "alpha/_meta.json", ""),
+        ("s3:DeleteObject", "alpha/_consolidations/000001_a_b.json", "Admin Sweep"),
+        ("s3:DeleteObject", "alpha/photo.png", "Admin Sweep"),
+        ("s3:GetObject", "alpha/photo.png", ""),
         ("s3:PutObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_runs/01J.json", "Admin Start Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Admin"),
+        ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Sweep"),
-        ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Admin Sweep"),
+        ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Sweep"),
         ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start"),
         ("s3:PutObject", "_system/tokens.json", "Admin"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
-        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Start Counter Consolidate Sweep"),
+        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Counter Consolidate Sweep"),
+        ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
+        ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
         ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", ""),
     ],
 )
-def test_only_what_has_to_may_touch_a_key(statements, action, key, allowed):
-    assert {name for name in FUNCTIONS if may(statements[name], action, key)} == set(allowed.split())
+def test_only_what_has_to_may_touch_a_key(roles, action, key, allowed):
+    wanted = Request(action, object_arn(key))
+
+    assert {name for name in FUNCTIONS if roles[name].allows(wanted)} == set(allowed.split())
 
 
 def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(statements):
@@ -123,7 +108,7 @@ def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(stateme
         if "lambda:InvokeFunction" in as_list(statement["Action"])
     }
 
-    assert set(invoking) == {"Start", "Counter", "Consolidate", "Sweep"}
+    assert set(invoking) == {"Admin", "Start", "Counter", "Consolidate", "Sweep"}
     assert all(
         resource["Fn::Sub"].endswith(":function:${AWS::StackName}-consolidate") for resource in invoking.values()
     )
@@ -143,8 +128,8 @@ def test_only_consolidation_and_health_may_read_the_llm_key_and_decrypt_nothing_
         assert set(decrypt["Condition"]["StringEquals"]) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
 
 
-def test_what_sends_notes_to_the_llm_knows_no_token_of_the_api(statements, functions):
-    assert not may(statements["Consolidate"], "s3:GetObject", "_system/tokens.json")
+def test_what_sends_notes_to_the_llm_knows_no_token_of_the_api(roles, functions):
+    assert not roles["Consolidate"].allows(Request("s3:GetObject", object_arn("_system/tokens.json")))
     assert "ADMIN_BOOTSTRAP_KEY" not in functions["ConsolidateFunction"]["Environment"]["Variables"]
 
 

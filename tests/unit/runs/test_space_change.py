@@ -1,5 +1,7 @@
 """A change of a space's settings: who may make it, and the run that it makes due."""
 
+from typing import Any
+
 import pytest
 
 from livemem.access.principal import Principal
@@ -50,7 +52,7 @@ def test_a_patch_of_the_threshold_starts_a_run_that_it_makes_due(before: int, af
 
 
 @pytest.mark.parametrize("wanted", [{"auto_paused": True}, {"threshold": 1}, {"description": "x"}])
-def test_a_patch_that_makes_nothing_due_starts_nothing(wanted: dict[str, object]):
+def test_a_patch_that_makes_nothing_due_starts_nothing(wanted: dict[str, Any]):
     world = undone_space()
 
     assert change(world, **wanted).started_run is None

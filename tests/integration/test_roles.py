@@ -1,0 +1,125 @@
+"""Each role of the template allows what its function asks for, and nothing else.
+
+Every request of a handler, here and in all tests that use `service`, is held against the role of its function. The
+stories make the functions ask for all that they ever ask; so what no story needs is too much.
+"""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.support import stories
+from tests.support.policy import Grant, Request, Role, object_arn
+from tests.support.template import read_template
+
+# Permissions that no request of a function needs, and why they are there.
+NEEDED_BY_LAMBDA_ITSELF = {
+    # Lambda sends what it gives up to the failure queue in the name of the function.
+    (name, "sqs:SendMessage")
+    for name in ("Counter", "Consolidate", "Sweep")
+}
+
+# Objects that no function has a reason to touch.
+STRANGERS = ["_backups/demo/2026-02-20T14-00-00/live/x.md", "_system/config.json", "_other/x", "demo"]
+
+Asked = dict[str, set[Request]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """All stories: what each role was asked for, which routes were called, and what went wrong in which."""
+
+    asked: Asked
+    called: set[tuple[str, str]]
+    wrong: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def told(roles: dict[str, Role]) -> Told:
+    wrong = {}
+    with stories.opened(roles) as account:
+        for story in stories.STORIES:
+            try:
+                account.tell(story)
+            except AssertionError as error:
+                wrong[stories.name_of(story)] = str(error)
+    return Told(account.service.recorder.asked, account.called, wrong)
+
+
+@pytest.fixture(scope="module")
+def asked(told: Told) -> Asked:
+    return told.asked
+
+
+@pytest.mark.slow
+def test_no_function_asks_for_what_its_role_does_not_allow(told: Told):
+    assert told.wrong == {}
+
+
+def test_every_route_is_called_in_a_story(told: Told):
+    routes = {
+        (event["Properties"]["Method"], event["Properties"]["Path"])
+        for resource in read_template()["Resources"].values()
+        for event in resource.get("Properties", {}).get("Events", {}).values()
+        if event["Type"] == "HttpApi"
+    }
+
+    assert routes - told.called == set()
+
+
+def test_no_role_allows_what_its_function_can_do_without(roles: dict[str, Role], asked: Asked):
+    superfluous = [
+        f"{name}, {grant}"
+        for name, role in roles.items()
+        for grant in role.superfluous(asked[name])
+        if (name, grant.action) not in NEEDED_BY_LAMBDA_ITSELF
+    ]
+
+    assert superfluous == []
+
+
+def test_no_role_may_touch_a_kind_of_object_that_its_function_leaves_alone(roles: dict[str, Role], asked: Asked):
+    examples = {kind(key): key for key in STRANGERS}
+    examples |= {kind(key): key for requests in asked.values() for request in requests if (key := key_of(request))}
+    assert len(examples) > 15
+
+    for name, role in roles.items():
+        used = {(request.action, kind(key)) for request in asked[name] if (key := key_of(request))}
+        allowed = {
+            (action, of)
+            for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
+            for of, key in examples.items()
+            if role.allows(Request(action, object_arn(key)))
+        }
+        assert allowed == used, name
+
+
+def test_a_permission_that_is_missing_is_found(roles: dict[str, Role]):
+    admin = Role(tuple(grant for grant in roles["Admin"].grants if grant.action != "lambda:InvokeFunction"))
+
+    with (
+        stories.opened(roles | {"Admin": admin}) as account,
+        pytest.raises(AssertionError, match=r"the role of Admin .* does not allow lambda:InvokeFunction"),
+    ):
+        account.tell(stories.corrections_at_the_threshold)
+
+
+@pytest.mark.parametrize("key", ["*/_rules.md", "demo/live/*", "*"])
+def test_a_permission_that_is_too_much_is_found(roles: dict[str, Role], asked: Asked, key: str):
+    extra = Grant("Extra", "Allow", "s3:PutObject", object_arn(key))
+    reads = replace(roles["Reads"], grants=(*roles["Reads"].grants, extra))
+
+    assert extra in reads.superfluous(asked["Reads"])
+
+
+def key_of(request: Request) -> str:
+    """The key of the object that is asked for; empty if it is about something else."""
+    return request.resource.partition(object_arn("x")[:-1])[2]
+
+
+def kind(key: str) -> str:
+    """What a key is one of: `_system/tokens.json`, `{space}/_meta.json`, `{space}/live/*`."""
+    first, *rest = key.split("/")
+    if first.startswith("_"):
+        return key
+    return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])

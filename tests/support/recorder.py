@@ -1,0 +1,138 @@
+"""Notes every request that a function makes of AWS, as the permissions that AWS would ask for."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from botocore import handlers
+
+from tests.support.counting import Killed
+from tests.support.policy import ACCOUNT, Request, Role, object_arn
+from tests.support.template import REGION
+
+Params = Mapping[str, Any]
+
+
+def _get_object(params: Params) -> Iterator[Request]:
+    yield Request("s3:GetObject", object_arn(params["Key"]))
+
+
+def _put_object(params: Params) -> Iterator[Request]:
+    yield Request("s3:PutObject", object_arn(params["Key"]))
+    if "IfMatch" in params:
+        yield from _get_object(params)
+
+
+def _delete_object(params: Params) -> Iterator[Request]:
+    yield Request("s3:DeleteObject", object_arn(params["Key"]))
+    if "IfMatch" in params:
+        yield from _get_object(params)
+
+
+def _delete_objects(params: Params) -> Iterator[Request]:
+    for doomed in params["Delete"]["Objects"]:
+        yield from _delete_object(doomed)
+
+
+def _list_objects(params: Params) -> Iterator[Request]:
+    yield Request("s3:ListBucket", object_arn(""), (("s3:prefix", params.get("Prefix", "")),))
+
+
+def _invoke(params: Params) -> Iterator[Request]:
+    yield Request("lambda:InvokeFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{params['FunctionName']}")
+
+
+def _get_parameter(params: Params) -> Iterator[Request]:
+    arn = f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{params['Name']}"
+    yield Request("ssm:GetParameter", arn)
+    if params.get("WithDecryption"):
+        # SSM asks KMS in the caller's name. A parameter under a key of its own needs it of the role.
+        context = (("kms:ViaService", f"ssm.{REGION}.amazonaws.com"), ("kms:EncryptionContext:PARAMETER_ARN", arn))
+        yield Request("kms:Decrypt", f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d", context)
+
+
+PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
+    ("s3", "GetObject"): _get_object,
+    ("s3", "PutObject"): _put_object,
+    ("s3", "DeleteObject"): _delete_object,
+    ("s3", "DeleteObjects"): _delete_objects,
+    ("s3", "ListObjectsV2"): _list_objects,
+    ("lambda", "Invoke"): _invoke,
+    ("ssm", "GetParameter"): _get_parameter,
+}
+"""What each request needs (AWS's Service Authorization Reference). With If-Match a write or deletion needs GetObject
+as well (S3 User Guide, "Enforce conditional writes" and "... conditional deletes"), with If-None-Match it does not.
+"""
+
+
+class Recorder:
+    """`asked` is what each role was asked for, `refused` what it would not have allowed. Nothing is stopped by it."""
+
+    def __init__(self, roles: Mapping[str, Role]) -> None:
+        self.asked: dict[str, set[Request]] = defaultdict(set)
+        self.refused: list[str] = []
+        self.deadly: Callable[[Request], bool] = lambda request: False
+        """The request before which the process dies."""
+        self._roles = roles
+        self._acting: str | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear all clients that are made within: those of the default session, and of sessions made within."""
+        if boto3.DEFAULT_SESSION is None:
+            boto3.setup_default_session()
+        assert boto3.DEFAULT_SESSION is not None
+        # A new default session would read botocore's large models again for each test.
+        events = boto3.DEFAULT_SESSION.events
+        own: list[tuple[str, Callable[..., None]]] = [
+            ("provide-client-params", self._before),
+            ("after-call", self._after),
+        ]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, *own])
+            for event, hear in own:
+                events.register(event, hear)
+            try:
+                yield
+            finally:
+                for event, hear in own:
+                    events.unregister(event, hear)
+
+    @contextmanager
+    def acting_as(self, role: str) -> Iterator[None]:
+        """What is asked for within is asked for by this role; a request that it refuses is an AssertionError."""
+        self._acting = role
+        try:
+            yield
+        finally:
+            self._acting = None
+            refused, self.refused = self.refused, []
+            assert not refused, f"the role of {role} in template.yaml does not allow {', '.join(sorted(set(refused)))}"
+
+    def _before(self, params: Params, model: Any, context: dict[str, Any], **_: Any) -> None:
+        if not self._acting:
+            return
+        asked = (model.service_model.service_name, model.name)
+        if asked not in PERMISSIONS:
+            self.refused.append(f"{asked}, of which tests/support/recorder.py does not know what it needs")
+            return
+        for request in PERMISSIONS[asked](params):
+            if self.deadly(request):
+                raise Killed
+            self._note(request)
+        context["bucket_asked"] = params.get("Bucket")
+
+    def _after(self, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> None:
+        missing = parsed.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404
+        if self._acting and missing and context.get("bucket_asked"):
+            # To roles that may not list the bucket S3 says 403 instead. It asks without a prefix.
+            self._note(Request("s3:ListBucket", object_arn("")))
+
+    def _note(self, request: Request) -> None:
+        assert self._acting
+        self.asked[self._acting].add(request)
+        if not self._roles[self._acting].allows(request):
+            self.refused.append(str(request))

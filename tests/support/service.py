@@ -1,0 +1,84 @@
+"""All functions on moto's S3, with a bootstrap key and a Lambda API on loopback, each in the role of the template."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from livemem.llm import client as llm
+from livemem.store import clients
+from tests.support.functions import Context, LambdaApi, forget, fresh, request
+from tests.support.policy import BUCKET, Role
+from tests.support.recorder import Recorder
+from tests.support.template import REGION
+from tests.support.world import BOOTSTRAP_KEY
+
+
+@dataclass
+class Service:
+    """All functions, called as API Gateway and Lambda call them."""
+
+    lambda_api: LambdaApi
+    s3: Any
+    modules: dict[str, ModuleType]
+    recorder: Recorder
+    cold: bool = False
+    """Every invocation is the first of its environment: else all functions share what one of them has read."""
+
+    def invoke(self, function: str, event: dict[str, Any]) -> Any:
+        """Call the handler; a request that its role refuses is an AssertionError."""
+        if function not in self.modules:
+            self.modules[function] = fresh(function)
+        elif self.cold:
+            forget()
+        with self.recorder.acting_as(role_of(function, event)):
+            return self.modules[function].handler(event, Context())
+
+    def http(self, function: str, method: str, route: str, *, token: str | None = BOOTSTRAP_KEY, **rest: Any) -> Any:
+        return self.invoke(function, request(method, route, token=token, **rest))
+
+    def written(self) -> list[str]:
+        return [entry["Key"] for entry in self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
+
+    def work(self) -> Any:
+        """Work off the oldest queued run."""
+        name, payload = self.lambda_api.invoked.pop(0)
+        assert name == "live-memory-consolidate"
+        return self.invoke("consolidate", payload)
+
+
+def role_of(function: str, event: Mapping[str, Any]) -> str:
+    """The function of the template that gets this event: the code of consolidate is that of two."""
+    return "Start" if function == "consolidate" and "routeKey" in event else function.capitalize()
+
+
+@contextmanager
+def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """The service with an empty bucket."""
+    lambda_api = LambdaApi()
+    recorder = Recorder(roles)
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": REGION,
+        "S3_BUCKET_NAME": BUCKET,
+        "S3_REGION_NAME": REGION,
+        "ADMIN_BOOTSTRAP_KEY": BOOTSTRAP_KEY,
+        "CONSOLIDATE_FUNCTION_NAME": "live-memory-consolidate",
+        "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
+        "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
+        "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",
+    }.items():
+        patch.setenv(name, value)
+    clients._lambda_client.cache_clear()
+    llm._provider.cache_clear()
+    with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}), recorder.listening():
+        s3 = boto3.client("s3")
+        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        yield Service(lambda_api, s3, {}, recorder)
+    lambda_api.close()

@@ -1,0 +1,475 @@
+"""What can happen to an account, told through its functions alone: each story on an empty bucket.
+
+Together they ask of AWS whatever the functions ever ask; tests/integration/test_roles.py says what is missing here, or
+too much in the template.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler
+from itertools import count
+from json import dumps, loads
+from typing import Any
+
+import boto3
+import pytest
+
+from livemem import clock as clocks
+from livemem.errors import StoreUnavailable
+from livemem.process import Process
+from livemem_http import environment
+from tests.support.counting import Killed
+from tests.support.functions import sample
+from tests.support.llm_server import LlmServer, answer, completion, serving
+from tests.support.policy import BUCKET, Request, Role, object_arn
+from tests.support.service import Service, running
+from tests.support.world import BOOTSTRAP_KEY, HandClock, append_everything, read_prompt
+
+LLM_KEY = "/live-memory/llm-api-key"
+HOUR = 3_600
+SPACE = "/v1/spaces/{space_id}"
+FILE = f"{SPACE}/bank/{{path+}}"
+RUNS = f"{SPACE}/consolidations"
+
+
+@dataclass
+class Account:
+    """The service with its clock and its LLM in our hands. The space is `demo`."""
+
+    service: Service
+    clock: HandClock
+    llm: LlmServer
+    called: set[tuple[str, str]] = field(default_factory=set)
+    """Method and path of the routes that were called."""
+
+    def tell(self, story: "Story") -> None:
+        """Let it happen, on an empty bucket."""
+        for key in self.service.written():
+            self.service.s3.delete_object(Bucket=BUCKET, Key=key)
+        self.service.lambda_api.invoked.clear()
+        self.service.lambda_api.status = 202
+        self.service.cold = True
+        self.service.recorder.deadly = lambda request: False
+        self.llm.script.clear()
+        story(self)
+
+    def call(
+        self, function: str, method: str, route: str, status: int, *, token: str = BOOTSTRAP_KEY, **rest: Any
+    ) -> Any:
+        """The body of the answer, which must have this status."""
+        self.called.add((method, route))
+        path = {"space_id": "demo"} if "{space_id}" in route else {}
+        got = self.service.http(function, method, route, token=token, **path, **rest)
+        assert got["statusCode"] == status, got
+        return loads(got["body"]) if got.get("body") else None
+
+    def create(self, status: int = 201, *, threshold: int = 0, token: str = BOOTSTRAP_KEY) -> None:
+        wanted = {"space_id": "demo", "rules": "Keep a log.", "consolidation_threshold": threshold}
+        self.call("admin", "POST", "/v1/spaces", status, token=token, body=wanted)
+
+    def delete(self) -> None:
+        self.call("admin", "DELETE", SPACE, 204, query={"confirm": "demo"})
+
+    def note(self, status: int = 201, *, content: str = "x", key: str | None = None, **rest: Any) -> str:
+        """The id of a new note, or of the one that the Idempotency-Key stands for."""
+        body, headers = {"category": "todo", "content": content}, {"idempotency-key": key} if key else {}
+        found = self.call("ingest", "POST", f"{SPACE}/notes", status, body=body, headers=headers, **rest)
+        return str(found["note_id"])
+
+    def correct(self, content: str = "# Hand\n", status: int = 201) -> None:
+        self.call("admin", "PUT", FILE, status, path="hand.md", body={"content": content})
+
+    def change_rules(self) -> None:
+        self.call("admin", "PUT", f"{SPACE}/rules", 200, body={"rules": "Keep two logs."})
+
+    def undo(self, number: int) -> None:
+        self.call("admin", "POST", f"{RUNS}/{{number}}/undo", 200, number=str(number))
+
+    def start(self, status: int = 202, *, token: str = BOOTSTRAP_KEY, **order: Any) -> None:
+        self.call("consolidate", "POST", RUNS, status, token=token, body=order)
+
+    def work(self, expected: str = "ok") -> None:
+        """Work off the oldest queued run, with an LLM that appends all notes to `log.md`."""
+
+        def fold(handler: BaseHTTPRequestHandler) -> None:
+            prompt = read_prompt(self.llm.asked[-1].body["messages"])
+            answer(completion(append_everything(prompt)))(handler)
+
+        self.llm.script.clear()
+        self.llm.script.append(fold)
+        assert self.service.work()["status"] == expected
+
+    def written(self, note_id: str) -> Any:
+        """What the counter does with the note's put event."""
+        event = sample("counter-put")
+        event["Records"][0]["s3"]["object"]["key"] = f"demo/live/{note_id}.md"
+        return self.service.invoke("counter", event)["demo"]
+
+    def sweep(self, *, failed: Sequence[str] = ()) -> Any:
+        """What the sweep did."""
+        report = self.service.invoke("sweep", sample("sweep-schedule"))
+        assert report["failed"] == [*failed]
+        return report["done"]
+
+    def put(self, key: str, body: str = "x") -> None:
+        """Somebody writes to the bucket without the service."""
+        self.service.s3.put_object(Bucket=BUCKET, Key=key, Body=body)
+
+    @contextmanager
+    def dying(self, action: str, key: str, *, time: int = 1) -> Iterator[None]:
+        """The process dies within, before it does this to a key that begins so for the first (second, ...) time."""
+        seen = count(1)
+
+        def deadly(request: Request) -> bool:
+            hit = request.action == action and request.resource.startswith(object_arn(key))
+            return hit and next(seen) >= time
+
+        recorder = self.service.recorder
+        recorder.deadly = deadly
+        # Powertools warns that who died had no metrics to tell.
+        with warnings.catch_warnings(action="ignore", category=UserWarning), pytest.raises(Killed):
+            yield
+        recorder.deadly = lambda request: False
+        self.clock.move(HOUR)
+
+
+Story = Callable[[Account], None]
+
+
+@contextmanager
+def opened(roles: dict[str, Role]) -> Iterator[Account]:
+    """An account whose functions start anew with each invocation, so that each asks for all that it needs."""
+    clock = HandClock(clocks.now())
+    with pytest.MonkeyPatch.context() as patch, serving() as llm, running(roles, patch) as service:
+        patch.setenv("LLMAAS_API_URL", llm.url)
+        patch.setenv("LLMAAS_API_KEY", LLM_KEY)
+        # Handlers take the time from the module, processes from their field.
+        patch.setattr(clocks, "now", clock)
+        patch.setattr(environment, "Process", partial(Process, clock=clock))
+        boto3.client("ssm").put_parameter(Name=LLM_KEY, Value="key", Type="SecureString")
+        yield Account(service, clock, llm)
+
+
+def tokens_with_a_list_of_spaces(account: Account) -> None:
+    digest = f"sha256:{sha256(b'lm_ann').hexdigest()}"
+    token = {"hash": digest, "name": "ann", "permissions": ["read", "write"], "space_ids": ["other"]}
+    account.put("_system/tokens.json", dumps({"version": 1, "tokens": [token]}))
+    account.create(token="lm_ann")
+    account.call("reads", "GET", SPACE, 200, token="lm_ann")
+    account.note(token="lm_ann")
+    account.start(token="lm_ann")
+    account.delete()
+    account.call("reads", "GET", SPACE, 403, token="lm_ann")
+
+
+def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
+    account.start(404)
+    account.create(threshold=2)
+    account.create(409)
+    first = account.note(key="k")
+    account.note(200, key="k")
+    assert account.written(first) == "below_threshold"
+    notes = [{"category": "todo", "content": content} for content in "ab"]
+    account.call("ingest", "POST", f"{SPACE}/notes/batch", 201, body={"notes": notes})
+    assert account.written(first) == "started"
+    assert account.written(first) == "busy"
+    account.work()
+    account.note(200, key="k")
+    account.note(content="another")
+    account.call("admin", "PATCH", SPACE, 200, body={"description": "changed"})
+    account.start()
+    account.work()
+    everything_is_read(account, first)
+    account.put("demo/photo.png")
+    account.put("demo/_system/tokens.json")
+    account.start(dry_run=True)
+    account.work()
+    account.delete()
+    assert [key for key in account.service.written() if not key.startswith("_system/")] == ["demo/_meta.json"]
+
+
+def everything_is_read(account: Account, first: str) -> None:
+    live = account.note(content="live")
+    run = next(key for key in account.service.written() if "/_runs/" in key).rpartition("/")[2].removesuffix(".json")
+    reads: dict[str, dict[str, Any]] = {
+        "/v1/health": {},
+        "/v1/about": {},
+        "/v1/whoami": {},
+        "/v1/spaces": {},
+        SPACE: {},
+        f"{SPACE}/rules": {},
+        f"{SPACE}/summary": {},
+        f"{SPACE}/synthesis": {},
+        f"{SPACE}/notes": {},
+        f"{SPACE}/notes/{{note_id}}": {"note_id": live},
+        f"{SPACE}/bank": {"query": {"content": "true"}},
+        FILE: {"path": "log.md", "query": {"sources": "true"}},
+        RUNS: {},
+        f"{RUNS}/{{number}}": {"number": "1"},
+        f"{SPACE}/runs/{{run_id}}": {"run_id": run},
+    }
+    for route, path in reads.items():
+        account.call("reads", "GET", route, 200, **path)
+    account.call("reads", "GET", f"{SPACE}/notes/{{note_id}}", 200, note_id=first)
+    account.call("reads", "GET", FILE, 200, path="log.md", query={"at": "1"})
+    account.call("reads", "GET", FILE, 404, path="none.md")
+
+
+def corrections_and_their_undo(account: Account) -> None:
+    account.create()
+    account.correct()
+    account.correct("# Other\n", 200)
+    account.call("admin", "DELETE", FILE, 204, path="hand.md")
+    for number in (3, 2, 1):
+        account.undo(number)
+
+
+def the_undo_of_a_consolidation(account: Account) -> None:
+    account.create()
+    account.note()
+    account.start()
+    account.work()
+    account.undo(1)
+
+
+def what_no_route_matches(account: Account) -> None:
+    answered = account.service.http("reads", "GET", "/v1/nowhere")
+    account.called.add(("ANY", "$default"))
+    assert answered["statusCode"] == 404
+
+
+def a_change_of_the_rules(account: Account) -> None:
+    account.create()
+    account.change_rules()
+    account.undo(1)
+
+
+def sections_that_are_corrected(account: Account) -> None:
+    account.create()
+    account.correct("# Hand\n\n## Log\n\n- one\n")
+    edit = {"op": "append_to_section", "heading": "## Log", "content": "- two"}
+    body = {"edits": [edit], "reason": "it was left out"}
+    account.call("admin", "PATCH", FILE, 200, path="hand.md", body=body)
+
+
+def a_pause_that_ends(account: Account) -> None:
+    account.create(threshold=1)
+    account.call("admin", "PATCH", SPACE, 200, body={"auto_paused": True})
+    account.note()
+    account.call("admin", "PATCH", SPACE, 200, body={"auto_paused": False})
+    account.work()
+
+
+def corrections_at_the_threshold(account: Account) -> None:
+    account.create(threshold=1)
+    account.note()
+    account.correct()
+    account.work()
+
+
+def more_notes_than_one_run_takes(account: Account) -> None:
+    account.create(threshold=2)
+    for content in "abcd":
+        account.note(content=content)
+    account.start(max_notes=2)
+    account.work()
+    account.work()
+
+
+def an_event_that_never_came(account: Account) -> None:
+    account.create(threshold=1)
+    account.note()
+    assert account.sweep()["started"] == {"demo": 1}
+    account.work()
+
+
+def an_llm_that_fails(account: Account) -> None:
+    account.create(threshold=1)
+    account.note()
+    account.start()
+    account.llm.script.append(answer({}, 500))
+    assert account.service.work()["status"] == "error"
+    assert account.sweep().get("started") is None
+
+
+def runs_that_can_not_be_queued(account: Account) -> None:
+    account.create(threshold=1)
+    note_id = account.note()
+    # An answer after which boto3 does not try again.
+    account.service.lambda_api.status = 404
+    account.start(503)
+    with pytest.raises(StoreUnavailable):
+        account.written(note_id)
+    # What is committed stands; the sweep starts the run.
+    account.correct()
+    account.sweep(failed=["demo"])
+
+
+def idempotency_keys_that_expire(account: Account) -> None:
+    account.create()
+    account.note(key="k")
+    # What follows takes no turns with other functions, and a hundred cold starts would be slow.
+    account.service.cold = False
+    account.clock.move(7.5 * 24 * HOUR)
+    account.note(key="k")
+    account.clock.move(9 * 24 * HOUR)
+    # Each space has its quarter of an hour of the day.
+    for _ in range(96):
+        account.clock.move(HOUR / 4)
+        account.sweep()
+    assert [key for key in account.service.written() if "_idempotency" in key] == []
+
+
+def a_deletion_that_is_interrupted(account: Account, recover: Story) -> None:
+    account.create(threshold=1)
+    account.correct()
+    account.note(key="k")
+    account.start()
+    account.work()
+    account.note(content="late")
+    account.put("demo/photo.png")
+    account.put("demo/_system/tokens.json")
+    account.put("demo/_lease.json")
+    with account.dying("s3:DeleteObject", "demo/"):
+        account.delete()
+    recover(account)
+
+
+def a_creation_that_is_interrupted(account: Account, recover: Story) -> None:
+    with account.dying("s3:PutObject", "demo/_meta.json"):
+        account.create()
+    recover(account)
+
+
+def notes_of_a_space_that_is_gone(account: Account) -> None:
+    account.create()
+    note_id = account.note()
+    account.delete()
+    account.put(f"demo/live/{note_id}.md")
+    account.clock.move(HOUR)
+    assert account.sweep()["cleaned"] == {"demo": 1}
+
+
+def a_run_that_dies_before_its_commit(account: Account, recover: Story) -> None:
+    account.create()
+    account.note()
+    account.start()
+    with account.dying("s3:PutObject", "demo/_meta.json"):
+        account.work()
+    recover(account)
+
+
+def a_run_that_dies_after_its_commit(account: Account, recover: Story) -> None:
+    account.create()
+    account.note()
+    account.start()
+    account.work()
+    account.note(content="second")
+    account.start()
+    with account.dying("s3:PutObject", "demo/_consolidations/"):
+        account.work()
+    account.put("demo/bank/log.md", "# Changed without the service\n")
+    recover(account)
+
+
+def a_run_that_dies_before_it_closes(account: Account, recover: Story) -> None:
+    account.create()
+    account.note()
+    account.start()
+    with account.dying("s3:PutObject", "demo/_meta.json", time=2):
+        account.work()
+    recover(account)
+
+
+def an_undo_that_dies_after_its_commit(account: Account, recover: Story) -> None:
+    account.create()
+    account.note()
+    account.start()
+    account.work()
+    with account.dying("s3:PutObject", "demo/_consolidations/"):
+        account.undo(1)
+    recover(account)
+
+
+def a_change_of_the_rules_that_dies_after_its_commit(account: Account, recover: Story) -> None:
+    account.create()
+    account.note()
+    with account.dying("s3:PutObject", "demo/_consolidations/"):
+        account.change_rules()
+    recover(account)
+
+
+def a_correction_recovers(account: Account) -> None:
+    account.correct()
+
+
+def a_consolidation_recovers(account: Account) -> None:
+    account.start()
+    run = account.service.lambda_api.invoked[-1]
+    account.service.lambda_api.invoked[:] = [run]
+    account.llm.script.clear()
+    account.service.work()
+
+
+def the_sweep_recovers(account: Account) -> None:
+    done = account.sweep()
+    assert done.get("recovered") or done.get("cleaned")
+
+
+def a_creation_recovers(account: Account) -> None:
+    account.create()
+
+
+def a_creation_clears_up(account: Account) -> None:
+    account.create(409)
+    account.clock.move(HOUR)
+    account.create()
+
+
+def name_of(story: Story) -> str:
+    """The story's title."""
+    if isinstance(story, partial):
+        return f"{story.func.__name__}, {story.keywords['recover'].__name__}"
+    return story.__name__
+
+
+STORIES: list[Story] = [
+    tokens_with_a_list_of_spaces,
+    a_space_from_its_creation_to_its_deletion,
+    corrections_and_their_undo,
+    the_undo_of_a_consolidation,
+    corrections_at_the_threshold,
+    more_notes_than_one_run_takes,
+    an_event_that_never_came,
+    an_llm_that_fails,
+    runs_that_can_not_be_queued,
+    idempotency_keys_that_expire,
+    notes_of_a_space_that_is_gone,
+    what_no_route_matches,
+    a_change_of_the_rules,
+    sections_that_are_corrected,
+    a_pause_that_ends,
+    *(
+        partial(a_deletion_that_is_interrupted, recover=recover)
+        for recover in (the_sweep_recovers, a_creation_clears_up)
+    ),
+    *(
+        partial(a_creation_that_is_interrupted, recover=recover)
+        for recover in (the_sweep_recovers, a_creation_recovers)
+    ),
+    *(
+        partial(story, recover=recover)
+        for story in (
+            a_run_that_dies_before_its_commit,
+            a_run_that_dies_after_its_commit,
+            a_run_that_dies_before_it_closes,
+            an_undo_that_dies_after_its_commit,
+            a_change_of_the_rules_that_dies_after_its_commit,
+        )
+        for recover in (a_correction_recovers, a_consolidation_recovers, the_sweep_recovers)
+    ),
+]
