@@ -43,6 +43,9 @@ class Detail:
     changes: list[dict[str, Any]]
     synthesis: dict[str, str | None]
     discarded: list[dict[str, Any]]
+    uncited: list[str]
+    left_out: list[str]
+    warnings: list[str]
     prompt_version: str | None
     usage: dict[str, int]
 
@@ -80,7 +83,9 @@ def detail(space_id: str, record: Record, *, undone: bool) -> Detail:
         sources=[
             notes.parse_note(space_id, keys.parse_note_id(source.note_id), source.body()) for source in record.notes
         ],
-        changes=diffs.changes(record),
+        changes=[
+            {**shown, "said": change.said} for shown, change in zip(diffs.changes(record), record.files, strict=True)
+        ],
         synthesis={
             "before": syntheses.parse_synthesis(synthesis.before.content).content
             if synthesis and synthesis.before
@@ -88,6 +93,9 @@ def detail(space_id: str, record: Record, *, undone: bool) -> Detail:
             "after": syntheses.parse_synthesis(synthesis.after).content if synthesis and synthesis.after else None,
         },
         discarded=record.discarded,
+        uncited=record.uncited,
+        left_out=record.left_out,
+        warnings=record.warnings,
         prompt_version=record.prompt_version,
         usage=record.usage,
     )

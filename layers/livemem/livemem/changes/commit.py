@@ -16,11 +16,14 @@ from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.spaces.head import Head
 from livemem.spaces.lease import Held
+from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys
 
 logger = logging.getLogger(__name__)
 
 TRIES = 20
+LEFT_OUT = 1_000
+"""Notes left out once that a head remembers; a note that falls out of it gets another chance."""
 
 
 class CommitLost(LiveMemoryError):
@@ -228,6 +231,7 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
     changes: dict[str, object] = {
         "committed_run": None,
         "total_notes_processed": head.meta.total_notes_processed + sign * len(record.notes),
+        **_unfolded(head, record),
     }
     if record.kind == "consolidation":
         changes["last_consolidation"] = record.committed_at
@@ -236,3 +240,14 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
         # Else the notes that came back would set off the very consolidation that was undone.
         changes["auto_paused"] = True
     return changes
+
+
+def _unfolded(head: Head, record: Record) -> dict[str, object]:
+    """What the head remembers of live notes that were not folded. Another change than a consolidation may make room in
+    the model's window, so what was set aside is judged anew.
+    """
+    if record.kind != "consolidation":
+        return {"set_aside": SetAside(), "left_out": [] if record.kind == "undo" else head.meta.left_out}
+    folded = {source.note_id for source in record.notes}
+    left_out = [note_id for note_id in dict.fromkeys((*head.meta.left_out, *record.left_out)) if note_id not in folded]
+    return {"set_aside": record.set_aside or head.meta.set_aside, "left_out": left_out[-LEFT_OUT:]}

@@ -9,6 +9,7 @@ from cachetools import TTLCache
 from livemem import limits
 from livemem.errors import NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
+from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys
 from livemem.store.documents import Document
 from livemem.store.probe import require_conditional_writes
@@ -37,6 +38,11 @@ class Meta(Document):
     consolidation_threshold: int
     auto_paused: bool = False
     committed_run: str | None = None
+    language: str | None = None
+    """In which the bank is written; None: that of the rules."""
+    set_aside: SetAside = SetAside()
+    left_out: list[str] = []
+    """Ids of the live notes that the last run which saw them neither used nor discarded."""
     deleted_at: str | None = None
     """Set while the space is being deleted: for every reader it is gone already."""
 
