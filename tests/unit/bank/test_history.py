@@ -91,6 +91,7 @@ def test_one_change_shows_its_sources_diffs_and_synthesis():
             "action": "edited",
             "diff": "--- a/log.md\n+++ b/log.md\n@@ -3,3 +3,4 @@\n ## Log\n \n - One.\n+- two\n",
             "reason": None,
+            "said": None,
         }
     ]
     assert found.synthesis == {"before": "1 notes.", "after": "1 notes."}

@@ -57,6 +57,9 @@ def test_a_new_space_has_the_documented_objects_and_costs_four_puts():
         "consolidation_threshold": 30,
         "auto_paused": False,
         "committed_run": None,
+        "language": None,
+        "set_aside": {"beside": 0, "needs": {}},
+        "left_out": [],
         "deleted_at": None,
     }
 

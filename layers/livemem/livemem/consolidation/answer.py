@@ -96,7 +96,7 @@ class Answer(_Part):
 
     bank_files: Annotated[list[FileAnswer], Field(max_length=FILES)]
     synthesis: Text
-    discarded: list[Discard] = []
+    discarded: Annotated[list[Discard], Field(max_length=10_000)] = []
 
     @model_validator(mode="after")
     def _synthesis_is_text(self) -> Self:

@@ -26,21 +26,22 @@ def check_room(settings: Settings, collected: Collected, outcome: Outcome, synth
     the present one: what is committed must never make a space that can't be folded.
     """
     after = _bank_after(collected.bank, outcome)
-    needed = collected.beside(after, synthesis)
+    # A synthesis may take its length in any prompt: that it grows up to there must not break an answer.
+    reserved = max(synthesis, "x" * SYNTHESIS_CHARACTERS, key=len)
+    needed = collected.beside(after, reserved)
     allowed = settings.llmaas_context_tokens - prompt.least_room(settings.llmaas_max_tokens)
-    if needed <= max(allowed, collected.fixed()):
+    if needed <= max(allowed, collected.beside(collected.bank, reserved)):
         return
     changed = {change.path for change in outcome.files}
     largest = max((file for file in after if file.path in changed), key=lambda file: len(file.content), default=None)
-    if not largest:
-        raise ContractError("The synthesis is too large for the model's window beside rules and bank: shorten it.")
+    assert largest, "the bank can't have grown without a changed file"
     size = len(largest.content.encode())
     # Quotes and line ends take two bytes in a prompt, so the part of the file that fits is told in the file's bytes.
     sent = prompt.content_tokens(largest)
     fits = max(sent - (needed - allowed) - 1, 0) * size // sent
     raise ContractError(
-        f"{largest.path} is too large: it has {size} bytes, and at most about {fits} fit into the model's window beside "
-        "the rules and the other files. Shorten it; moving text to another file does not help."
+        f"{largest.path} is too large: it has {size} bytes, and at most about {fits} fit into the model's window "
+        "beside the rules and the other files. Shorten it; moving text to another file does not help."
     )
 
 

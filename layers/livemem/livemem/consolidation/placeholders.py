@@ -11,7 +11,7 @@ from livemem.consolidation.answer import Answer, ContractError
 SHORTEST_LINE = 20
 """Characters from which a line of the prompt's example is nobody else's; `## Import` may well be."""
 MARKS = ("<the whole file>", "<whole file>", "<the whole content>", "<Markdown>")
-ELISIONS = frozenset({"...", "…", "- ...", "- …", "* ..."})
+ELISIONS = frozenset({"...", "…"})
 
 
 def check(answer: Answer, given: Iterable[str]) -> None:
@@ -20,7 +20,7 @@ def check(answer: Answer, given: Iterable[str]) -> None:
     quoted: set[str] = set()
     for place, text in _texts(answer):
         for line in text.splitlines():
-            found = _placeholder(line.strip())
+            found = _placeholder(_bare(line))
             if not found or found in quoted:
                 continue
             if not any(found in other if found in MARKS else _has_line(other, found) for other in given):
@@ -40,7 +40,7 @@ def example() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _example_lines() -> frozenset[str]:
-    lines = (line.strip() for _, text in _texts(Answer.model_validate(example())) for line in text.splitlines())
+    lines = (_bare(line) for _, text in _texts(Answer.model_validate(example())) for line in text.splitlines())
     return frozenset(line for line in lines if len(line) >= SHORTEST_LINE)
 
 
@@ -51,7 +51,12 @@ def _placeholder(line: str) -> str | None:
 
 
 def _has_line(text: str, wanted: str) -> bool:
-    return any(line.strip() == wanted for line in text.splitlines())
+    return wanted in text and any(_bare(line) == wanted for line in text.splitlines())
+
+
+def _bare(line: str) -> str:
+    """The line without the mark of a list."""
+    return line.strip().removeprefix("- ").removeprefix("* ").strip()
 
 
 def _texts(answer: Answer) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """Notes that are set aside: live, but each alone too large for the model's window beside rules and bank.
 
-The head remembers them with what they were judged by, so that they start no run again and again. A run by hand, any
-other change of the bank and a larger window judge them anew.
+The head remembers them with what they were judged by, so that they start no run again and again. They wait again as
+soon as the window has grown, and after each correction or undo, which may have made the bank smaller; a run that starts
+for whatever reason takes those that fit by then.
 """
 
 from pydantic import BaseModel
