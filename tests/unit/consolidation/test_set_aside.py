@@ -235,13 +235,27 @@ def test_the_late_echo_of_a_folded_note_is_removed_however_large_it_is():
 def test_more_such_notes_than_a_head_remembers_let_the_runs_wait(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(set_aside, "MOST", 3)
     world = space(threshold=1)
-    write(world, *[HUGE] * 4)
+    write(world, *[HUGE] * 5)
 
-    run = world.consolidate()
+    for _ in range(2):
+        run = world.consolidate()
 
-    assert (run.error or {})["code"] == "note_too_large"
-    assert world.count().result == "busy"
-    assert len(world.live_ids()) == 4
+        assert (run.error or {})["code"] == "note_too_large"
+        assert world.count().result == "busy"
+    assert len(head_of(world).set_aside.needs) == 3
+    assert len(world.live_ids()) == 5
+
+
+def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(set_aside, "MOST", 3)
+    world = space(threshold=1)
+    write(world, *[HUGE] * 6, "one")
+    assert world.consolidate().status == "error"
+
+    assert world.consolidate().status == "ok"
+
+    assert prompted(world) == ["one"]
+    assert len(world.live_ids()) == 6
 
 
 @pytest.mark.parametrize("character", ["x", '"', "\n"])

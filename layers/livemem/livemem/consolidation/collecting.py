@@ -1,6 +1,6 @@
 """What one consolidation works on: rules, synthesis, bank, and the oldest notes that fit the model's window."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -17,7 +17,6 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.runs.run import Run
-from livemem.settings import Settings
 from livemem.spaces import contents, set_aside
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside
@@ -76,11 +75,19 @@ class Collected:
         shown = [{"note_id": note_id, "tokens": needs[note_id]} for note_id in list(needs)[:SHOWN_ASIDE]]
         return {"set_aside": shown} if shown else {}
 
-    def nothing(self) -> NothingToDo:
-        """Why there is nothing to fold."""
+    def nothing(self) -> NothingToDo | RunError:
+        """Why there is nothing to fold. An error where more notes are too large than a head remembers: they would start
+        a run at each event, and after an error runs wait.
+        """
         needs = self.set_aside.needs
         if not needs:
             return NothingToDo(runs.MESSAGE_NOTHING)
+        if self.remaining or len(needs) > set_aside.MOST:
+            return RunError(
+                "note_too_large",
+                f"More than {set_aside.MOST} notes are each too large for the model's window beside the bank. Raise "
+                "LLMAAS_CONTEXT_TOKENS or shorten the bank.",
+            )
         first = next(iter(needs))
         return NothingToDo(
             f"{runs.MESSAGE_NOTHING}; {len(needs)} are set aside, too large for the model's window beside the bank. "
@@ -114,11 +121,11 @@ def collect(process: Process, head: Head, run: Run) -> Collected:
     known = _still_too_large(head.meta.set_aside, listed, room)
     candidates = [entry for entry in listed if contents.note_name(entry).note_id not in known]
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
-    found = _oldest(process, space_id, candidates, run.agent, most=most, room=room, known=len(known))
+    found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
     found = _without_consolidated(process, space_id, found, remove=not run.dry_run)
     too_large = {**known, **found.too_large}
-    if not found.notes and too_large:
-        _check_that_others_can_be_folded(settings, empty.bank, fixed, too_large)
+    if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > window:
+        raise _bank_too_large(empty.bank, fixed, window)
     notes = [note for note, _ in found.notes]
     count = prompt.fitting(notes, fixed=fixed, window=window, answer_limit=answer_limit)
     return replace(
@@ -158,17 +165,17 @@ def _still_too_large(known: SetAside, listed: Sequence[Entry], room: int) -> dic
 
 
 def _oldest(
-    process: Process, space_id: str, listed: Sequence[Entry], agent: str | None, *, most: int, room: int, known: int
+    process: Process, space_id: str, listed: Sequence[Entry], agent: str | None, *, most: int, room: int
 ) -> _Read:
     """Up to `most` of the oldest notes (of `agent`, by the note's own field), no more than `room` tokens could hold.
 
-    Notes that alone take more than `room` are told apart, up to as many as a head remembers with the `known` ones.
+    Notes that alone take more than `room` are told apart, and no further ones are read once a head can't remember more.
     """
     settings = process.settings
     found: list[tuple[Note, bytes]] = []
     too_large: dict[str, int] = {}
     position, left = 0, settings.llmaas_context_tokens * prompt.BYTES_PER_TOKEN
-    while position < len(listed) and len(found) < most and left > 0 and known + len(too_large) < set_aside.MOST:
+    while position < len(listed) and len(found) < most and left > 0 and len(too_large) <= set_aside.MOST:
         batch: list[Entry] = []
         while position < len(listed) and len(batch) < most - len(found) and (left > 0 or not batch):
             entry = listed[position]
@@ -205,22 +212,11 @@ def _without_consolidated(process: Process, space_id: str, read: _Read, *, remov
     )
 
 
-def _check_that_others_can_be_folded(
-    settings: Settings, bank: Sequence[BankFile], fixed: int, too_large: Mapping[str, int]
-) -> None:
-    """Raise RunError if it is the bank that leaves no room, or if there are too many such notes to remember."""
-    window = settings.llmaas_context_tokens
-    if fixed + prompt.least_room(settings.llmaas_max_tokens) > window:
-        largest = max(bank, key=lambda file: len(file.content), default=None)
-        what = f"; its largest file is {largest.path}" if largest else ""
-        raise RunError(
-            "bank_too_large",
-            f"Rules, synthesis and bank need about {fixed} tokens of the model's {window}{what}. Shorten it or raise "
-            "LLMAAS_CONTEXT_TOKENS.",
-        )
-    if len(too_large) >= set_aside.MOST:
-        raise RunError(
-            "note_too_large",
-            f"The {len(too_large)} oldest notes are each too large for the model's window of {window} tokens beside "
-            "the bank. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank.",
-        )
+def _bank_too_large(bank: Sequence[BankFile], fixed: int, window: int) -> RunError:
+    largest = max(bank, key=lambda file: len(file.content), default=None)
+    what = f"; its largest file is {largest.path}" if largest else ""
+    return RunError(
+        "bank_too_large",
+        f"Rules, synthesis and bank need about {fixed} tokens of the model's {window}{what}. Shorten it or raise "
+        "LLMAAS_CONTEXT_TOKENS.",
+    )

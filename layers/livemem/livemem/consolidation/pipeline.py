@@ -133,10 +133,10 @@ def _fold(process: Process, space_id: str, saved: Saved, held: Held, deadline: d
 
 def _remember_set_aside(process: Process, head: Head, collected: Collected) -> None:
     """Tell the head which notes can't be folded, so that they start no further run; it may be told later as well."""
-    if collected.set_aside == head.meta.set_aside:
-        return
-    with suppress(PreconditionLost):
-        heads.swap(process, head, set_aside=collected.set_aside)
+    remembered = collected.set_aside.bounded()
+    if remembered != head.meta.set_aside:
+        with suppress(PreconditionLost):
+            heads.swap(process, head, set_aside=remembered)
 
 
 def _left_by_first_try(process: Process, head: Head, run: runs.Run) -> Record | None:
@@ -227,7 +227,7 @@ def _record(
         ],
         uncited=[ids[number - 1] for number in uncited],
         left_out=[ids[number - 1] for number in sorted(kept)],
-        set_aside=collected.set_aside,
+        set_aside=collected.set_aside.bounded(),
         warnings=[checks.too_long(asked.synthesis)] if len(asked.synthesis) > checks.SYNTHESIS_CHARACTERS else [],
         usage=usage,
         metrics=metrics,

@@ -8,7 +8,7 @@ for whatever reason takes those that fit by then.
 from pydantic import BaseModel
 
 MOST = 500
-"""Notes that a head remembers, which keeps it below 60 kB; past that the runs wait as after a failure."""
+"""Notes that a head remembers, which keeps it below 60 kB."""
 
 
 class SetAside(BaseModel):
@@ -18,6 +18,10 @@ class SetAside(BaseModel):
     """What system prompt, rules, synthesis and bank took when the notes were judged."""
     needs: dict[str, int] = {}
     """By note id: what it takes in the prompt, with room for the answer to it."""
+
+    def bounded(self) -> "SetAside":
+        """As much of it as a head remembers."""
+        return SetAside(beside=self.beside, needs=dict(list(self.needs.items())[:MOST]))
 
     def standing(self, window: int) -> set[str]:
         """Ids of the notes that don't fit into `window` tokens either."""
