@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.bank.files import BankFile
-from livemem.consolidation import prompt
+from livemem.consolidation import checks, prompt
 from livemem.llm.client import Messages
 from livemem.notes.note import Note
 from tests.support.world import START, read_prompt
@@ -228,7 +228,8 @@ def test_a_retry_fits_the_window_and_leaves_room_for_the_new_answer(window: int)
     "told",
     [
         "The newest note wins", "keep the old one once", "as an open question", "stay word for word",
-        "at most 1,500 characters", "A solved issue leaves the known issues", "a done todo leaves the lists of todos",
+        f"at most {checks.SYNTHESIS_CHARACTERS:,} characters",
+        "A solved issue leaves the known issues", "a done todo leaves the lists of todos",
     ],
 )  # fmt: skip
 def test_the_system_prompt_tells_how_to_fold(told: str):
