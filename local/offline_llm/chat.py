@@ -130,12 +130,13 @@ def _check_message(message: object, where: str) -> None:
 
 
 def _check_format(wanted: object) -> None:
-    """Every answer is a JSON object, so JSON mode needs nothing more; a schema of the caller's cannot be followed."""
+    """Every answer is a JSON object of the contract, so JSON mode and the contract's schema need nothing more."""
     if wanted is None:
         return
     kind = wanted.get("type") if isinstance(wanted, dict) else None
-    if kind not in ("text", "json_object"):
-        raise ApiError(400, "Supported values are 'text' and 'json_object'.", "response_format.type", "invalid_value")
+    if kind not in ("text", "json_object", "json_schema"):
+        supported = "Supported values are 'text', 'json_object' and 'json_schema'."
+        raise ApiError(400, supported, "response_format.type", "invalid_value")
 
 
 def _all_text(message: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from local.offline_llm.closing import OpenEntry
 from local.offline_llm.entries import Note, clean_text
 
 MADE_BY = "Made by the offline rules (model `offline-rules`), not by a language model."
-MAX_BYTES = 1_900
+MAX_BYTES = 1_500
 _MAX_LINE = 150
 _LATEST = 4
 _PLURALS = {"todo": "todos", "progress": "progress", "insight": "insights"}
@@ -16,7 +16,7 @@ _OPEN_TITLES = {"todo": "Open todos", "question": "Open questions", "issue": "Op
 
 
 def write_synthesis(notes: Sequence[Note], waiting: Sequence[OpenEntry]) -> str:
-    """Markdown of less than 2 kB: period, authors, counts, the latest decisions and results, what stays open.
+    """Markdown of at most 1,500 bytes: period, authors, counts, the latest decisions and results, what stays open.
 
     `waiting` are the open entries of the bank as it will be, oldest first.
     """

@@ -436,6 +436,8 @@ class FileDiff(BaseModel):
     edits: list[dict[str, Any]] = []
     reason: str | None = None
     coarse: bool = False
+    said: str | None = None
+    """What the answer called it (`created`, `updated`), where that is not what it did."""
 
 
 class ChangeDetail(ChangeSummary):
@@ -443,6 +445,11 @@ class ChangeDetail(ChangeSummary):
     changes: list[FileDiff]
     synthesis: SynthesisBeforeAfter
     discarded: list[dict[str, Any]]
+    uncited: list[str]
+    """Ids of notes that were folded although two answers in a row left them out."""
+    left_out: list[str]
+    """Ids of notes that the answer left out for the first time: they stayed live."""
+    warnings: list[str]
     prompt_version: str | None
     usage: dict[str, int]
 
@@ -454,6 +461,9 @@ class ChangeDetail(ChangeSummary):
             changes=[FileDiff(**change) for change in detail.changes],
             synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
             discarded=detail.discarded,
+            uncited=detail.uncited,
+            left_out=detail.left_out,
+            warnings=detail.warnings,
             prompt_version=detail.prompt_version,
             usage=detail.usage,
         )

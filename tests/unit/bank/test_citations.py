@@ -142,7 +142,7 @@ def test_an_edit_of_a_section_reaches_the_sections_inside_it_that_it_rewrote():
 def test_a_whole_file_rests_on_the_notes_that_it_names():
     diary = Diary()
 
-    diary.fold("abc", created(notes=[1, 3]))
+    diary.fold("abc", created(notes=[1, 3]), discarded=(2,))
 
     assert diary.cited()[DONE] == ([("a", 1), ("c", 1)], [])
 

@@ -99,6 +99,7 @@ def test_one_change_shows_its_sources_diffs_and_synthesis():
                 }
             ],
             "reason": None,
+            "said": None,
             "coarse": False,
         }
     ]

@@ -1,6 +1,8 @@
 """An answer is parsed and checked as a whole: whatever text a model sends, it is an Answer or a ContractError."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -159,3 +161,50 @@ def test_an_answer_beyond_the_limit_is_not_even_parsed(size: int, taken: bool):
 
     assert isinstance(found, Answer) is taken
     assert taken or "more than 4000000 characters" in str(found)
+
+
+def objects_of(node: object) -> Iterator[dict[str, Any]]:
+    """All objects in a schema that describe an object of the answer."""
+    if isinstance(node, dict):
+        if "properties" in node:
+            yield node
+        for value in node.values():
+            yield from objects_of(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from objects_of(value)
+
+
+def test_the_schema_is_one_that_strict_providers_take():
+    found = answer.schema()
+
+    described = list(objects_of(found))
+    assert len(described) == 4
+    for each in described:
+        assert each["additionalProperties"] is False
+        assert each["required"] == list(each["properties"])
+    text = json.dumps(found)
+    assert not [name for name in answer.UNKNOWN_TO_PROVIDERS if f'"{name}":' in text]
+    assert len(text) < 5_000
+
+
+def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_parsed():
+    defined = answer.schema()["$defs"]
+    nullable = {
+        name
+        for part in defined.values()
+        for name, value in part["properties"].items()
+        if {"type": "null"} in value.get("anyOf", ())
+    }
+    assert nullable == {"content", "after", "reason"}
+    edit = {"op": "delete_section", "heading": "## A", "content": "", "after": None, "notes": [], "reason": None}
+    edited = {"filename": "a.md", "action": "edited", "content": None, "edits": [edit], "notes": [1], "reason": None}
+    created = {"filename": "b.md", "action": "created", "content": "# B\n", "edits": [], "notes": [], "reason": None}
+    full = {"bank_files": [edited, {**edited, "content": ""}, created], "synthesis": "One.", "discarded": []}
+
+    found = outcome(json.dumps(full))
+
+    assert isinstance(found, Answer)
+    assert set(full) == set(answer.schema()["properties"])
+    assert set(edit) == set(defined["SectionEdit"]["properties"])
+    assert set(created) == set(defined["FileAnswer"]["properties"])

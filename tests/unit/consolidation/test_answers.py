@@ -30,6 +30,11 @@ def _file(name: str, content: str = "# New\n") -> dict[str, Any]:
     return {"filename": name, "action": "created", "content": content}
 
 
+def _edit(**rest: Any) -> dict[str, Any]:
+    edit = {"op": "append_to_section", "content": "- x", **rest}
+    return {"filename": "log.md", "action": "edited", "edits": [edit]}
+
+
 def _edits(count: int) -> dict[str, Any]:
     edit = {"op": "append_to_section", "heading": "## Done", "content": "- x"}
     return {"filename": "log.md", "action": "edited", "edits": [edit] * count}
@@ -45,6 +50,10 @@ MADE: dict[str, Callable[[], str]] = {
     "five_megabytes": lambda: "I am thinking. " * 350_000,
     "file_too_large": lambda: _answer(_file("new.md", "x" * 500_001)),
     "synthesis_too_large": lambda: _answer(_file("new.md"), synthesis="x" * 50_001),
+    "heading_too_long": lambda: _answer(_edit(heading="## " + "x" * 1_000)),
+    "reason_too_long": lambda: _answer(_edit(heading="## Done", reason="x" * 1_001)),
+    "filename_too_long": lambda: _answer(_file("x" * 1_001)),
+    "surrogate_in_a_reason": lambda: _answer(_edit(heading="## Done", reason="\ud83d")),
     "raw_surrogate": lambda: "\ud83d is half a fox",
 }
 
@@ -136,14 +145,15 @@ def test_an_odd_answer_is_accepted_for_the_reason_in_the_table(case: dict[str, A
     world = _consolidated_once()
     before = world.bank()
     noted = world.live_ids()
-    world.llm.queue.append(_text(case))
+    asks, left = case.get("asks", 1), case.get("left", 0)
+    world.llm.queue.extend([_text(case)] * asks)
 
     run = world.consolidate()
 
     assert (run.status, run.error) == ("ok", None)
-    assert len(world.llm.prompts) == 1
+    assert len(world.llm.prompts) == asks
     assert world.bank() == before | case["bank"]
-    assert world.live_ids() == []
-    assert run.metrics["notes_processed"] == 3
+    assert world.live_ids() == noted[3 - left :]
+    assert run.metrics["notes_processed"] == 3 - left
     record = world.text(next(key for key in world.keys("demo/_consolidations/") if "/000002_" in key))
-    assert [source["note_id"] for source in json.loads(record)["notes"]] == noted
+    assert [source["note_id"] for source in json.loads(record)["notes"]] == noted[: 3 - left]

@@ -89,14 +89,32 @@ def test_a_broken_answer_that_the_retry_corrects_costs_two_calls_and_loses_nothi
     assert world.live_ids() == []
 
 
-def test_a_retry_that_does_not_fit_the_window_is_not_sent():
-    world = space_with_notes(llmaas_context_tokens=6_000)
+def test_a_retry_shows_as_much_of_a_long_answer_as_fits_the_window():
+    world = space_with_notes(llmaas_context_tokens=7_000)
     world.llm.queue.append("prose " * 4_000)
 
-    run = world.consolidate()
+    assert world.consolidate().status == "ok"
 
-    assert "not valid JSON" in failed(world, run, "llm_contract")
-    assert len(world.llm.prompts) == 1
+    shown = world.llm.prompts[1][2]["content"]
+    assert 0 < len(shown) < 24_000
+    assert ("prose " * 4_000).startswith(shown)
+    assert prompt.size(world.llm.prompts[1]) + prompt.ANSWER_BASE <= 7_000
+
+
+def test_a_retry_that_does_not_fit_the_window_is_not_sent():
+    world = World()
+    world.create_space(rules="r" * 8_000)
+    world.note("one")
+    world.consolidate(dry_run=True)
+    size = prompt.size(world.llm.prompts[0])
+    tight = World(world.inner, llmaas_context_tokens=size + 300, llmaas_max_tokens=256)
+    tight.clock.moment = world.clock()
+    tight.llm.queue.append("prose " * 4_000)
+
+    run = tight.consolidate()
+
+    assert "not valid JSON" in failed(tight, run, "llm_contract")
+    assert len(tight.llm.prompts) == 1
 
 
 def test_the_length_of_the_answer_is_left_to_the_provider_unless_it_is_set():
@@ -160,18 +178,6 @@ def work_with(world: World, seconds: float) -> runs.Run | None:
     todo = world.queued.popleft()
     deadline = world.clock() + timedelta(seconds=seconds)
     return consolidate(world.process, todo["space_id"], todo["run_id"], todo["uid"], deadline=deadline)
-
-
-def test_a_single_note_that_can_not_fit_is_named_and_kept():
-    world = space_with_notes(0, llmaas_context_tokens=8_000)
-    big = world.note("x" * 30_000)
-    before = snapshot(world)
-
-    run = world.consolidate()
-
-    assert big.note_id in failed(world, run, "note_too_large")
-    assert world.llm.prompts == []
-    assert snapshot(world) == before
 
 
 def test_a_bank_that_can_not_fit_names_its_largest_file():

@@ -1,15 +1,17 @@
 """The prompt: values of one line each, which no note can forge, and what of it fits the model's window."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.bank.files import BankFile
-from livemem.consolidation import prompt
+from livemem.consolidation import checks, prompt
+from livemem.llm.client import Messages
 from livemem.notes.note import Note
-from tests.support.world import read_prompt
+from tests.support.world import START, read_prompt
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     [
@@ -36,6 +38,14 @@ NOTES = st.lists(
     ),
     max_size=4,
 )
+TODAY = START.date()
+
+
+def build(*given: Any, **framing: Any) -> Messages:
+    """The prompt of the day."""
+    return prompt.build(*given, **{"today": TODAY, **framing})
+
+
 BANKS = st.lists(st.builds(BankFile, path=TEXTS, content=TEXTS, etag=st.just("")), max_size=3)
 
 
@@ -44,7 +54,7 @@ BANKS = st.lists(st.builds(BankFile, path=TEXTS, content=TEXTS, etag=st.just("")
 def test_every_value_reads_back_equal_from_one_line_whatever_it_holds(
     rules: str, synthesis: str | None, bank: list[BankFile], notes: list[Note]
 ):
-    system, user = prompt.build(rules, synthesis, bank, notes)
+    system, user = build(rules, synthesis, bank, notes)
 
     assert (system["role"], user["role"]) == ("system", "user")
     assert read_prompt([system, user]) == {
@@ -69,30 +79,30 @@ def test_every_value_reads_back_equal_from_one_line_whatever_it_holds(
 def test_no_value_adds_a_line_to_the_prompt_for_any_reader(
     rules: str, synthesis: str | None, bank: list[BankFile], notes: list[Note]
 ):
-    plain = prompt.build("", None, bank and [BankFile("", "", "")], [])[1]["content"]
-    user = prompt.build(rules, synthesis, bank, notes)[1]["content"]
+    plain = build("", None, bank and [BankFile("", "", "")], [])[1]["content"]
+    user = build(rules, synthesis, bank, notes)[1]["content"]
 
     # splitlines knows all line ends of Unicode, and not just the one that a careful reader splits at.
     assert len(user.splitlines()) == len(plain.splitlines())
 
 
 def test_the_system_prompt_holds_nothing_of_the_space():
-    first = prompt.build("rules A", None, [], [])[0]
-    second = prompt.build("rules B", "synthesis", [BankFile("a.md", "b", "")], [])[0]
+    first = build("rules A", None, [], [])[0]
+    second = build("rules B", "synthesis", [BankFile("a.md", "b", "")], [])[0]
 
     assert first == second
 
 
 def test_a_space_without_a_bank_is_told_to_create_the_files_and_others_are_not():
-    assert "first consolidation: create the files" in prompt.build("r", None, [], [])[1]["content"]
-    assert "first consolidation: create" not in prompt.build("r", None, [BankFile("a.md", "b", "")], [])[1]["content"]
+    assert "first consolidation: create the files" in build("r", None, [], [])[1]["content"]
+    assert "first consolidation: create" not in build("r", None, [BankFile("a.md", "b", "")], [])[1]["content"]
 
 
 def test_the_first_prompt_after_a_change_of_the_rules_says_so_with_the_date():
     bank = [BankFile("a.md", "b", "")]
 
     def user(moment: str | None, bank: list[BankFile]) -> str:
-        return prompt.build("r", None, bank, [], moment)[1]["content"]
+        return build("r", None, bank, [], rules_changed_at=moment)[1]["content"]
 
     assert "\nThe rules were changed on 2026-02-20," in user("2026-02-20T14:00:00Z", bank)
     assert "rules were changed" not in user(None, bank)
@@ -101,9 +111,9 @@ def test_the_first_prompt_after_a_change_of_the_rules_says_so_with_the_date():
 
 
 def test_what_stays_the_same_comes_first_so_that_providers_can_cache_it():
-    before = prompt.build("rules", "synthesis", [BankFile("a.md", "b", "")], [])[1]["content"]
+    before = build("rules", "synthesis", [BankFile("a.md", "b", "")], [])[1]["content"]
     notes = [Note("id", "demo", "t", "ann", "todo", (), "c", 1)]
-    after = prompt.build("rules", "synthesis", [BankFile("a.md", "b", "")], notes)[1]["content"]
+    after = build("rules", "synthesis", [BankFile("a.md", "b", "")], notes)[1]["content"]
 
     assert after.startswith(before[: before.rindex("[]")])
 
@@ -111,14 +121,15 @@ def test_what_stays_the_same_comes_first_so_that_providers_can_cache_it():
 @given(st.text(), st.text())
 @example("half \ud83d of a pair", "$problem ${x}")
 def test_the_retry_shows_the_answer_and_the_problem_and_can_be_sent(answer: str, problem: str):
-    messages = prompt.build("r", None, [], [])
+    messages = build("r", None, [], [])
 
-    again = prompt.corrected(messages, answer, problem)
+    again = prompt.corrected(messages, answer or "x", problem, window=1_000_000)
 
+    assert again is not None
     assert again[:2] == messages
     assert [message["role"] for message in again[2:]] == ["assistant", "user"]
     assert problem in again[3]["content"]
-    assert again[2]["content"] == answer.encode(errors="replace").decode()
+    assert again[2]["content"] == (answer or "x").encode(errors="replace").decode()
     json.dumps(again, ensure_ascii=False).encode()
     assert prompt.size(again) > prompt.size(messages)
 
@@ -152,11 +163,15 @@ def test_more_window_never_takes_fewer_notes_and_what_is_taken_fits(
     assert fitting(window, fixed=fixed + more) <= count
     if lower is not None and (answer_limit is None or lower <= answer_limit):
         assert fitting(window, answer_limit=lower) >= count
-    used = sum(map(prompt.note_tokens, notes[:count]))
-    assert count == 0 or fixed + used + min(prompt.ANSWER_BASE + used, answer_limit or 10**9) <= window
+
+    def needed(notes: list[Note]) -> int:
+        used = sum(map(prompt.note_tokens, notes))
+        answer = prompt.ANSWER_BASE + (used if len(notes) > 1 else used // prompt.LONE_NOTE_SHARE)
+        return fixed + used + min(answer, answer_limit or answer)
+
+    assert count == 0 or needed(notes[:count]) <= window
     if count < len(notes):
-        used += prompt.note_tokens(notes[count])
-        assert fixed + used + min(prompt.ANSWER_BASE + used, answer_limit or 10**9) > window
+        assert needed(notes[: count + 1]) > window
 
 
 @pytest.mark.parametrize(("missing", "taken"), [(0, 2), (1, 1)])
@@ -168,11 +183,66 @@ def test_the_window_is_used_to_its_last_token(missing: int, taken: int):
 
 
 def test_other_scripts_stand_in_the_prompt_as_they_are_and_not_as_escapes():
-    assert '"Das läuft — 🦊"' in prompt.build("Das läuft — 🦊", None, [], [])[1]["content"]
+    assert '"Das läuft — 🦊"' in build("Das läuft — 🦊", None, [], [])[1]["content"]
 
 
 @given(BANKS, NOTES)
 def test_the_estimate_for_notes_covers_what_they_take_in_the_prompt(bank: list[BankFile], notes: list[Note]):
-    empty = prompt.size(prompt.build("r", None, bank, []))
+    empty = prompt.size(build("r", None, bank, []))
 
-    assert prompt.size(prompt.build("r", None, bank, notes)) <= empty + sum(map(prompt.note_tokens, notes)) + 1
+    assert prompt.size(build("r", None, bank, notes)) <= empty + sum(map(prompt.note_tokens, notes)) + 1
+
+
+@pytest.mark.parametrize("character", ['"', "\n", "\\", "x", "é", "\x01", "\u2028"])
+def test_a_note_is_counted_as_it_is_sent_escapes_and_all(character: str):
+    note = Note("id", "demo", "t", "ann", "todo", (), character * 10_000, 0)
+
+    sent = prompt.tokens(build("r", None, [], [note])[1]["content"]) - prompt.tokens(
+        build("r", None, [], [])[1]["content"]
+    )
+
+    assert abs(prompt.note_tokens(note) - sent) <= 3
+
+
+def test_the_prompt_tells_today_and_the_language_of_the_space():
+    user = build("r", None, [], [], language="fr")[1]["content"]
+
+    assert "Today is 2026-02-20 (UTC)." in user
+    assert 'Write bank and synthesis in the language "fr".' in user
+    assert "in the language" not in build("r", None, [], [])[1]["content"]
+    assert "Write in the language of the rules" in prompt.system()
+
+
+@given(TEXTS.filter(bool))
+def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language: str):
+    messages = build("r", None, [], [], language=language)
+
+    assert read_prompt(messages) == {"rules": "r", "synthesis": None, "bank": [], "notes": []}
+    plain = build("r", None, [], [], language="fr")[1]["content"]
+    assert len(messages[1]["content"].splitlines()) == len(plain.splitlines())
+
+
+@pytest.mark.parametrize("window", [3_600, 4_500, 8_000, 20_000, 100_000])
+def test_a_retry_fits_the_window_and_leaves_room_for_the_new_answer(window: int):
+    messages = build("r", None, [], [])
+
+    again = prompt.corrected(messages, "\U0001f98a" * 100_000, "problem", window=window)
+
+    if again is None:
+        assert window - prompt.size(messages) < prompt.ANSWER_BASE + 200
+    else:
+        assert prompt.size(again) + prompt.ANSWER_BASE <= window
+        assert window - prompt.size(again) >= prompt.tokens(again[2]["content"]) - 1
+        assert "\ufffd" not in again[2]["content"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "The newest note wins", "keep the old one once", "as an open question", "stay word for word",
+        f"at most {checks.SYNTHESIS_CHARACTERS:,} characters",
+        "A solved issue leaves the known issues", "a done todo leaves the lists of todos",
+    ],
+)  # fmt: skip
+def test_the_system_prompt_tells_how_to_fold(told: str):
+    assert told in prompt.system()

@@ -1,6 +1,7 @@
 """Health: every problem of a space turns it to degraded and is told to those who may see the space."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -285,3 +286,18 @@ def test_health_writes_nothing(llm_server: LlmServer):
 
     assert world.inner.objects == before
     assert keys.PROBE in before
+
+
+def test_a_prompt_that_the_provider_cut_is_named_until_one_was_read_whole(llm_server: LlmServer):
+    world = healthy()
+    scripted = world.llm
+    world.llm = lambda *asked: replace(scripted(*asked), cut=True)  # type: ignore[assignment]
+    run = world.consolidate()
+
+    assert run.metrics["llm_prompts_cut"] == 1
+    assert problems(look(world, llm_server)) == [("demo", "prompt_cut")]
+
+    world.llm = scripted
+    world.note("another")
+    world.consolidate()
+    assert look(world, llm_server).status == "ok"

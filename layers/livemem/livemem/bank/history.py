@@ -44,6 +44,9 @@ class Detail:
     changes: list[dict[str, Any]]
     synthesis: dict[str, str | None]
     discarded: list[dict[str, Any]]
+    uncited: list[str]
+    left_out: list[str]
+    warnings: list[str]
     prompt_version: str | None
     usage: dict[str, int]
 
@@ -100,6 +103,9 @@ def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, in
             "after": syntheses.parse_synthesis(synthesis.after).content if synthesis and synthesis.after else None,
         },
         discarded=record.discarded,
+        uncited=record.uncited,
+        left_out=record.left_out,
+        warnings=record.warnings,
         prompt_version=record.prompt_version,
         usage=record.usage,
     )

@@ -16,11 +16,14 @@ from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.spaces.head import Head
 from livemem.spaces.lease import Held
+from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys
 
 logger = logging.getLogger(__name__)
 
 TRIES = 20
+LEFT_OUT = 1_000
+"""Notes left out once that a head remembers; a note that falls out of it gets another chance."""
 
 
 class CommitLost(LiveMemoryError):
@@ -243,9 +246,11 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
         "committed_run": None,
         "total_notes_processed": head.meta.total_notes_processed + record.consolidations() * len(record.notes),
         "rules_changed_at": _rules_changed_at(head, record),
+        **_unfolded(head, record),
     }
     if record.kind == "consolidation":
         changes["last_consolidation"] = record.committed_at
+        changes["prompt_cut"] = bool(record.usage.get("llm_prompts_cut"))
         changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
     if record.kind == "undo" and record.notes:
         # Else the notes that came back would set off the very consolidation that was undone.
@@ -261,3 +266,14 @@ def _rules_changed_at(head: Head, record: Record) -> str | None:
         # Changes are undone in their order, so what one of them found is what there is again.
         return record.rules_changed_at
     return record.committed_at if record.rules else head.meta.rules_changed_at
+
+
+def _unfolded(head: Head, record: Record) -> dict[str, object]:
+    """What the head remembers of live notes that were not folded. Another change than a consolidation may make room in
+    the model's window, so what was set aside is judged anew.
+    """
+    if record.kind != "consolidation":
+        return {"set_aside": SetAside(), "left_out": [] if record.kind == "undo" else head.meta.left_out}
+    folded = {source.note_id for source in record.notes}
+    left_out = [note_id for note_id in dict.fromkeys((*head.meta.left_out, *record.left_out)) if note_id not in folded]
+    return {"set_aside": record.set_aside or head.meta.set_aside, "left_out": left_out[-LEFT_OUT:]}

@@ -62,7 +62,7 @@ def changes(record: Record) -> list[dict[str, Any]]:
     for change in changed:
         diff, coarse = _compare(change, work)
         item = {"path": change.path, "action": change.action, "diff": diff, "edits": change.edits}
-        found.append({**item, "reason": change.reason, "coarse": coarse})
+        found.append({**item, "reason": change.reason, "said": change.said, "coarse": coarse})
     return found
 
 

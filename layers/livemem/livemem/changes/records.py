@@ -15,6 +15,7 @@ from livemem import clock as clocks
 from livemem.errors import NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces.head import Head
+from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.store.documents import Document
 
@@ -63,6 +64,8 @@ class FileChange(BaseModel):
     notes: list[str] = []
     """Ids of the notes that a whole-file answer says it rests on; edits carry their own."""
     reason: str | None = None
+    said: Action | None = None
+    """What the answer called it, where that is not what it did."""
 
 
 class SynthesisChange(BaseModel):
@@ -97,6 +100,14 @@ class Record(Document):
     rules_changed_at: str | None = None
     """What the head said of changed rules before this change, which an undo brings back."""
     discarded: list[dict[str, Any]] = []
+    uncited: list[str] = []
+    """Ids of folded notes that the answer neither cites nor discards, for the second time."""
+    left_out: list[str] = []
+    """Ids of the notes that it leaves out for the first time: they stay live."""
+    set_aside: SetAside | None = None
+    """The live notes that no prompt could hold."""
+    warnings: list[str] = []
+    """What is not as it was asked for, in sentences."""
     usage: dict[str, int] = {}
     metrics: dict[str, Any] = {}
 

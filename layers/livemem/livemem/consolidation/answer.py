@@ -17,17 +17,27 @@ ANSWER_CHARACTERS = 4_000_000
 """A longer answer is not parsed; 100,000 tokens are about a tenth of it."""
 FILES = 100
 EDITS = 1_000
+NAME_CHARACTERS = 1_000
+REASON_CHARACTERS = 1_000
+PROBLEM_CHARACTERS = 1_500
 SHOWN_ERRORS = 5
+UNKNOWN_TO_PROVIDERS = ("minLength", "maxLength", "minItems", "maxItems", "default", "title")
+"""Keywords of JSON Schema that not every provider takes where it takes a schema."""
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 
 Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
+Reason = Annotated[str, Field(max_length=REASON_CHARACTERS)]
 Numbers = Annotated[list[int], Field(max_length=10_000)]
 
 
 class ContractError(LiveMemoryError):
     """An answer that breaks the contract; its text says how, in words that go back to the model and to the run."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail if len(detail) <= PROBLEM_CHARACTERS else f"{detail[:PROBLEM_CHARACTERS]}...")
 
 
 class _Part(BaseModel):
@@ -38,11 +48,11 @@ class SectionEdit(_Part):
     """One edit of a section."""
 
     op: Literal["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
-    heading: Text
+    heading: Name
     content: str = ""
-    after: str | None = None
+    after: Name | None = None
     notes: Numbers = []
-    reason: str | None = None
+    reason: Reason | None = None
 
     @model_validator(mode="after")
     def _has_content(self) -> Self:
@@ -54,17 +64,18 @@ class SectionEdit(_Part):
 class FileAnswer(_Part):
     """What the answer does to one file."""
 
-    filename: Text
+    filename: Name
     action: Literal["created", "updated", "edited"]
     content: str | None = None
     edits: Annotated[list[SectionEdit], Field(max_length=EDITS)] = []
     notes: Numbers = []
-    reason: str | None = None
+    reason: Reason | None = None
 
     @model_validator(mode="after")
     def _fits_its_action(self) -> Self:
         if self.action == "edited":
-            if self.content is not None:
+            # Models that must fill in every field write an empty text.
+            if self.content:
                 raise ValueError("an edited file has edits, not content")
             if not self.edits:
                 raise ValueError("an edited file needs edits")
@@ -77,7 +88,7 @@ class Discard(_Part):
     """A note left out of the bank on purpose."""
 
     note: int
-    reason: Text
+    reason: Annotated[Reason, Field(min_length=1)]
 
 
 class Answer(_Part):
@@ -85,7 +96,7 @@ class Answer(_Part):
 
     bank_files: Annotated[list[FileAnswer], Field(max_length=FILES)]
     synthesis: Text
-    discarded: list[Discard] = []
+    discarded: Annotated[list[Discard], Field(max_length=10_000)] = []
 
     @model_validator(mode="after")
     def _synthesis_is_text(self) -> Self:
@@ -115,6 +126,28 @@ def parse(text: str) -> Answer:
         raise ContractError(_describe(error)) from None
     except RecursionError:
         raise ContractError("The answer is nested too deeply.") from None
+
+
+def schema() -> dict[str, Any]:
+    """The answer as a JSON schema that providers take as strict.
+
+    Every property is required, what may be absent is nullable, and nothing else is allowed. Lengths and numbers of
+    items are left out, which not all of them know.
+    """
+    found: dict[str, Any] = _strict(Answer.model_json_schema())
+    return found
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: _strict(value) for name, value in node.items() if name not in UNKNOWN_TO_PROVIDERS}
+    if "properties" in kept:
+        kept["required"] = list(kept["properties"])
+        kept["additionalProperties"] = False
+    return kept
 
 
 def _load(text: str) -> Any:

@@ -1,9 +1,9 @@
 """The one call of the LLM, and the one more that shows it what was wrong with its answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from livemem.consolidation import answer, planning, prompt
+from livemem.consolidation import answer, checks, planning, prompt
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import Outcome
 from livemem.errors import RunError
@@ -14,8 +14,6 @@ APPLY_MARGIN = 45.0
 """Seconds of an invocation that the LLM may not use up: they are for commit and application."""
 SHORTEST_ASK = 5.0
 """Seconds below which asking is pointless."""
-ASKS = 2
-"""One call, and one more that shows the model what was wrong with its answer."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +26,46 @@ class Asked:
 
 
 def ask(process: Process, collected: Collected, deadline: datetime) -> Asked:
-    """The model's answer to what was collected, checked; `deadline` is when the invocation ends. Raises RunError."""
-    previous = collected.synthesis.content if collected.synthesis else None
-    messages = prompt.build(collected.rules, previous, collected.bank, collected.notes, collected.rules_changed_at)
-    ids = [note.note_id for note in collected.notes]
+    """The model's answer to what was collected, checked; `deadline` is when the invocation ends. Raises RunError.
+
+    An answer that breaks the contract, or one that could be better, is shown to the model once with what is wrong.
+    """
+    messages = collected.messages()
     usage = {"llm_calls": 0, "llm_prompt_tokens": 0, "llm_completion_tokens": 0}
-    problem = ""
-    for _ in range(ASKS):
-        if prompt.size(messages) + prompt.ANSWER_BASE > process.settings.llmaas_context_tokens:
-            break
-        text = _call(process, messages, deadline, usage)
-        try:
-            parsed = answer.parse(text)
-            return Asked(planning.draw_up(parsed, collected.bank, ids), parsed.synthesis, usage)
-        except answer.ContractError as error:
-            problem = str(error)
-        messages = prompt.corrected(messages, text, problem)
-    raise RunError("llm_contract", f"The LLM's answer could not be used, so nothing was changed. {problem}", usage)
+    text = _call(process, messages, deadline, usage)
+    first, problem = _checked(process, collected, text, usage)
+    if first and not problem:
+        return first
+    again = prompt.corrected(messages, text, problem, window=process.settings.llmaas_context_tokens)
+    second: Asked | None = None
+    try:
+        if again:
+            second, problem = _checked(process, collected, _call(process, again, deadline, usage), usage)
+    except RunError:
+        if not first:
+            raise
+    best = min((asked for asked in (second, first) if asked), key=_faults, default=None)
+    if not best:
+        detail = f"The LLM's answer could not be used, so nothing was changed. {problem}"
+        raise RunError("llm_contract", detail, usage)
+    return replace(best, usage=usage)
+
+
+def _checked(process: Process, collected: Collected, text: str, usage: dict[str, int]) -> tuple[Asked | None, str]:
+    """What an answer comes to, None if it can't be used; and what the model should mend."""
+    ids = [note.note_id for note in collected.notes]
+    try:
+        parsed = answer.parse(text)
+        checks.check_placeholders(parsed, collected)
+        outcome = planning.draw_up(parsed, collected.bank, ids)
+        checks.check_room(process.settings, collected, outcome, parsed.synthesis)
+    except answer.ContractError as error:
+        return None, str(error)
+    return Asked(outcome, parsed.synthesis, usage), " ".join(checks.complaints(outcome, parsed.synthesis))
+
+
+def _faults(asked: Asked) -> tuple[int, int]:
+    return len(asked.outcome.uncited), len(checks.complaints(asked.outcome, asked.synthesis))
 
 
 def _call(process: Process, messages: Messages, deadline: datetime, usage: dict[str, int]) -> str:
@@ -56,9 +77,12 @@ def _call(process: Process, messages: Messages, deadline: datetime, usage: dict[
     limit = min(settings.llmaas_max_tokens, window) if settings.llmaas_max_tokens else None
     usage["llm_calls"] += 1
     try:
-        reply = process.ask(messages, limit, min(settings.consolidation_timeout, left))
+        timeout = min(settings.consolidation_timeout, left)
+        reply = process.ask(messages, limit, timeout, answer.schema())
     except LlmError as error:
         raise RunError(error.code, error.detail, usage) from error
     usage["llm_prompt_tokens"] += reply.usage.get("prompt_tokens", 0)
     usage["llm_completion_tokens"] += reply.usage.get("completion_tokens", 0)
+    if reply.cut:
+        usage["llm_prompts_cut"] = usage.get("llm_prompts_cut", 0) + 1
     return reply.text

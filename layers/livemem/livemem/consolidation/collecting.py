@@ -1,7 +1,9 @@
 """What one consolidation works on: rules, synthesis, bank, and the oldest notes that fit the model's window."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
 
 from livemem.bank import files
 from livemem.bank.files import BankFile
@@ -9,14 +11,15 @@ from livemem.changes import records
 from livemem.changes.records import NoteSource
 from livemem.consolidation import prompt
 from livemem.errors import LiveMemoryError, RunError
+from livemem.llm.client import Messages
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.runs.run import Run
-from livemem.settings import Settings
-from livemem.spaces import contents
+from livemem.spaces import contents, set_aside
 from livemem.spaces.head import Head
+from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.store.objects import Entry
 
@@ -24,80 +27,170 @@ NOTE_OVERHEAD = 400
 """More bytes than the front matter of any note takes: what is above is content for sure."""
 
 
+SHOWN_ASIDE = 20
+"""Notes that are set aside which a run names; it counts the others."""
+
+
 class NothingToDo(LiveMemoryError):
-    """There is no note to fold; the text says why."""
+    """There is no note to fold; the text says why, and `metrics` are the run's."""
+
+    def __init__(self, detail: str, **metrics: Any) -> None:
+        super().__init__(detail)
+        self.metrics = {"notes_processed": 0, **metrics}
 
 
 @dataclass(frozen=True)
 class Collected:
-    """Everything that one prompt is made of."""
+    """Everything that one prompt is made of; no notes if none of those that wait can be folded."""
 
     rules: str
     rules_changed_at: str | None
     """When they were changed, if that was after the last consolidation."""
+    language: str | None
     synthesis: records.Before | None
     bank: list[BankFile]
     notes: list[Note]
     sources: list[NoteSource]
     remaining: int
+    """Notes that wait for the next run; what is set aside is not among them."""
+    set_aside: SetAside
+    today: date
+
+    def messages(self) -> Messages:
+        """The prompt."""
+        return self._prompt(self.bank, self.synthesis.content if self.synthesis else None, self.notes)
+
+    def fixed(self) -> int:
+        """Tokens of the prompt without its notes."""
+        return self.beside(self.bank, self.synthesis.content if self.synthesis else None)
+
+    def beside(self, bank: Sequence[BankFile], synthesis: str | None) -> int:
+        """Tokens of the prompt without notes if bank and synthesis were these."""
+        return prompt.size(self._prompt(bank, synthesis, []))
+
+    def _prompt(self, bank: Sequence[BankFile], synthesis: str | None, notes: Sequence[Note]) -> Messages:
+        return prompt.build(
+            self.rules,
+            synthesis,
+            bank,
+            notes,
+            today=self.today,
+            language=self.language,
+            rules_changed_at=self.rules_changed_at,
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """What a run says of the notes that it had to set aside; nothing if there are none."""
+        needs = self.set_aside.needs
+        shown = [{"note_id": note_id, "tokens": needs[note_id]} for note_id in list(needs)[:SHOWN_ASIDE]]
+        return {"set_aside": shown} if shown else {}
+
+    def nothing(self) -> NothingToDo | RunError:
+        """Why there is nothing to fold. An error where more notes are too large than a head remembers: they would start
+        a run at each event, and after an error runs wait.
+        """
+        needs = self.set_aside.needs
+        if not needs:
+            return NothingToDo(runs.MESSAGE_NOTHING)
+        if self.remaining or len(needs) > set_aside.MOST:
+            return RunError(
+                "note_too_large",
+                f"More than {set_aside.MOST} notes are each too large for the model's window beside the bank. Raise "
+                "LLMAAS_CONTEXT_TOKENS or shorten the bank.",
+            )
+        first = next(iter(needs))
+        return NothingToDo(
+            f"{runs.MESSAGE_NOTHING}; {len(needs)} are set aside, too large for the model's window beside the bank. "
+            f"The first, {first}, needs about {needs[first]} tokens beside {self.set_aside.beside}.",
+            notes_set_aside=len(needs),
+            **self.metrics(),
+        )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Notes in the order in which they were written, with their bytes; what was too large; how many were not read."""
+
+    notes: list[tuple[Note, bytes]]
+    too_large: dict[str, int]
+    waiting: int
 
 
 def collect(process: Process, head: Head, run: Run) -> Collected:
     """Rules, synthesis, bank and the oldest notes that fit the run; raises NothingToDo or RunError."""
-    space_id = head.meta.space_id
-    listed = contents.live_notes(process, space_id)
-    if run.trigger != "api" and len(listed) < head.meta.consolidation_threshold:
+    space_id, settings = head.meta.space_id, process.settings
+    window, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
+    listed = sorted(contents.live_notes(process, space_id), key=lambda entry: contents.note_name(entry).order)
+    aside = head.meta.set_aside.standing(window)
+    waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
+    if run.trigger != "api" and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The notes are fewer than the space's threshold.")
-    rules_object, synthesis_object = process.store.get_many([keys.rules(space_id), keys.synthesis(space_id)])
-    if not rules_object:
+    empty = _surroundings(process, head)
+    fixed = empty.fixed()
+    room = window - fixed
+    known = _still_too_large(head.meta.set_aside, listed, room)
+    candidates = [entry for entry in listed if contents.note_name(entry).note_id not in known]
+    most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
+    found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
+    found = _without_consolidated(process, space_id, found, remove=not run.dry_run)
+    too_large = {**known, **found.too_large}
+    if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > window:
+        raise _bank_too_large(empty.bank, fixed, window)
+    notes = [note for note, _ in found.notes]
+    count = prompt.fitting(notes, fixed=fixed, window=window, answer_limit=answer_limit)
+    return replace(
+        empty,
+        notes=notes[:count],
+        sources=[NoteSource.of(note.note_id, body) for note, body in found.notes[:count]],
+        remaining=found.waiting + len(notes) - count,
+        set_aside=SetAside(beside=fixed, needs=too_large) if too_large else SetAside(),
+    )
+
+
+def _surroundings(process: Process, head: Head) -> Collected:
+    """What a prompt is made of besides notes; raises RunError."""
+    space_id = head.meta.space_id
+    rules, synthesis = process.store.get_many([keys.rules(space_id), keys.synthesis(space_id)])
+    if not rules:
         raise RunError("rules_missing", "The space has no _rules.md.")
-    bank = files.load_files(process, space_id, contents.bank_files(process, space_id))
-    rules = rules_object.body.decode(errors="replace")
-    synthesis = (
-        records.Before(etag=synthesis_object.etag, content=synthesis_object.body.decode(errors="replace"))
-        if synthesis_object
-        else None
-    )
-    changed_at = head.meta.rules_changed_at
-    fixed = prompt.size(prompt.build(rules, synthesis.content if synthesis else None, bank, [], changed_at))
-    most = min(run.max_notes or process.settings.consolidation_max_notes, process.settings.consolidation_max_notes)
-    read, waiting = _oldest(process, space_id, listed, run.agent, most)
-    read = _without_consolidated(process, space_id, read, remove=not run.dry_run)
-    if not read:
-        raise NothingToDo(runs.MESSAGE_NOTHING)
-    count = prompt.fitting(
-        [note for note, _ in read],
-        fixed=fixed,
-        window=process.settings.llmaas_context_tokens,
-        answer_limit=process.settings.llmaas_max_tokens,
-    )
-    if count == 0:
-        raise _does_not_fit(process.settings, fixed, read[0][0], bank)
-    taken = read[:count]
     return Collected(
-        rules=rules,
-        rules_changed_at=changed_at,
-        synthesis=synthesis,
-        bank=bank,
-        notes=[note for note, _ in taken],
-        sources=[NoteSource.of(note.note_id, body) for note, body in taken],
-        remaining=waiting + len(read) - count,
+        rules=rules.body.decode(errors="replace"),
+        rules_changed_at=head.meta.rules_changed_at,
+        language=head.meta.language,
+        synthesis=records.Before(etag=synthesis.etag, content=synthesis.body.decode(errors="replace"))
+        if synthesis
+        else None,
+        bank=files.load_files(process, space_id, contents.bank_files(process, space_id)),
+        notes=[],
+        sources=[],
+        remaining=0,
+        set_aside=SetAside(),
+        today=process.clock().date(),
     )
+
+
+def _still_too_large(known: SetAside, listed: Sequence[Entry], room: int) -> dict[str, int]:
+    """Those of the notes set aside before that are live and fit no better now; they need not be read to tell."""
+    live = (contents.note_name(entry).note_id for entry in listed) if known.needs else ()
+    return {note_id: known.needs[note_id] for note_id in live if known.needs.get(note_id, 0) > room}
 
 
 def _oldest(
-    process: Process, space_id: str, listed: Sequence[Entry], agent: str | None, most: int
-) -> tuple[list[tuple[Note, bytes]], int]:
-    """Up to `most` of the oldest notes (of `agent`, by the note's own field), no more than the window could hold, and
-    how many notes were not read.
+    process: Process, space_id: str, listed: Sequence[Entry], agent: str | None, *, most: int, room: int
+) -> _Read:
+    """Up to `most` of the oldest notes (of `agent`, by the note's own field), no more than `room` tokens could hold.
+
+    Notes that alone take more than `room` are told apart, and no further ones are read once a head can't remember more.
     """
+    settings = process.settings
     found: list[tuple[Note, bytes]] = []
-    position, room = 0, process.settings.llmaas_context_tokens * prompt.BYTES_PER_TOKEN
-    while position < len(listed) and len(found) < most and room > 0:
+    too_large: dict[str, int] = {}
+    position, left = 0, settings.llmaas_context_tokens * prompt.BYTES_PER_TOKEN
+    while position < len(listed) and len(found) < most and left > 0 and len(too_large) <= set_aside.MOST:
         batch: list[Entry] = []
-        while position < len(listed) and len(batch) < most - len(found) and (room > 0 or not batch):
+        while position < len(listed) and len(batch) < most - len(found) and (left > 0 or not batch):
             entry = listed[position]
-            room -= max(entry.size - NOTE_OVERHEAD, 1)
+            left -= max(entry.size - NOTE_OVERHEAD, 1)
             batch.append(entry)
             position += 1
         for item in process.store.get_many([entry.key for entry in batch]):
@@ -105,38 +198,36 @@ def _oldest(
             if not item or not parsed:
                 continue
             note = notes.parse_note(space_id, parsed[1], item.body)
-            if agent is None or note.agent == agent:
+            need = prompt.need(note, settings.llmaas_max_tokens)
+            if need <= room and agent in (None, note.agent):
                 found.append((note, item.body))
-            else:
-                room += max(len(item.body) - NOTE_OVERHEAD, 1)
-    return found, len(listed) - position
+                continue
+            left += max(len(item.body) - NOTE_OVERHEAD, 1)
+            if need > room:
+                too_large[note.note_id] = need
+    return _Read(found, too_large, len(listed) - position)
 
 
-def _without_consolidated(
-    process: Process, space_id: str, read: list[tuple[Note, bytes]], *, remove: bool
-) -> list[tuple[Note, bytes]]:
+def _without_consolidated(process: Process, space_id: str, read: _Read, *, remove: bool) -> _Read:
     """The notes that no record holds. One that a record holds is the late echo of a write: it must not be folded a
     second time, and is removed if `remove`.
     """
-    wanted = [keys.parse_note_id(note.note_id) for note, _ in read]
+    wanted = [keys.parse_note_id(note_id) for note_id in (*(note.note_id for note, _ in read.notes), *read.too_large)]
     held = records.holding(process, space_id, wanted, records.names(process, space_id))
     if held and remove:
         process.store.delete_many([keys.note(space_id, note_id) for note_id in held])
-    return [(note, body) for note, body in read if note.note_id not in held]
+    return replace(
+        read,
+        notes=[(note, body) for note, body in read.notes if note.note_id not in held],
+        too_large={note_id: need for note_id, need in read.too_large.items() if note_id not in held},
+    )
 
 
-def _does_not_fit(settings: Settings, fixed: int, note: Note, files: Sequence[BankFile]) -> RunError:
-    window = settings.llmaas_context_tokens
-    if fixed + prompt.ANSWER_BASE > window:
-        largest = max(files, key=lambda file: len(file.content), default=None)
-        what = f"; its largest file is {largest.path}" if largest else ""
-        return RunError(
-            "bank_too_large",
-            f"Rules, synthesis and bank need about {fixed} tokens of the model's {window}{what}. Shorten it or raise "
-            "LLMAAS_CONTEXT_TOKENS.",
-        )
+def _bank_too_large(bank: Sequence[BankFile], fixed: int, window: int) -> RunError:
+    largest = max(bank, key=lambda file: len(file.content), default=None)
+    what = f"; its largest file is {largest.path}" if largest else ""
     return RunError(
-        "note_too_large",
-        f"The note {note.note_id} needs about {prompt.note_tokens(note)} tokens, which do not fit beside the bank "
-        f"into the model's {window}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank.",
+        "bank_too_large",
+        f"Rules, synthesis and bank need about {fixed} tokens of the model's {window}{what}. Shorten it or raise "
+        "LLMAAS_CONTEXT_TOKENS.",
     )

@@ -5,6 +5,7 @@ commit nothing but the run's own documents is written; after it nothing is asked
 """
 
 import logging
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from livemem.bank import synthesis as syntheses
 from livemem.changes import commit, diffs
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record, SynthesisChange
-from livemem.consolidation import asking, collecting, prompt
+from livemem.consolidation import asking, checks, collecting, prompt
 from livemem.consolidation.asking import Asked
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, LiveMemoryError, NotFound, PreconditionLost, RunError
@@ -70,7 +71,7 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
     try:
         ended = _fold(process, space_id, saved, held, deadline)
     except NothingToDo as reason:
-        ended = _end(process, saved, "nothing_to_do", message=str(reason), metrics={"notes_processed": 0})
+        ended = _end(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
     except CommitLost as reason:
         if not heads.find(process, space_id):
             lease.release(process, held)
@@ -121,10 +122,21 @@ def _fold(process: Process, space_id: str, saved: Saved, held: Held, deadline: d
     if run.trigger != "api" and not head.meta.automatic():
         raise NothingToDo("Automatic consolidation is switched off or paused.")
     collected = collecting.collect(process, head, run)
+    if not collected.notes:
+        _remember_set_aside(process, head, collected)
+        raise collected.nothing()
     saved = _announce(process, saved, collected, held)
     asked = asking.ask(process, collected, deadline)
     record = _record(process, head, saved.run, collected, asked, started)
     return _commit_and_apply(process, head, held, saved, record)
+
+
+def _remember_set_aside(process: Process, head: Head, collected: Collected) -> None:
+    """Tell the head which notes can't be folded, so that they start no further run; it may be told later as well."""
+    remembered = collected.set_aside.bounded()
+    if remembered != head.meta.set_aside:
+        with suppress(PreconditionLost):
+            heads.swap(process, head, set_aside=remembered)
 
 
 def _left_by_first_try(process: Process, head: Head, run: runs.Run) -> Record | None:
@@ -169,16 +181,23 @@ def _record(
     started: datetime,
 ) -> Record:
     outcome, usage = asked.outcome, asked.usage
+    ids = [note.note_id for note in collected.notes]
+    # A note that two runs in a row leave out is folded all the same, and marked: it must not wait for ever.
+    kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
+    uncited = sorted(outcome.uncited - kept)
+    taken = [number for number in range(1, len(ids) + 1) if number not in kept]
     number = head.meta.changes + 1
     now = process.clock()
     text = syntheses.format_synthesis(
-        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(collected.notes)
+        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
     )
     metrics: dict[str, Any] = {
-        "notes_processed": len(collected.notes),
-        "notes_remaining": collected.remaining,
+        "notes_processed": len(taken),
+        "notes_remaining": collected.remaining + len(kept),
         "notes_discarded": len(outcome.discarded),
-        "notes_uncited": len(outcome.uncited),
+        "notes_uncited": len(uncited),
+        "notes_left_out": len(kept),
+        "notes_set_aside": len(collected.set_aside.needs),
         "bank_files_created": sum(change.before is None for change in outcome.files),
         "bank_files_updated": sum(change.before is not None for change in outcome.files),
         "bank_files_unchanged": outcome.unchanged,
@@ -187,6 +206,7 @@ def _record(
         **usage,
         "llm_tokens_used": usage["llm_prompt_tokens"] + usage["llm_completion_tokens"],
         "duration_seconds": round((now - started).total_seconds(), 3),
+        **collected.metrics(),
     }
     return Record(
         number=number,
@@ -199,14 +219,17 @@ def _record(
         model=process.settings.llmaas_model,
         prompt_version=prompt.version(),
         agent=run.agent,
-        notes=collected.sources,
+        notes=[collected.sources[index - 1] for index in taken],
         files=outcome.files,
         synthesis=SynthesisChange(before=collected.synthesis, after=text),
         rules_changed_at=head.meta.rules_changed_at,
         discarded=[
-            {"note_id": collected.notes[index - 1].note_id, "reason": reason}
-            for index, reason in sorted(outcome.discarded.items())
+            {"note_id": ids[index - 1], "reason": reason} for index, reason in sorted(outcome.discarded.items())
         ],
+        uncited=[ids[number - 1] for number in uncited],
+        left_out=[ids[number - 1] for number in sorted(kept)],
+        set_aside=collected.set_aside.bounded(),
+        warnings=[checks.too_long(asked.synthesis)] if len(asked.synthesis) > checks.SYNTHESIS_CHARACTERS else [],
         usage=usage,
         metrics=metrics,
     )
@@ -217,9 +240,11 @@ def _rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) ->
     started = process.clock()
     try:
         collected = collecting.collect(process, head, saved.run)
+        if not collected.notes:
+            raise collected.nothing()
         asked = asking.ask(process, collected, deadline)
     except NothingToDo as reason:
-        return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics={"notes_processed": 0}).run
+        return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics).run
     except RunError as error:
         problem = {"code": error.code, "detail": error.detail}
         return runs.finish(process, saved, "error", error=problem, metrics=error.usage).run
@@ -228,6 +253,9 @@ def _rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) ->
         "changes": diffs.changes(record),
         "synthesis": asked.synthesis,
         "discarded": record.discarded,
+        "uncited": record.uncited,
+        "left_out": record.left_out,
+        "warnings": record.warnings,
         "sources": [source.note_id for source in record.notes],
     }
     return runs.finish(process, saved, "ok", plan=plan, metrics=record.metrics, model=process.settings.llmaas_model).run

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
@@ -44,7 +45,7 @@ def draw_up(answer: Answer, bank: Sequence[BankFile], note_ids: Sequence[str]) -
             raise ContractError(f"Two entries for one file: {path}.")
         seen.add(path)
         twin = in_lower_case.setdefault(path.lower(), path)
-        if entry.action == "created" and twin != path:
+        if path not in existing and twin != path:
             raise ContractError(f"{path} differs from {twin} in case only.")
         change = _change(entry, path, existing, note_ids)
         if change:
@@ -73,12 +74,12 @@ def _change(
     entry: FileAnswer, path: str, existing: Mapping[str, BankFile], note_ids: Sequence[str]
 ) -> FileChange | None:
     before = existing.get(path)
-    if entry.action == "created":
-        if before:
-            raise ContractError(f"{path} exists already: edit or update it.")
-    elif not before:
-        raise ContractError(f"{path} does not exist, so it can't be {entry.action}.")
-    start = entry.content if entry.content is not None else (before.content if before else "")
+    if entry.action == "edited" and not before:
+        raise ContractError(f"{path} does not exist, so it can't be edited: create it with its whole content.")
+    # A whole file is clear whatever it is called: it is taken as what it does.
+    replaced: Literal["created", "updated"] = "updated" if before else "created"
+    action = "edited" if entry.action == "edited" else replaced
+    start = before.content if before and action == "edited" else entry.content or ""
     after = _edited(entry, path, start)
     problem = files.content_problem(after)
     if problem:
@@ -94,7 +95,7 @@ def _change(
             )
     return FileChange(
         path=path,
-        action=entry.action,
+        action=action,
         before=Before(etag=before.etag, content=before.content) if before else None,
         after=after,
         edits=[
@@ -103,6 +104,7 @@ def _change(
         ],
         notes=[note_ids[number - 1] for number in sorted(set(entry.notes))],
         reason=reason,
+        said=entry.action if entry.action not in ("edited", action) else None,
     )
 
 

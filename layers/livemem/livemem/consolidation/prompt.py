@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from datetime import date
 from functools import lru_cache
 from importlib import resources
 from string import Template
@@ -20,6 +21,10 @@ BYTES_PER_TOKEN = 4
 """The planning bound (consolidation.md, 4), on UTF-8 so that scripts other than Latin count for more."""
 ANSWER_BASE = 2_000
 """Tokens kept for an answer besides one for each token of the notes: edits are about as long as what they fold."""
+LONE_NOTE_SHARE = 4
+"""For a note that goes alone one token of the answer for four of its own is enough: the long ones get condensed."""
+NOTES_ROOM = 1_000
+"""Tokens that rules, synthesis and bank must leave for notes, else the space could not be folded any more."""
 MESSAGE_TOKENS = 50
 
 
@@ -35,6 +40,11 @@ def version() -> str:
     return hashlib.sha256(texts.encode()).hexdigest()[:12]
 
 
+def system() -> str:
+    """The system message, the same for all spaces."""
+    return _text("system")
+
+
 def tokens(text: str) -> int:
     """Estimated tokens of a text."""
     return math.ceil(len(text.encode()) / BYTES_PER_TOKEN)
@@ -45,33 +55,44 @@ def build(
     synthesis: str | None,
     bank: Sequence[BankFile],
     notes: Sequence[Note],
+    *,
+    today: date,
+    language: str | None = None,
     rules_changed_at: str | None = None,
 ) -> Messages:
-    """System and user message for one consolidation; `rules_changed_at` is set if it is the first one after that."""
+    """System and user message for one consolidation on `today` (UTC); `language` is None for that of the rules.
+
+    `rules_changed_at` is set if it is the first consolidation after that.
+    """
     user = Template(_text("user")).substitute(
         rules=_json(rules),
         rules_changed=_rules_changed(rules_changed_at) if rules_changed_at and bank else "",
+        language=f"\nWrite bank and synthesis in the language {_json(language)}.\n" if language else "",
         synthesis=_json(synthesis),
+        today=today.isoformat(),
         bank=_json([{"filename": file.path, "content": file.content} for file in bank]),
         first="" if bank else _text("first"),
         notes=_json([_shown(number, note) for number, note in enumerate(notes, 1)]),
     )
-    return [{"role": "system", "content": _text("system")}, {"role": "user", "content": user}]
+    return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
 
 
 def _rules_changed(moment: str) -> str:
     return Template(_text("rules_changed")).substitute(date=moment[:10])
 
 
-def corrected(messages: Messages, answer: str, problem: str) -> Messages:
-    """The messages of the one retry: the broken answer and what is wrong with it."""
+def corrected(messages: Messages, answer: str, problem: str, *, window: int) -> Messages | None:
+    """The messages of the one retry: the answer, cut where needed, and what is wrong with it.
+
+    Half of what they leave of `window` tokens is kept for the new answer; None if that leaves nothing to show.
+    """
+    question = {"role": "user", "content": Template(_text("retry")).substitute(problem=problem)}
+    left = window - size([*messages, question]) - MESSAGE_TOKENS
     # Half a surrogate pair, which a broken answer may hold, can't be sent.
-    shown = answer.encode(errors="replace").decode()
-    return [
-        *messages,
-        {"role": "assistant", "content": shown},
-        {"role": "user", "content": Template(_text("retry")).substitute(problem=problem)},
-    ]
+    shown = answer.encode(errors="replace")[: max(min(left // 2, left - ANSWER_BASE), 0) * BYTES_PER_TOKEN]
+    if not shown:
+        return None
+    return [*messages, {"role": "assistant", "content": shown.decode(errors="ignore")}, question]
 
 
 def size(messages: Messages) -> int:
@@ -84,15 +105,36 @@ def note_tokens(note: Note) -> int:
     return tokens(_json(_shown(1_000, note))) + 1
 
 
+def content_tokens(file: BankFile) -> int:
+    """Estimated tokens of a bank file's content in the prompt."""
+    return tokens(_json(file.content))
+
+
+def need(note: Note, answer_limit: int | None) -> int:
+    """Tokens that a note takes if it is the only one, with room for the answer to it."""
+    own = note_tokens(note)
+    return own + _answer_room(own // LONE_NOTE_SHARE, answer_limit)
+
+
+def least_room(answer_limit: int | None) -> int:
+    """Tokens that rules, synthesis and bank must leave for notes and answer, so that a space can be folded."""
+    return NOTES_ROOM + _answer_room(0, answer_limit)
+
+
 def fitting(notes: Sequence[Note], *, fixed: int, window: int, answer_limit: int | None) -> int:
     """How many of the oldest notes fit into `window` tokens beside `fixed` ones and the answer they need."""
     used = 0
     for count, note in enumerate(notes):
         used += note_tokens(note)
-        answer = ANSWER_BASE + used
-        if fixed + used + min(answer, answer_limit or answer) > window:
+        wanted = used + _answer_room(used, answer_limit) if count else need(note, answer_limit)
+        if fixed + wanted > window:
             return count
     return len(notes)
+
+
+def _answer_room(folded: int, answer_limit: int | None) -> int:
+    wanted = ANSWER_BASE + folded
+    return min(wanted, answer_limit or wanted)
 
 
 def _shown(number: int, note: Note) -> dict[str, object]:

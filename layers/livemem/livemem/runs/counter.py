@@ -83,6 +83,6 @@ def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
 
 
 def reached(process: Process, head: Head) -> bool:
-    """Whether the space holds at least its threshold of live notes: 1 LIST of threshold + 1 keys (one is `.keep`)."""
+    """Whether at least the threshold of live notes wait, those not counted that are set aside: 1 LIST."""
     threshold = head.meta.consolidation_threshold
-    return len(contents.live_notes(process, head.meta.space_id, limit=threshold + 1)) >= threshold
+    return len(contents.waiting_notes(process, head.meta, most=threshold)) >= threshold

@@ -19,7 +19,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def problems(process: Process, space: Space) -> list[Problem]:
-    """A consolidation that failed, and notes that wait too long."""
+    """A consolidation that failed, notes that wait too long, and notes that no run can take."""
     found = []
     held = space.lease
     if held and held.failures:
@@ -29,6 +29,13 @@ def problems(process: Process, space: Space) -> list[Problem]:
     if age > process.settings.pending_note_limit:
         detail = f"The oldest live note waits for {age:.0f} s to be consolidated."
         found.append(Problem(space.space_id, "notes_pending", detail))
+    aside = sorted(space.head.meta.set_aside.standing(process.settings.llmaas_context_tokens))
+    if aside:
+        detail = (
+            f"{len(aside)} live notes are set aside, too large for the model's window beside the bank; "
+            f"the oldest is {aside[0]}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank."
+        )
+        found.append(Problem(space.space_id, "notes_set_aside", detail))
     return found
 
 

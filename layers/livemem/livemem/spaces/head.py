@@ -13,6 +13,7 @@ from pydantic import model_validator
 from livemem import limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
+from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
 from livemem.store.probe import require_conditional_writes
@@ -51,11 +52,17 @@ class Meta(Document):
     auto_paused: bool = False
     corrections: Corrections = "admin"
     language: str | None = None
+    """In which the bank is written; None: that of the rules."""
     changes: int = 0
     """Number of the newest change, of whatever kind: what a commit counts on from."""
     rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation was told."""
     committed_run: str | None = None
+    prompt_cut: bool = False
+    """Whether the model read only a part of the last consolidation's prompt, by the provider's count of tokens."""
+    set_aside: SetAside = SetAside()
+    left_out: list[str] = []
+    """Ids of the live notes that the last run which saw them neither used nor discarded."""
     deleted_at: Moment | None = None
     """Set while the space is being deleted: for every reader it is gone already."""
 

@@ -21,7 +21,9 @@ class Space:
     head: Head
     lease: Lease | None
     live: list[Entry]
-    """Its oldest live notes, as many as its threshold; none where it does not consolidate by itself."""
+    """Its oldest live notes that wait for a consolidation, as many as its threshold; none where it does not
+    consolidate by itself.
+    """
     now: datetime
 
     def busy(self) -> bool:
@@ -71,6 +73,5 @@ def find(process: Process, space_id: str) -> Space | None:
         return None
     seen = leases.look(process, space_id)
     threshold = head.meta.consolidation_threshold
-    # One key more than notes: `.keep`.
-    live = contents.live_notes(process, space_id, limit=threshold + 1) if head.meta.automatic() else []
+    live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
     return Space(space_id, head, seen[0] if seen else None, live, process.clock())

@@ -4,12 +4,20 @@ from livemem.process import Process
 from livemem.spaces.room import Problem, Room, Space
 from livemem.store import keys
 
+PROMPT_CUT = (
+    "The model read only a part of the last prompt, so it may have missed notes that it said it used. Raise the "
+    "provider's own context length (Ollama: OLLAMA_CONTEXT_LENGTH), or lower LLMAAS_CONTEXT_TOKENS to it."
+)
+
 
 def problems(_: Process, space: Space) -> list[Problem]:
-    """A pause is somebody's decision: it is shown, but nothing is wrong."""
-    if not space.head.meta.auto_paused:
-        return []
-    return [Problem(space.space_id, "auto_paused", "Automatic consolidation is paused.", wrong=False)]
+    """A prompt that the provider cut; and a pause, which is somebody's decision: it is shown, but nothing is wrong."""
+    found = []
+    if space.head.meta.prompt_cut:
+        found.append(Problem(space.space_id, "prompt_cut", PROMPT_CUT))
+    if space.head.meta.auto_paused:
+        found.append(Problem(space.space_id, "auto_paused", "Automatic consolidation is paused.", wrong=False))
+    return found
 
 
 ROOM = Room(owns=keys.is_of_space, problems=problems)

@@ -1,0 +1,81 @@
+"""What is asked of an answer beyond the contract's form, with the whole space in view."""
+
+from collections.abc import Iterable, Sequence
+
+from livemem.bank.files import BankFile
+from livemem.consolidation import placeholders, prompt
+from livemem.consolidation.answer import Answer, ContractError
+from livemem.consolidation.collecting import Collected
+from livemem.consolidation.planning import Outcome
+from livemem.settings import Settings
+
+SYNTHESIS_CHARACTERS = 1_500
+"""What prompts/system.md asks for: it stands in every later prompt, and in what agents load."""
+SHOWN_RANGES = 100
+
+
+def check_placeholders(answer: Answer, collected: Collected) -> None:
+    """Raise ContractError if the answer holds placeholders that nothing of the space explains."""
+    previous = [collected.synthesis.content] if collected.synthesis else []
+    bank = [file.content for file in collected.bank]
+    placeholders.check(answer, [collected.rules, *previous, *bank, *(note.content for note in collected.notes)])
+
+
+def check_room(settings: Settings, collected: Collected, outcome: Outcome, synthesis: str) -> None:
+    """Raise ContractError if the new bank would leave no room for notes in a later prompt, unless it takes less than
+    the present one: what is committed must never make a space that can't be folded.
+    """
+    after = _bank_after(collected.bank, outcome)
+    # A synthesis may take its length in any prompt: that it grows up to there must not break an answer.
+    reserved = max(synthesis, "x" * SYNTHESIS_CHARACTERS, key=len)
+    needed = collected.beside(after, reserved)
+    allowed = settings.llmaas_context_tokens - prompt.least_room(settings.llmaas_max_tokens)
+    if needed <= max(allowed, collected.beside(collected.bank, reserved)):
+        return
+    changed = {change.path for change in outcome.files}
+    largest = max((file for file in after if file.path in changed), key=lambda file: len(file.content), default=None)
+    assert largest, "the bank can't have grown without a changed file"
+    size = len(largest.content.encode())
+    # Quotes and line ends take two bytes in a prompt, so the part of the file that fits is told in the file's bytes.
+    sent = prompt.content_tokens(largest)
+    fits = max(sent - (needed - allowed) - 1, 0) * size // sent
+    raise ContractError(
+        f"{largest.path} is too large: it has {size} bytes, and at most about {fits} fit into the model's window "
+        "beside the rules and the other files. Shorten it; moving text to another file does not help."
+    )
+
+
+def complaints(outcome: Outcome, synthesis: str) -> list[str]:
+    """What the model is asked once to mend, and what is taken as it is if it doesn't."""
+    found = []
+    if outcome.uncited:
+        found.append(
+            f"These notes are neither cited in `notes` nor listed in `discarded`: {_ranges(sorted(outcome.uncited))}. "
+            "Cite each where it is used, or discard it with the reason."
+        )
+    if len(synthesis) > SYNTHESIS_CHARACTERS:
+        found.append(too_long(synthesis))
+    return found
+
+
+def too_long(synthesis: str) -> str:
+    """What is wrong with a long synthesis, in a sentence."""
+    return f"The synthesis has {len(synthesis)} characters, but at most {SYNTHESIS_CHARACTERS} are wanted."
+
+
+def _bank_after(bank: Sequence[BankFile], outcome: Outcome) -> list[BankFile]:
+    changed = {change.path: change.after or "" for change in outcome.files}
+    texts = {file.path: file.content for file in bank} | changed
+    return [BankFile(path, text, "") for path, text in texts.items()]
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """`1, 3-5, 9`: the numbers in order, short."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = ranges[-1][0], number
+        else:
+            ranges.append((number, number))
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in ranges[:SHOWN_RANGES]]
+    return ", ".join(shown) + (" and further ones" if len(ranges) > SHOWN_RANGES else "")

@@ -1,0 +1,311 @@
+"""A note too large for the model's window stops nobody: it is set aside, told, and taken as soon as there is room."""
+
+import json
+from typing import Any
+
+import pytest
+
+from livemem.bank import corrections
+from livemem.consolidation import prompt
+from livemem.spaces import head as heads
+from livemem.spaces import set_aside
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from livemem.upkeep import health
+from tests.support.world import EVERYONE, World, append_everything, read_prompt
+from tests.unit.consolidation.test_pipeline_notes import record_of
+
+SMALL = 8_000
+"""Tokens of a window in which a note of 30 kB can't stand."""
+HUGE = "x" * 30_000
+
+
+def space(threshold: int = 0, **settings: Any) -> World:
+    world = World(**{"llmaas_context_tokens": SMALL, **settings})
+    world.create_space(threshold=threshold)
+    return world
+
+
+def write(world: World, *texts: str) -> list[str]:
+    ids = []
+    for text in texts:
+        ids.append(world.note(text).note_id)
+        world.clock.move(1)
+    return ids
+
+
+def head_of(world: World) -> Meta:
+    return heads.load(world.process, "demo").meta
+
+
+def look(world: World) -> health.Health:
+    settings = world.settings.model_copy(update={"llmaas_api_url": None})
+    return health.deep(world.with_parts(settings=settings), EVERYONE)
+
+
+def prompted(world: World) -> list[str]:
+    return [note["content"] for note in read_prompt(world.llm.prompts[-1])["notes"]]
+
+
+def with_window(world: World, tokens: int) -> World:
+    """The same bucket and time under another setting."""
+    other = World(world.inner, llmaas_context_tokens=tokens)
+    other.clock.moment = world.clock()
+    other.ids.count = world.ids.count + 1_000
+    return other
+
+
+@pytest.mark.parametrize("character", ['"', "\n", "\\"])
+def test_the_largest_note_of_characters_that_json_escapes_is_folded_in_the_default_window(character: str):
+    world = space(llmaas_context_tokens=100_000)
+    write(world, f"a{character * 99_998}b", "one more")
+    world.llm.default = lambda shown: append_everything(
+        {**shown, "notes": [{**n, "content": "long"} for n in shown["notes"]]}
+    )
+
+    assert world.consolidate().status == "ok"
+    assert world.consolidate().status == "ok"
+
+    assert world.live_ids() == []
+
+
+def test_a_note_that_can_not_fit_is_set_aside_and_the_others_are_folded():
+    world = space()
+    ids = write(world, "one", HUGE, "two")
+
+    run = world.consolidate()
+
+    assert run.status == "ok"
+    assert prompted(world) == ["one", "two"]
+    assert world.live_ids() == [ids[1]]
+    aside = run.metrics["set_aside"]
+    assert [item["note_id"] for item in aside] == [ids[1]]
+    assert aside[0]["tokens"] > len(HUGE) // prompt.BYTES_PER_TOKEN
+    assert (run.metrics["notes_set_aside"], run.metrics["notes_remaining"]) == (1, 0)
+    assert set(head_of(world).set_aside.needs) == {ids[1]}
+    assert record_of(world).set_aside == head_of(world).set_aside
+
+
+def test_a_run_that_finds_nothing_else_says_so_and_fails_nobody():
+    world = space()
+    (huge,) = write(world, HUGE)
+
+    run = world.consolidate()
+
+    assert (run.status, run.error) == ("nothing_to_do", None)
+    assert huge in (run.message or "")
+    assert run.metrics["set_aside"][0]["note_id"] == huge
+    assert world.llm.prompts == []
+    assert world.live_ids() == [huge]
+    assert world.inner.objects.get(keys.lease("demo")) is None
+
+
+def test_notes_that_are_set_aside_start_no_run_by_themselves():
+    world = space(threshold=3)
+    write(world, HUGE, HUGE, HUGE)
+    assert world.count().result == "started"
+    world.settle()
+
+    assert world.count().result == "below_threshold"
+    assert world.sweep().did("started") == []
+    write(world, "one", "two")
+    assert world.count().result == "below_threshold"
+    write(world, "three")
+    assert world.count().result == "started"
+    world.settle()
+
+    assert prompted(world) == ["one", "two", "three"]
+    assert len(world.live_ids()) == 3
+    assert world.count().result == "below_threshold"
+
+
+def test_the_head_is_written_once_for_the_same_notes():
+    world = space()
+    write(world, HUGE)
+    world.consolidate()
+    rev = head_of(world).rev
+
+    world.consolidate()
+
+    assert head_of(world).rev == rev
+
+
+def test_a_note_set_aside_is_not_read_again_to_tell_that_it_does_not_fit():
+    world = space()
+    (huge,) = write(world, HUGE)
+    world.consolidate()
+    asked: list[str] = []
+    inner = world.inner.get_object
+
+    def get_object(**request: Any) -> Any:
+        asked.append(request["Key"])
+        return inner(**request)
+
+    world.inner.get_object = get_object
+    write(world, "one")
+
+    assert world.consolidate().status == "ok"
+
+    assert keys.note("demo", huge) not in asked
+    assert any("/live/" in key for key in asked)
+    assert set(head_of(world).set_aside.needs) == {huge}
+
+
+def test_a_larger_window_takes_what_was_set_aside():
+    world = space(threshold=1)
+    write(world, HUGE)
+    world.count()
+    world.settle()
+    assert world.count().result == "below_threshold"
+
+    larger = with_window(world, 60_000)
+
+    assert larger.count().result == "started"
+    larger.settle()
+    assert larger.live_ids() == []
+    assert head_of(larger).set_aside == set_aside.SetAside()
+
+
+def test_a_smaller_bank_takes_what_was_set_aside():
+    world = space(llmaas_context_tokens=20_000)
+    world.inner.put_object(
+        Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=b"# Log\n\n## Log\n\n" + b"- old\n" * 6_000
+    )
+    write(world, HUGE)
+    assert world.consolidate().status == "nothing_to_do"
+    assert head_of(world).set_aside.needs
+
+    corrections.write_file(world.process, "admin", "demo", "log.md", "# Log\n\n## Log\n\n- old\n", None)
+    assert head_of(world).set_aside == set_aside.SetAside()
+
+    assert world.consolidate().status == "ok"
+    assert world.live_ids() == []
+
+
+def test_health_names_the_space_and_the_note():
+    world = space(threshold=5)
+    (huge,) = write(world, HUGE)
+    world.consolidate()
+
+    found = look(world)
+
+    assert [(problem.space_id, problem.code) for problem in found.problems] == [("demo", "notes_set_aside")]
+    assert huge in found.problems[0].detail
+    world.clock.move(100 * 86_400)
+    assert [problem.code for problem in look(world).problems] == ["notes_set_aside"]
+
+
+def test_a_rehearsal_remembers_nothing():
+    world = space()
+    write(world, HUGE)
+    before = head_of(world)
+
+    run = world.consolidate(dry_run=True)
+
+    assert run.status == "nothing_to_do"
+    assert head_of(world) == before
+
+
+def test_a_run_of_one_agent_forgets_nobody_elses():
+    world = space()
+    (huge,) = write(world, HUGE)
+    world.consolidate()
+    world.note("one", agent="bob")
+
+    assert world.consolidate(agent="bob").status == "ok"
+
+    assert set(head_of(world).set_aside.needs) == {huge}
+
+
+def test_the_late_echo_of_a_folded_note_is_removed_however_large_it_is():
+    world = space(llmaas_context_tokens=60_000)
+    (huge,) = write(world, HUGE)
+    body = world.text(keys.note("demo", huge)).encode()
+    world.llm.default = lambda shown: append_everything({**shown, "notes": [{"number": 1, "content": "long"}]})
+    assert world.consolidate().status == "ok"
+    world.inner.put_object(Bucket="b", Key=keys.note("demo", huge), Body=body)
+
+    run = with_window(world, SMALL).consolidate()
+
+    assert run.status == "nothing_to_do"
+    assert world.live_ids() == []
+    assert head_of(world).set_aside.needs == {}
+
+
+def test_more_such_notes_than_a_head_remembers_let_the_runs_wait(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(set_aside, "MOST", 3)
+    world = space(threshold=1)
+    write(world, *[HUGE] * 5)
+
+    for _ in range(2):
+        run = world.consolidate()
+
+        assert (run.error or {})["code"] == "note_too_large"
+        assert world.count().result == "busy"
+    assert len(head_of(world).set_aside.needs) == 3
+    assert len(world.live_ids()) == 5
+
+
+def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(set_aside, "MOST", 3)
+    world = space(threshold=1)
+    write(world, *[HUGE] * 6, "one")
+    assert world.consolidate().status == "error"
+
+    assert world.consolidate().status == "ok"
+
+    assert prompted(world) == ["one"]
+    assert len(world.live_ids()) == 6
+
+
+@pytest.mark.parametrize("character", ["x", '"', "\n"])
+def test_a_file_that_no_later_prompt_could_hold_is_refused_with_what_would_fit(character: str):
+    world = space(llmaas_context_tokens=100_000)
+    write(world, "one")
+    content = "# Log\n\n## Log\n\n" + character * 499_980
+    world.llm.queue.append(whole("log.md", content))
+    fitting: list[int] = []
+
+    def shorter(_: Any) -> str:
+        told = world.llm.prompts[-1][-1]["content"]
+        fitting.append(int(told.partition("at most about ")[2].split()[0]))
+        return whole("log.md", content.encode()[: fitting[0]].decode())
+
+    world.llm.queue.append(shorter)
+
+    run = world.consolidate()
+
+    assert "log.md is too large" in world.llm.prompts[-1][-1]["content"]
+    assert (run.status, run.metrics["llm_calls"]) == ("ok", 2)
+    assert fitting[0] > 150_000
+    # The next prompt still has room for notes.
+    write(world, "two " * 500)
+    discarding = {"bank_files": [], "synthesis": "x", "discarded": [{"note": 1, "reason": "repeats"}]}
+    world.llm.queue.append(json.dumps(discarding))
+    assert world.consolidate().status == "ok"
+
+
+def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_changed():
+    world = space()
+    ids = write(world, "one")
+    world.llm.default = lambda _: whole("log.md", "# Log\n\n" + "x" * 30_000)
+
+    run = world.consolidate()
+
+    assert (run.error or {})["code"] == "llm_contract"
+    assert "log.md is too large" in (run.error or {})["detail"]
+    assert (world.bank(), world.live_ids()) == ({}, ids)
+
+
+def test_an_answer_that_makes_a_too_large_bank_smaller_is_taken():
+    world = space()
+    body = "# Log\n\n## Log\n\n" + "- old\n" * 2_200
+    world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=body.encode())
+    write(world, "one")
+    world.llm.queue.append(whole("log.md", body.replace("- old\n", "- o\n")))
+
+    assert world.consolidate().status == "ok"
+
+
+def whole(path: str, content: str) -> str:
+    return json.dumps({"bank_files": [{"filename": path, "action": "updated", "content": content}], "synthesis": "x"})
