@@ -107,8 +107,8 @@ def list_bank(space_id: str, content: Annotated[bool, Query()] = False) -> views
 def get_bank_file(
     space_id: str, at: Annotated[int | None, Query(ge=1)] = None, sources: Annotated[bool, Query()] = False
 ) -> views.FileWithSources:
-    file, sections = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
-    return views.FileWithSources.of_file(file, sections)
+    file, cited = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
+    return views.FileWithSources.of_file(file, cited)
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", summary="Get a run")

@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema
 
 from livemem import __version__, limits
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.bank.citations import Cited
+from livemem.bank.citations import Citations, Cited
 from livemem.bank.files import File, from_entry
 from livemem.bank.history import Detail, Summary
 from livemem.notes.appending import Draft
@@ -246,12 +246,15 @@ class SourceView(BaseModel):
 
 
 class SectionSources(BaseModel):
-    """A section and the notes it rests on; `corrections` are the numbers of manual changes of it."""
+    """A section and the notes it rests on, without the oldest `omitted` ones; `corrections` are the numbers of manual
+    changes of it.
+    """
 
     heading: str
     path: list[str]
     sources: list[SourceView]
     corrections: list[int]
+    omitted: int = 0
 
     @classmethod
     def of(cls, cited: Cited) -> "SectionSources":
@@ -260,11 +263,13 @@ class SectionSources(BaseModel):
 
 class FileWithSources(FileView):
     sections: list[SectionSources] | None = None
+    sources_since: int | None = None
+    """Set where only the newest changes could be looked at: what earlier ones brought in is not told."""
 
     @classmethod
-    def of_file(cls, file: File, sections: list[Cited] | None) -> "FileWithSources":
-        cited = None if sections is None else [SectionSources.of(section) for section in sections]
-        return cls(**asdict(file), sections=cited)
+    def of_file(cls, file: File, cited: Citations | None) -> "FileWithSources":
+        sections = [SectionSources.of(section) for section in cited.sections] if cited else None
+        return cls(**asdict(file), sections=sections, sources_since=cited.since if cited else None)
 
 
 class RunQueued(BaseModel):

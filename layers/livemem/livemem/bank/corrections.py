@@ -64,4 +64,4 @@ def _manual(process: Process, author: str, head: Head, run_id: str, files: list[
 
 
 def _before(file: BankFile | None) -> Before | None:
-    return Before(etag=file.etag, content=file.content) if file else None
+    return Before(etag=file.etag, content=file.content, record=file.record) if file else None

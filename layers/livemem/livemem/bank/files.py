@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from livemem import clock, limits
 from livemem.bank import paths
+from livemem.changes import records
 from livemem.errors import InvalidName, NotFound
 from livemem.process import Process
 from livemem.spaces import contents
@@ -14,11 +15,15 @@ from livemem.store.objects import Entry, Object
 
 @dataclass(frozen=True)
 class BankFile:
-    """A bank file as it was read for a change, with the ETag that its replacement is conditional on."""
+    """A bank file as it was read for a change, with the ETag that its replacement is conditional on.
+
+    `record` names the record of the change that wrote it (records.written_by).
+    """
 
     path: str
     content: str
     etag: str
+    record: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class File:
     last_modified: str
     content: str | None = None
     consolidation: int | None = None
+    record: str | None = None
+    """The record of that change (records.written_by)."""
 
 
 def listing(process: Process, space_id: str, *, content: bool = False) -> list[File]:
@@ -77,17 +84,17 @@ def check_path(path: str) -> str:
 def load_files(process: Process, space_id: str, entries: list[Entry]) -> list[BankFile]:
     """The listed files with content and ETag, for a change of the bank."""
     found = process.store.get_many([entry.key for entry in entries])
-    return [
-        BankFile(item.key.removeprefix(keys.bank_prefix(space_id)), item.body.decode(errors="replace"), item.etag)
-        for item in found
-        if item
-    ]
+    return [_for_change(item.key.removeprefix(keys.bank_prefix(space_id)), item) for item in found if item]
 
 
 def find_file(process: Process, space_id: str, path: str) -> BankFile | None:
     """One file with content and ETag, or None."""
     found = _find(process, space_id, path)
-    return BankFile(path, found.body.decode(errors="replace"), found.etag) if found else None
+    return _for_change(path, found) if found else None
+
+
+def _for_change(path: str, item: Object) -> BankFile:
+    return BankFile(path, item.body.decode(errors="replace"), item.etag, records.written_by(item))
 
 
 def _find(process: Process, space_id: str, path: str) -> Object | None:
@@ -112,4 +119,5 @@ def _with_content(item: Object) -> File:
         clock.iso(item.last_modified),
         item.body.decode(errors="replace"),
         int(number) if number.isdecimal() else None,
+        records.written_by(item),
     )

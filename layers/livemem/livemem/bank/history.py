@@ -5,7 +5,7 @@ from typing import Any
 
 from livemem.bank import citations, files, time_travel
 from livemem.bank import synthesis as syntheses
-from livemem.bank.citations import Cited
+from livemem.bank.citations import Citations
 from livemem.changes import diffs, records
 from livemem.changes.records import Record
 from livemem.errors import InvalidRequest
@@ -113,7 +113,7 @@ def _summary(record: Record, undone: bool) -> Summary:
 
 def read_file(
     process: Process, space_id: str, path: str, *, at: int | None, sources: bool
-) -> tuple[files.File, list[Cited] | None]:
+) -> tuple[files.File, Citations | None]:
     """A bank file as it is or stood after change `at`, and what its sections rest on if `sources`.
 
     Raises InvalidName, NotFound, InvalidRequest for both at once.
@@ -124,7 +124,7 @@ def read_file(
         heads.load_recent(process, space_id)
         return time_travel.read_at(process, space_id, path, at), None
     file = files.read(process, space_id, path)
-    return file, citations.citations(process, space_id, path, content=file.content or "") if sources else None
+    return file, citations.citations(process, space_id, file) if sources else None
 
 
 def check_number(text: str) -> int:

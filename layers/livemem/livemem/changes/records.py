@@ -12,11 +12,13 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from livemem import clock as clocks
+from livemem.changes.sources import Sources
 from livemem.errors import NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.store.documents import Document
+from livemem.store.objects import Object
 
 AT_ONCE = 16
 """Records read in one go while looking for one that fits: each may hold a whole bank."""
@@ -46,10 +48,14 @@ class NoteSource(BaseModel):
 
 
 class Before(BaseModel):
-    """A file as it was, with the ETag that its replacement is conditional on."""
+    """A file as it was, with the ETag that its replacement is conditional on.
+
+    `record` names the record of the change that wrote it (keys.record_text), None if none did.
+    """
 
     etag: str
     content: str
+    record: str | None = None
 
 
 class FileChange(BaseModel):
@@ -63,6 +69,8 @@ class FileChange(BaseModel):
     notes: list[str] = []
     """Ids of the notes that a whole-file answer says it rests on; edits carry their own."""
     reason: str | None = None
+    sources: Sources | None = None
+    """What its sections rest on after the change; None where that is not known, and for a deleted file."""
 
 
 class SynthesisChange(BaseModel):
@@ -96,6 +104,10 @@ class Record(Document):
     usage: dict[str, int] = {}
     metrics: dict[str, Any] = {}
 
+    def sources_of(self, path: str) -> Sources | None:
+        """What the sections of a file that it changed rest on, if it says so."""
+        return next((change.sources for change in self.files if change.path == path), None)
+
     def name(self) -> keys.RecordName:
         """The record's file name: its number and the times of its notes, or of its commit where it has none."""
         times = sorted(source.note_id[:15] for source in self.notes)
@@ -117,10 +129,11 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
     )
 
 
-def names(process: Process, space_id: str) -> list[keys.RecordName]:
-    """The names of all records, oldest first: one LIST per 1,000."""
-    listed = (keys.parse_record(entry.key) for entry in process.store.scan(keys.records_prefix(space_id)))
-    return [name for name in listed if name]
+def names(process: Process, space_id: str, *, since: int = 0, limit: int | None = None) -> list[keys.RecordName]:
+    """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
+    start = keys.records_since(space_id, since) if since > 0 else ""
+    listed = process.store.scan(keys.records_prefix(space_id), start_after=start, limit=limit)
+    return [name for entry in listed if (name := keys.parse_record(entry.key))]
 
 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
@@ -145,6 +158,30 @@ def get(process: Process, space_id: str, number: int) -> Record:
         if name.number == number:
             return read(process, space_id, name)
     raise NotFound("consolidation", str(number))
+
+
+def written_by(item: Object) -> str | None:
+    """The record of the change that wrote the object, as its metadata names it, or the change's number; None for one
+    that the service did not write.
+    """
+    return item.metadata.get("record") or item.metadata.get("consolidation")
+
+
+def find(process: Process, space_id: str, text: str) -> Record | None:
+    """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where it only tells the number.
+
+    None if it is gone or can't be read.
+    """
+    name = keys.parse_record_text(text)
+    if not name and text.isdecimal():
+        number = int(text)
+        name = next(
+            (found for found in names(process, space_id, since=number, limit=1) if found.number == number), None
+        )
+    try:
+        return read(process, space_id, name) if name else None
+    except StoreUnavailable:
+        return None
 
 
 def undone(records: Iterable[Record]) -> set[int]:

@@ -181,6 +181,21 @@ def record(space_id: str, name: RecordName) -> str:
     return f"{space_id}/_consolidations/{name.number:06d}_{name.first}_{name.last}.json"
 
 
+def records_since(space_id: str, number: int) -> str:
+    """What sorts before the records from `number` on, and behind the earlier ones."""
+    return f"{space_id}/_consolidations/{number:06d}"
+
+
+def record_text(name: RecordName) -> str:
+    """The record's name as the metadata of what it wrote carries it."""
+    return f"{name.number:06d}_{name.first}_{name.last}"
+
+
+def parse_record_text(text: str) -> RecordName | None:
+    """The name in such a text, or None."""
+    return parse_record(f"{text}.json")
+
+
 def parse_record(key: str) -> RecordName | None:
     """The record's name in a key of `_consolidations/`; None for every other key."""
     match = _RECORD.fullmatch(key.rpartition("/_consolidations/")[2])
