@@ -221,18 +221,52 @@ class SynthesisView(BaseModel):
     content: str
 
 
+class LiveNotes(BaseModel):
+    """The newest live notes, newest last. `count` is that of all live notes, or, if it is not `exact`, they are more."""
+
+    count: int
+    exact: bool
+    notes: list[NoteView]
+
+
+class PastMoment(BaseModel):
+    """The change after which synthesis and bank stood so. Meta and rules are those of today."""
+
+    change: int
+    committed_at: str
+
+
 class SpaceSummary(SpaceView):
-    rules: str
+    rules: str | None = None
+    """Left out where they were not wanted."""
     synthesis: SynthesisView | None
     bank: list[FileView]
+    live: LiveNotes | None = None
+    """Left out in a look back."""
+    at: PastMoment | None = None
+    """There in a look back only."""
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        optional = ("rules", "live", "at")
+        return {name: value for name, value in serialise(self).items() if value is not None or name not in optional}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler({name: part for name, part in schema.items() if name != "serialization"})
 
     @classmethod
     def of_summary(cls, summary: SpaceWhole) -> "SpaceSummary":
+        live, then = summary.live, summary.then
         return cls(
             **SpaceView.of(summary.meta).model_dump(),
             rules=summary.rules,
             synthesis=SynthesisView.model_validate(asdict(summary.synthesis)) if summary.synthesis else None,
             bank=[FileView.of(file) for file in summary.bank],
+            live=LiveNotes(count=live.count, exact=live.exact, notes=[NoteView.of(note) for note in live.notes])
+            if live
+            else None,
+            at=PastMoment(change=then.number, committed_at=then.committed_at) if then else None,
         )
 
 
@@ -299,6 +333,11 @@ class RunView(BaseModel):
     @classmethod
     def of(cls, run: Run) -> "RunView":
         return cls.model_validate(run, from_attributes=True)
+
+
+class RunPage(BaseModel):
+    items: list[RunView]
+    next_cursor: str | None = None
 
 
 class ChangeSummary(BaseModel):

@@ -39,9 +39,15 @@ def authorise(
     principal = _authenticate(process, _bearer(authorization))
     if needs is not None and needs not in principal.permissions:
         raise Forbidden(f"The token {principal.name!r} lacks the permission {needs!r}.")
-    if space_id is not None and not principal.may_see(space_id):
-        raise Forbidden(f"The token {principal.name!r} may not use this space.")
+    if space_id is not None:
+        check_space(principal, space_id)
     return principal
+
+
+def check_space(principal: Principal, space_id: str) -> None:
+    """Raise Forbidden unless the principal may use the space (also for a space that does not exist)."""
+    if not principal.may_see(space_id):
+        raise Forbidden(f"The token {principal.name!r} may not use this space.")
 
 
 def _bearer(authorization: str | None) -> bytes:

@@ -1,5 +1,6 @@
 """The bank: the Markdown files that agents load."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livemem import clock, limits
@@ -24,6 +25,8 @@ class BankFile:
     content: str
     etag: str
     record: str | None = None
+    number: int | None = None
+    """That change's number."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ def listing(process: Process, space_id: str, *, content: bool = False) -> list[F
     entries = contents.bank_files(process, space_id)
     if not content:
         return [from_entry(entry) for entry in entries]
+    return with_content(process, entries)
+
+
+def with_content(process: Process, entries: Sequence[Entry]) -> list[File]:
+    """The listed files with their contents, without those that are gone by now: 1 GET each, side by side."""
     found = process.store.get_many([entry.key for entry in entries])
     return [_with_content(item) for item in found if item]
 
@@ -94,7 +102,7 @@ def find_file(process: Process, space_id: str, path: str) -> BankFile | None:
 
 
 def _for_change(path: str, item: Object) -> BankFile:
-    return BankFile(path, item.body.decode(errors="replace"), item.etag, records.written_by(item))
+    return BankFile(path, item.body.decode(errors="replace"), item.etag, records.written_by(item), _number(item))
 
 
 def _find(process: Process, space_id: str, path: str) -> Object | None:
@@ -112,12 +120,16 @@ def from_entry(entry: Entry) -> File:
 def _with_content(item: Object) -> File:
     parsed = keys.parse_bank_file(item.key)
     assert parsed
-    number = item.metadata.get("consolidation", "")
     return File(
         parsed[1],
         len(item.body),
         clock.iso(item.last_modified),
         item.body.decode(errors="replace"),
-        int(number) if number.isdecimal() else None,
+        _number(item),
         records.written_by(item),
     )
+
+
+def _number(item: Object) -> int | None:
+    text = item.metadata.get("consolidation", "")
+    return int(text) if text.isdecimal() else None

@@ -59,7 +59,7 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
     """
     for _ in range(TRIES):
         try:
-            return heads.swap(process, head, consolidation_count=record.number, committed_run=record.run_id)
+            return heads.swap(process, head, **_committed(head, record))
         except (PreconditionLost, StoreUnavailable) as error:
             # The answer to a swap that did happen can get lost: only a look tells.
             newest = heads.find(process, head.meta.space_id)
@@ -76,6 +76,13 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
             raise CommitLost("The time of this run is over.")
         head = newest
     raise CommitLost("The space changes too often.")
+
+
+def _committed(head: Head, record: Record) -> dict[str, object]:
+    changes: dict[str, object] = {"consolidation_count": record.number, "committed_run": record.run_id}
+    if record.undoes is not None:
+        changes["undone"] = head.meta.with_undo(record.undoes, record.number)
+    return changes
 
 
 def apply(process: Process, head: Head, record: Record) -> Head:

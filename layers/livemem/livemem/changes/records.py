@@ -153,8 +153,8 @@ def read_many(process: Process, space_id: str, wanted: Sequence[keys.RecordName]
 
 
 def get(process: Process, space_id: str, number: int) -> Record:
-    """The record of consolidation `number`; raises NotFound."""
-    for name in names(process, space_id):
+    """The record of consolidation `number`: 1 LIST, 1 GET. Raises NotFound."""
+    for name in names(process, space_id, since=number, limit=1):
         if name.number == number:
             return read(process, space_id, name)
     raise NotFound("consolidation", str(number))

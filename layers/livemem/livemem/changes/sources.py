@@ -89,7 +89,7 @@ def own_texts(content: str) -> dict[SectionPath, str]:
         # Nested beyond what the parser follows: then the file is one piece of text.
         return {PREAMBLE: content}
     lines = split_lines(content)
-    found: dict[SectionPath, list[str]] = {PREAMBLE: lines[: listed[0].start] if listed else lines}
+    found: dict[SectionPath, list[str]] = {PREAMBLE: list(lines[: listed[0].start] if listed else lines)}
     for section in listed:
         found.setdefault(section.path, []).extend(lines[section.body : section.own_end])
     return {path: "".join(text) for path, text in found.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from livemem.process import Process
@@ -48,6 +48,26 @@ def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> 
 def all_live_notes(process: Process, space_id: str) -> list[Entry]:
     """All live notes, oldest first: where they are many, listed side by side in few round trips."""
     return timeline.everything(process.store, _timeline(space_id), now=timeline.seconds(process.clock()))
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest live notes, newest first. There are `count` in all; if not `exact`, more than that."""
+
+    entries: list[Entry]
+    count: int
+    exact: bool
+
+
+def newest_notes(process: Process, space_id: str, most: int) -> Newest:
+    """Up to `most` of the newest live notes: 1 LIST, and a few more where there are more than 1,000."""
+    found = process.store.first(keys.live_prefix(space_id))
+    named = [(parsed[1].order, entry) for entry in found.entries if (parsed := keys.parse_note(entry.key))]
+    if found.more:
+        newest = [entry for entry, _ in islice(notes_in_order(process, space_id), most)]
+        return Newest(newest, len(named), exact=False)
+    named.sort(key=lambda item: item[0], reverse=True)
+    return Newest([entry for _, entry in named[:most]], len(named), exact=True)
 
 
 def notes_in_order(

@@ -55,6 +55,7 @@ def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
         created_at=clock.iso(process.clock()),
         uid=process.new_id(),
         consolidation_threshold=threshold,
+        undone=[],
     )
     _claim_rules(process, space_id, text.encode())
     process.store.put(keys.live_keep(space_id), b"")

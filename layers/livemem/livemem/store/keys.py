@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ulid import ULID
+
 from livemem.errors import InvalidName
 
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
@@ -162,6 +164,26 @@ def parse_bank_file(key: str) -> tuple[str, str] | None:
 
 def run(space_id: str, run_id: str) -> str:
     return f"{space_id}/_runs/{run_id}.json"
+
+
+def runs_prefix(space_id: str) -> str:
+    return f"{space_id}/_runs/"
+
+
+def run_moment(moment: int) -> str:
+    """What the ids of the runs of a moment begin with; in milliseconds since 1970."""
+    return str(ULID.from_bytes(moment.to_bytes(6, "big") + bytes(10)))[:10]
+
+
+def parse_run(key: str) -> tuple[str, int] | None:
+    """The run's id and its moment in a key of `_runs/`; None for every other key, such as those of plans."""
+    run_id = key.rpartition("/_runs/")[2].removesuffix(".json")
+    if not key.endswith(".json") or not RUN_ID.fullmatch(run_id):
+        return None
+    try:
+        return run_id, ULID.from_str(run_id).milliseconds
+    except ValueError:
+        return None
 
 
 def plan(space_id: str, run_id: str) -> str:
