@@ -222,7 +222,7 @@ class SynthesisView(BaseModel):
 
 
 class LiveNotes(BaseModel):
-    """The newest live notes, newest last. `count` is that of all live notes, or, if it is not `exact`, they are more."""
+    """The newest live notes, newest last, and how many there are in all; if not `exact`, there are more."""
 
     count: int
     exact: bool

@@ -56,6 +56,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_four_puts():
         "uid": meta.uid,
         "consolidation_threshold": 30,
         "auto_paused": False,
+        "undone": [],
         "committed_run": None,
         "deleted_at": None,
     }
