@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from livemem.bank import citations, corrections, files, history
 from livemem.bank.citations import Citations
-from livemem.changes import sources
-from livemem.changes.records import Record
+from livemem.changes import sources, tracing
+from livemem.changes.records import FileChange, NoteSource, Record
 from livemem.changes.sources import Sources, Trace
-from livemem.errors import Conflict, NotFound
+from livemem.errors import Conflict, NotFound, StoreUnavailable
 from livemem.markdown import sections
 from livemem.store import keys
+from tests.support.bucket import error
 from tests.support.world import World
 
 START = "# Log\n\n## Done\n\n- start\n\n## Open\n\n- question\n"
@@ -454,3 +455,38 @@ def test_500_notes_of_a_section_stand_in_the_record_once_each():
     state = {(f"# {index}",): Trace(dict(notes)) for index in range(50)}
 
     assert len(Sources.of(state).model_dump_json()) < 500 * 50 + 50 * 100
+
+
+def test_a_file_of_many_sections_that_many_notes_made_keeps_a_bounded_number_of_links():
+    notes = [NoteSource(note_id=f"20260220T140000_ann_progress_{number:08x}", raw="") for number in range(500)]
+    content = "".join(f"## {number}\n\ntext\n\n" for number in range(1_000))
+    change = FileChange(path="a.md", action="created", before=None, after=content)
+    record = Record(
+        number=1, run_id="r", uid="u", kind="consolidation", trigger="api", started_at="", committed_at="",
+        notes=notes, files=[change],
+    )  # fmt: skip
+
+    state = tracing.after({}, record, change)
+    kept = Sources.of(state).state()
+
+    assert sum(len(trace.sources) for trace in kept.values()) == sources.MOST_LINKS
+    assert sum(len(trace.sources) + trace.omitted for trace in kept.values()) == 500 * 1_000
+
+
+def test_a_store_that_does_not_answer_is_no_reason_to_forget_what_a_file_rests_on():
+    diary = started()
+    world = diary.world
+    world.new_process()
+
+    def fail(index: int, verb: str) -> None:
+        if verb == "GET" and "/_consolidations/" in world.client.requests[-1][1]:
+            raise error("SlowDown", 503, "GetObject")
+
+    world.client.before = fail
+    with pytest.raises(StoreUnavailable):
+        corrections.write_file(world.process, "admin", "demo", "log.md", START, None)
+    world.new_process()
+    world.clock.move(100)
+    corrections.write_file(world.process, "admin", "demo", "log.md", START, None)
+
+    assert [len(section.sources) for section in ask(diary).sections] == [0, 1, 1]

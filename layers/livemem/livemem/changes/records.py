@@ -170,7 +170,7 @@ def written_by(item: Object) -> str | None:
 def find(process: Process, space_id: str, text: str) -> Record | None:
     """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where it only tells the number.
 
-    None if it is gone or can't be read.
+    None if it is gone or can't be read; raises StoreUnavailable if the store does not answer.
     """
     name = keys.parse_record_text(text)
     if not name and text.isdecimal():
@@ -178,9 +178,10 @@ def find(process: Process, space_id: str, text: str) -> Record | None:
         name = next(
             (found for found in names(process, space_id, since=number, limit=1) if found.number == number), None
         )
+    found = process.store.get(keys.record(space_id, name)) if name else None
     try:
-        return read(process, space_id, name) if name else None
-    except StoreUnavailable:
+        return Record.from_bytes(found.body) if found else None
+    except ValueError:
         return None
 
 

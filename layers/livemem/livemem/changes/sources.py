@@ -1,8 +1,9 @@
 """Which notes each section of a bank file rests on, as a record keeps it: derived, so that asking costs no replay."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from pydantic import BaseModel
 
@@ -11,6 +12,9 @@ from livemem.markdown.blocks import SectionError, split_lines
 
 MOST_NOTES = 20_000
 """Notes kept for a file: about 1 MB of a record. Beyond it the oldest are left out, and counted."""
+
+MOST_LINKS = 50_000
+"""Times that a note is named by a section of a file: an answer that names them all is about 5 MB."""
 
 PREAMBLE: tuple[str, ...] = ()
 """The path of the text before a file's first heading."""
@@ -54,9 +58,11 @@ class Sources(BaseModel):
     def of(cls, state: Mapping[SectionPath, Trace]) -> "Sources":
         """The state as it is kept; sections that rest on nothing are left out."""
         known: dict[str, int] = {}
+        links: Counter[str] = Counter()
         for trace in state.values():
             known |= trace.sources
-        newest = sorted(known, key=lambda note_id: (known[note_id], note_id))[-MOST_NOTES:]
+            links.update(trace.sources.keys())
+        newest = _fitting(sorted(known, key=lambda note_id: (known[note_id], note_id)), links)
         positions = {note_id: index for index, note_id in enumerate(newest)}
         kept = []
         for path, trace in state.items():
@@ -93,6 +99,13 @@ def own_texts(content: str) -> dict[SectionPath, str]:
     for section in listed:
         found.setdefault(section.path, []).extend(lines[section.body : section.own_end])
     return {path: "".join(text) for path, text in found.items()}
+
+
+def _fitting(oldest_first: list[str], links: Mapping[str, int]) -> list[str]:
+    """The newest of them that are within the limits."""
+    ends = accumulate(links[note_id] for note_id in reversed(oldest_first))
+    count = min(sum(end <= MOST_LINKS for end in ends), MOST_NOTES)
+    return oldest_first[len(oldest_first) - count :]
 
 
 def _packed(positions: Iterable[int]) -> str:

@@ -1,8 +1,10 @@
 """What a change makes of the sources of the files that it changes: carried on from the change before, in the record."""
 
+from collections.abc import Callable
+
 from livemem.changes import records
 from livemem.changes.records import Before, FileChange, Record
-from livemem.changes.sources import SectionPath, Sources, State, Trace, own_texts
+from livemem.changes.sources import MOST_LINKS, SectionPath, Sources, State, Trace, own_texts
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.process import Process
@@ -13,7 +15,7 @@ def with_sources(process: Process, space_id: str, record: Record) -> Record:
 
     An undo brings its own. Where the change before has none (an older version wrote it), this one has none either.
     """
-    if record.kind == "undo":
+    if record.kind == "undo" or all(change.sources for change in record.files):
         return record
     earlier = before_each(process, space_id, record.files)
     files = [
@@ -34,10 +36,11 @@ def before_each(process: Process, space_id: str, files: list[FileChange]) -> lis
 
 
 def _known(path: str, before: Before | None, writer: Record | None) -> State | None:
-    if not before or not before.record:
-        # A new file, or one that came into the bucket without the service: it rests on nothing that is known.
+    if not before or not before.record or not writer:
+        # A new file, one that came into the bucket without the service, or one whose notes were removed with their
+        # record (a lifecycle rule): it rests on nothing that is known.
         return {}
-    kept = writer.sources_of(path) if writer else None
+    kept = writer.sources_of(path)
     return kept.state() if kept else None
 
 
@@ -50,33 +53,40 @@ def after(state: State, record: Record, change: FileChange) -> State:
     """
     was = own_texts(change.before.content) if change.before else {}
     own = own_texts(change.after or "")
-    earned = _credits(record, change, list(own))
+    earned = _credits(record, change)
     found: State = {}
+    room = MOST_LINKS
     for section, text in own.items():
         trace = state[section].copy() if section in was and section in state else Trace()
         # Blank lines at a section's end belong to the seam with the next one.
         if text.strip() and was.get(section, "").strip() != text.strip():
             if record.kind == "manual":
                 trace.corrections.append(record.number)
-            for note_id in earned[section]:
-                trace.sources.setdefault(note_id, record.number)
+            new = [note_id for note_id in dict.fromkeys(earned(section)) if note_id not in trace.sources]
+            trace.sources |= dict.fromkeys(new[:room], record.number)
+            trace.omitted += len(new[room:])
+            room -= len(new[:room])
         found[section] = trace
     return found
 
 
-def _credits(record: Record, change: FileChange, paths: list[SectionPath]) -> dict[SectionPath, list[str]]:
-    """For each section of the changed file, the notes that a rewritten text of it rests on."""
+def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list[str]]:
+    """The notes that a rewritten text of a section of the changed file rests on."""
     discarded = {item.get("note_id") for item in record.discarded}
     folded = [source.note_id for source in record.notes if source.note_id not in discarded]
-    earned: dict[SectionPath, list[str]] = {path: [] for path in paths}
+    whole: list[str] = []
     if change.action in ("created", "updated"):
         whole = change.notes or ([] if change.edits else folded)
-        earned = {path: list(whole) for path in paths}
-    for edit in change.edits:
+    addressed: dict[SectionPath, list[tuple[int, list[str]]]] = {}
+    for index, edit in enumerate(change.edits):
         for target in _addressed(change.after or "", str(edit["heading"])):
-            for path in paths:
-                if path[: len(target)] == target:
-                    earned[path] += edit.get("notes") or folded
+            addressed.setdefault(target, []).append((index, edit.get("notes") or folded))
+
+    def earned(section: SectionPath) -> list[str]:
+        above = [section[:length] for length in range(1, len(section) + 1)]
+        edits = sorted((found for path in above for found in addressed.get(path, [])), key=lambda found: found[0])
+        return [*whole, *(note_id for _, notes in edits for note_id in notes)]
+
     return earned
 
 
