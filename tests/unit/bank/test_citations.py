@@ -413,6 +413,28 @@ def test_where_too_many_records_would_have_to_be_replayed_the_newest_are_and_the
     assert diary.world.client.counts["GET"] <= 3 + 16
 
 
+def test_a_file_that_none_of_the_newest_records_changed_is_said_to_be_partly_told(monkeypatch: pytest.MonkeyPatch):
+    diary = started()
+    for number in range(20):
+        corrections.write_file(diary.world.process, "admin", "demo", "other.md", f"{number}\n", None)
+    forget(diary)
+    monkeypatch.setattr(citations, "MOST_RECORDS", 16)
+
+    found = ask(diary)
+
+    assert (found.since, [section.sources for section in found.sections]) == (6, [[], [], []])
+    assert ask(diary, "other.md").since == 6
+
+
+def test_a_replay_parses_a_bounded_amount_of_text(monkeypatch: pytest.MonkeyPatch):
+    diary = grown(10)
+    forget(diary)
+    size = len(diary.world.bank()["log.md"])
+    monkeypatch.setattr(citations, "MOST_CHARACTERS", 2 * size)
+
+    assert ask(diary).since == 9
+
+
 def test_a_replay_ends_at_the_newest_record_that_says_what_the_file_rests_on():
     diary = grown(40, notes=1)
     text = diary.world.bank()["log.md"].encode() + b"- by hand in the bucket\n"

@@ -74,7 +74,7 @@ def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | 
     """What the file's sections rest on, worked out from the newest records back to one that says it, or to the first;
     and the change from which on it holds, where there are more than are read.
     """
-    newest_first, whole = _changes_of(process, space_id, path)
+    newest_first, since = _changes_of(process, space_id, path)
     gone = records.undone(newest_first)
     state: State = {}
     for record in reversed(newest_first):
@@ -85,11 +85,11 @@ def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | 
         for change in record.files:
             if change.path == path and record.kind != "undo" and record.number not in gone:
                 state = tracing.after(state, record, change)
-    return state, None if whole or not newest_first else newest_first[-1].number
+    return state, since
 
 
-def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record], bool]:
-    """The records that are needed, newest first, and whether nothing is missing."""
+def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record], int | None]:
+    """The records that are needed, newest first, and the number of the oldest that was read if that is not enough."""
     listed = records.names(process, space_id)[::-1]
     found: list[Record] = []
     size = 0
@@ -98,9 +98,9 @@ def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record
             change = next((change for change in record.files if change.path == path), None)
             size += len(change.after or "") if change else 0
             if size > MOST_CHARACTERS:
-                return found, False
+                return found, record.number + 1
             if change or record.undoes is not None:
                 found.append(record)
             if change and change.sources:
-                return found, True
-    return found, len(listed) <= MOST_RECORDS
+                return found, None
+    return found, listed[MOST_RECORDS - 1].number if len(listed) > MOST_RECORDS else None

@@ -56,7 +56,8 @@ def page(process: Process, space_id: str, *, limit: int, before: int | None) -> 
     1 LIST, and 1 GET for the head and for each change shown, however long the history is.
     """
     meta = heads.load(process, space_id).meta
-    top = min(before or meta.consolidation_count + 1, meta.consolidation_count + 1)
+    top = meta.consolidation_count + 1
+    top = top if before is None else min(before, top)
     first = max(top - limit, 1)
     names = records.names(process, space_id, since=first, limit=limit)
     shown = [name for name in reversed(names) if name.number < top]
