@@ -7,8 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import limits
-from livemem.bank import files, history
-from livemem.bank import synthesis as syntheses
+from livemem.bank import history
 from livemem.notes import pages
 from livemem.recall import summary
 from livemem.runs import run as runs
@@ -26,6 +25,10 @@ api = Api()
 
 Limit = Annotated[int, Query(ge=1, le=limits.PAGE_ITEMS)]
 Cursor = Annotated[str | None, Query()]
+At = Annotated[
+    str | None,
+    Query(description="The number of a change, or a time in ISO 8601: the state after the last change at or before it"),
+]
 
 
 @api.route("GET", "/v1/health", needs="nothing", summary="Health")
@@ -61,13 +64,17 @@ def get_rules(space_id: str) -> views.Rules:
 
 
 @api.route("GET", "/v1/spaces/{space_id}/summary", needs="read", summary="Get all that an agent loads at its start")
-def get_summary(space_id: str) -> views.SpaceSummary:
-    return views.SpaceSummary.of_summary(summary.summary(process(), space_id))
+def get_summary(
+    space_id: str,
+    at: At = None,
+    with_rules: Annotated[bool, Query(alias="rules")] = True,
+) -> views.SpaceSummary:
+    return views.SpaceSummary.of_summary(summary.summary(process(), space_id, at=at, with_rules=with_rules))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/synthesis", needs="read", summary="Get the synthesis")
-def get_synthesis(space_id: str) -> views.SynthesisView:
-    return views.SynthesisView.model_validate(asdict(syntheses.read_synthesis(process(), space_id)))
+def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
+    return views.SynthesisView.model_validate(asdict(history.synthesis(process(), space_id, at=at)))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/notes", needs="read", summary="List live notes")
@@ -97,10 +104,9 @@ def get_note(space_id: str, note_id: str) -> views.NoteView:
 
 
 @api.route("GET", "/v1/spaces/{space_id}/bank", needs="read", summary="List the bank files")
-def list_bank(space_id: str, content: Annotated[bool, Query()] = False) -> views.FileList:
-    return views.FileList(
-        items=[views.FileView.of(file) for file in files.listing(process(), space_id, content=content)]
-    )
+def list_bank(space_id: str, content: Annotated[bool, Query()] = False, at: At = None) -> views.FileList:
+    found = history.bank(process(), space_id, at=at, content=content)
+    return views.FileList(items=[views.FileView.of(file) for file in found])
 
 
 @api.route(
@@ -110,11 +116,23 @@ def list_bank(space_id: str, content: Annotated[bool, Query()] = False) -> views
     markdown=views.FileView.markdown,
     summary="Get a bank file",
 )
-def get_bank_file(
-    space_id: str, at: Annotated[int | None, Query(ge=1)] = None, sources: Annotated[bool, Query()] = False
-) -> views.FileWithSources:
-    file, sections = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
-    return views.FileWithSources.of_file(file, sections)
+def get_bank_file(space_id: str, at: At = None, sources: Annotated[bool, Query()] = False) -> views.FileWithSources:
+    file, cited = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
+    return views.FileWithSources.of_file(file, cited)
+
+
+@api.route("GET", "/v1/runs", needs="read", summary="List the runs of a space by its name")
+def list_runs_of(
+    space_id: Annotated[views.SpaceId, Query()], limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
+) -> views.RunPage:
+    return list_runs(space_id, limit, cursor)
+
+
+@api.route("GET", "/v1/spaces/{space_id}/runs", needs="read", summary="List runs")
+def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
+    before = cursors.decode_run(cursor)
+    found, more = runs.page(process(), api.principal(), space_id, limit=limit, before=before)
+    return views.RunPage(items=[views.RunView.of(run) for run in found], next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", summary="Get a run")

@@ -502,6 +502,45 @@ def test_a_patch_that_makes_a_run_due_names_it(demo):
     assert (again["started_run"], again["language"]) == (None, None)
 
 
+def test_the_runs_of_a_space_are_listed_by_path_or_by_name_for_those_who_may_see_it(demo):
+    entry = {"permissions": ["read"], "space_ids": ["other"], "created_at": "2026-01-01T00:00:00Z"}
+    digest = "sha256:" + hashlib.sha256(b"lm_ann").hexdigest()
+    registry = {"version": 1, "tokens": [{"hash": digest, "name": "ann", **entry}]}
+    demo.s3.put_object(Bucket="live-memory", Key="_system/tokens.json", Body=json.dumps(registry))
+    demo.modules.clear()
+    started = body(demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={}))
+
+    by_path = demo.http("reads", "GET", f"{SPACE}/runs", space_id="demo")
+    by_name = demo.http("reads", "GET", "/v1/runs", query={"space_id": "demo"})
+
+    assert [run["run_id"] for run in body(by_path)["items"]] == [started["run_id"]]
+    assert body(by_name) == body(by_path)
+    assert demo.http("reads", "GET", f"{SPACE}/runs", space_id="demo", token="lm_ann")["statusCode"] == 403
+    # Whether the space exists is not told.
+    for name, status in (("demo", 403), ("nowhere", 403), ("other", 404), ("no name", 422)):
+        refused = demo.http("reads", "GET", "/v1/runs", query={"space_id": name}, token="lm_ann")
+        assert refused["statusCode"] == status
+    missing = demo.http("reads", "GET", "/v1/runs")
+    assert (missing["statusCode"], body(missing)["errors"][0]["field"]) == (422, "space_id")
+
+
+def test_a_look_back_is_asked_for_by_a_number_or_a_time(demo):
+    for content in ("# A\n", "# B\n"):
+        demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a.md", body={"content": content})
+    for at, status in (("1", 200), ("9999-12-31T23:59:59Z", 200), ("2026-01-01T00:00:00 02:00", 404), ("3", 404)):
+        for route in ("bank", "summary"):
+            answer = demo.http("reads", "GET", f"{SPACE}/{route}", space_id="demo", query={"at": at})
+            assert answer["statusCode"] == status, (route, at)
+    whole = body(demo.http("reads", "GET", f"{SPACE}/summary", space_id="demo", query={"at": "1", "rules": "false"}))
+    assert ([file["content"] for file in whole["bank"]], "rules" in whole, whole["at"]["change"]) == (
+        ["# A\n"],
+        False,
+        1,
+    )
+    refused = demo.http("reads", "GET", f"{SPACE}/synthesis", space_id="demo", query={"at": "soon"})
+    assert (refused["statusCode"], body(refused)["errors"][0]["field"]) == (422, "at")
+
+
 @pytest.mark.parametrize("key", ["", "short", "changeme-changeme-changeme-changeme", "a" * 40])
 def test_with_a_weak_bootstrap_key_the_service_answers_health_only(service, monkeypatch, key):
     monkeypatch.setenv("ADMIN_BOOTSTRAP_KEY", key)

@@ -34,6 +34,8 @@ class FakeS3:
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.objects: dict[str, Stored] = {}
+        self.most_keys = 1_000
+        """Most keys of a listing's answer; S3 may give fewer than are asked for."""
         self._clock = clock
         self._lock = threading.Lock()
 
@@ -114,7 +116,7 @@ class FakeS3:
             name = Prefix + key[len(Prefix) :].split(Delimiter)[0] + Delimiter if folder else key
             if name <= after or (folders and folders[-1] == name):
                 continue
-            if len(contents) + len(folders) == min(MaxKeys, 1_000):
+            if len(contents) + len(folders) == min(MaxKeys, self.most_keys):
                 truncated = True
                 break
             last = name

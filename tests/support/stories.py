@@ -211,6 +211,8 @@ def everything_is_read(account: Account, first: str) -> None:
         RUNS: {},
         f"{RUNS}/{{number}}": {"number": "1"},
         f"{SPACE}/runs/{{run_id}}": {"run_id": run},
+        f"{SPACE}/runs": {},
+        "/v1/runs": {"query": {"space_id": "demo"}},
     }
     for route, path in reads.items():
         account.call("reads", "GET", route, 200, **path)

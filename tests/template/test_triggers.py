@@ -30,6 +30,8 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/notes/{note_id}",
         "GET /v1/spaces/{space_id}/bank",
         "GET /v1/spaces/{space_id}/bank/{path+}",
+        "GET /v1/runs",
+        "GET /v1/spaces/{space_id}/runs",
         "GET /v1/spaces/{space_id}/runs/{run_id}",
         "GET /v1/spaces/{space_id}/consolidations",
         "GET /v1/spaces/{space_id}/consolidations/{number}",

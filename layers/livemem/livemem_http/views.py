@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 
 from livemem import __version__, limits
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.bank.citations import Cited
+from livemem.bank.citations import Citations, Cited
 from livemem.bank.files import File, from_entry
 from livemem.bank.history import Detail, Summary
 from livemem.changes.rules import NewRules
@@ -322,18 +322,52 @@ class SynthesisView(BaseModel):
     content: str
 
 
+class LiveNotes(BaseModel):
+    """The newest live notes, newest last, and how many there are in all; if not `exact`, there are more."""
+
+    count: int
+    exact: bool
+    notes: list[NoteView]
+
+
+class PastMoment(BaseModel):
+    """The change after which synthesis and bank stood so. Meta and rules are those of today."""
+
+    change: int
+    committed_at: str
+
+
 class SpaceSummary(SpaceView):
-    rules: str
+    rules: str | None = None
+    """Left out where they were not wanted."""
     synthesis: SynthesisView | None
     bank: list[FileView]
+    live: LiveNotes | None = None
+    """Left out in a look back."""
+    at: PastMoment | None = None
+    """There in a look back only."""
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        optional = ("rules", "live", "at")
+        return {name: value for name, value in serialise(self).items() if value is not None or name not in optional}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler({name: part for name, part in schema.items() if name != "serialization"})
 
     @classmethod
     def of_summary(cls, summary: SpaceWhole) -> "SpaceSummary":
+        live, then = summary.live, summary.then
         return cls(
             **SpaceView.of(summary.meta).model_dump(),
             rules=summary.rules,
             synthesis=SynthesisView.model_validate(asdict(summary.synthesis)) if summary.synthesis else None,
             bank=[FileView.of(file) for file in summary.bank],
+            live=LiveNotes(count=live.count, exact=live.exact, notes=[NoteView.of(note) for note in live.notes])
+            if live
+            else None,
+            at=PastMoment(change=then.number, committed_at=then.committed_at) if then else None,
         )
 
 
@@ -347,12 +381,15 @@ class SourceView(BaseModel):
 
 
 class SectionSources(BaseModel):
-    """A section and the notes it rests on; `corrections` are the numbers of manual changes of it."""
+    """A section and the notes it rests on, without the oldest `omitted` ones; `corrections` are the numbers of manual
+    changes of it.
+    """
 
     heading: str
     path: list[str]
     sources: list[SourceView]
     corrections: list[int]
+    omitted: int = 0
 
     @classmethod
     def of(cls, cited: Cited) -> "SectionSources":
@@ -361,11 +398,13 @@ class SectionSources(BaseModel):
 
 class FileWithSources(FileView):
     sections: list[SectionSources] | None = None
+    sources_since: int | None = None
+    """Set where only the newest changes could be looked at: what earlier ones brought in is not told."""
 
     @classmethod
-    def of_file(cls, file: File, sections: list[Cited] | None) -> "FileWithSources":
-        cited = None if sections is None else [SectionSources.of(section) for section in sections]
-        return cls(**asdict(file), sections=cited)
+    def of_file(cls, file: File, cited: Citations | None) -> "FileWithSources":
+        sections = [SectionSources.of(section) for section in cited.sections] if cited else None
+        return cls(**asdict(file), sections=sections, sources_since=cited.since if cited else None)
 
 
 class RunQueued(BaseModel):
@@ -395,6 +434,11 @@ class RunView(BaseModel):
     @classmethod
     def of(cls, run: Run) -> "RunView":
         return cls.model_validate(run, from_attributes=True)
+
+
+class RunPage(BaseModel):
+    items: list[RunView]
+    next_cursor: str | None = None
 
 
 class ChangeSummary(BaseModel):

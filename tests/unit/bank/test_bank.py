@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.bank import files, time_travel
+from livemem.bank import files, history
 from livemem.bank import synthesis as syntheses
 from livemem.errors import InvalidName, NotFound
 from livemem.store import keys
@@ -88,7 +88,7 @@ def test_a_path_that_is_none_is_refused_before_the_store_is_asked(path: str):
 
     for ask in (
         lambda: files.read(world.process, "demo", path),
-        lambda: time_travel.read_at(world.process, "demo", path, 1),
+        lambda: history.read_file(world.process, "demo", path, at="1", sources=False),
         lambda: files.find_file(world.process, "demo", path),
     ):
         with pytest.raises(InvalidName) as refused:

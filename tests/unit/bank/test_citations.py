@@ -1,13 +1,22 @@
 """Which notes each section of a file rests on, from the records, following later edits of that section."""
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from livemem.bank import corrections, history
-from livemem.errors import NotFound
+from livemem.bank import citations, corrections, files, history
+from livemem.bank.citations import Citations
+from livemem.changes import sources, tracing
+from livemem.changes.records import FileChange, NoteSource, Record
+from livemem.changes.sources import Sources, Trace
+from livemem.errors import Conflict, NotFound, StoreUnavailable
+from livemem.markdown import blocks, sections
 from livemem.store import keys
+from tests.support.bucket import error
 from tests.support.world import World
 
 START = "# Log\n\n## Done\n\n- start\n\n## Open\n\n- question\n"
@@ -39,7 +48,7 @@ class Diary:
             " > ".join(item.path): (
                 [(self.names[source.note_id], source.consolidation) for source in item.sources], item.corrections,
             )
-            for item in found
+            for item in found.sections
         }  # fmt: skip
 
 
@@ -257,3 +266,249 @@ def test_without_the_question_no_record_is_read():
 
     assert found is None
     assert not [key for _, key in diary.world.client.requests if key.startswith(keys.records_prefix("demo"))]
+
+
+def ask(diary: Diary, path: str = "log.md") -> Citations:
+    process = diary.world.process
+    return citations.citations(process, "demo", files.read(process, "demo", path))
+
+
+def grown(rounds: int, notes: int = 20) -> Diary:
+    """A file that every one of `rounds` consolidations appends to."""
+    diary = started()
+    for _ in range(rounds - 1):
+        numbers = range(1, notes + 1)
+        diary.fold("x" * notes, edited(edit("append_to_section", "## Done", *numbers, content="- x\n" * notes)))
+    return diary
+
+
+@pytest.mark.parametrize("rounds", [2, 53])
+def test_asking_for_sources_costs_three_requests_however_long_the_history_is(rounds: int):
+    diary = grown(rounds)
+    diary.world.client.reset()
+
+    found = ask(diary)
+
+    assert sum(len(section.sources) for section in found.sections) == 2 + 20 * (rounds - 1)
+    assert diary.world.client.counts == {"GET": 3}  # the head, the file, one record
+
+
+def count_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Lines handed to the parser, one number for each text."""
+    parsed: list[int] = []
+    parse = blocks.parse
+
+    def counting(lines: Any, *effort: Any) -> Any:
+        parsed.append(len(lines))
+        return parse(lines, *effort)
+
+    monkeypatch.setattr(sections, "parse", counting)
+    sections._sections.cache_clear()
+    return parsed
+
+
+def test_asking_for_sources_parses_the_files_text_once_and_no_earlier_version(monkeypatch: pytest.MonkeyPatch):
+    diary = grown(10)
+    lines = len(diary.world.bank()["log.md"].splitlines())
+    parsed = count_parsed(monkeypatch)
+
+    ask(diary)
+
+    assert parsed == [lines]
+
+
+def test_a_change_hands_the_text_before_and_the_text_after_to_the_parser_for_its_sources_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    diary = grown(10)
+    parsed = count_parsed(monkeypatch)
+
+    corrections.write_file(diary.world.process, "admin", "demo", "log.md", START, None)
+
+    assert len(parsed) == 2
+
+
+def forget(diary: Diary) -> None:
+    """What the sources rest on is taken out of the bucket, as if an older version had written everything."""
+    objects = diary.world.inner.objects
+    for key, stored in list(objects.items()):
+        if "/_consolidations/" in key:
+            record = Record.from_bytes(stored.body)
+            plain = [change.model_copy(update={"sources": None}) for change in record.files]
+            body = record.model_copy(update={"files": plain}).to_bytes()
+            diary.world.inner.put_object(Bucket="b", Key=key, Body=body)
+        if "/bank/" in key and stored.metadata:
+            metadata = {"consolidation": stored.metadata["consolidation"]}
+            diary.world.inner.put_object(Bucket="b", Key=key, Body=stored.body, Metadata=metadata)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("edit"),
+            st.sampled_from(["append_to_section", "replace_section", "prepend_to_section"]),
+            st.sampled_from(["## Done", "## Open", "# Log"]),
+            st.lists(st.integers(1, 2), max_size=2, unique=True),
+        ),
+        st.tuples(st.just("whole"), st.sampled_from([START, START + "\n## Late\n\n- late\n", "# Log\n\nall new\n"])),
+        st.tuples(st.just("hand"), st.sampled_from([START.replace("start", "begin"), "# Other\n\ntext\n"])),
+        st.tuples(st.just("undo")),
+        st.tuples(st.just("delete")),
+    ),
+    max_size=8,
+)
+
+
+def take(diary: Diary, step: tuple[Any, ...]) -> None:
+    process = diary.world.process
+    exists = "log.md" in diary.world.bank()
+    if step[0] == "hand" and diary.world.bank().get("log.md") != step[1]:
+        corrections.write_file(process, "admin", "demo", "log.md", step[1], None)
+    elif step[0] == "delete" and exists:
+        corrections.delete_file(process, "admin", "demo", "log.md", None)
+    elif step[0] == "undo":
+        for item in history.page(process, "demo", limit=50, before=None)[0]:
+            if item.kind != "undo" and not item.undone:
+                diary.world.undo(item.number)
+                return
+    elif step[0] == "whole":
+        action = "updated" if exists else "created"
+        diary.fold(
+            "yz", {**created(step[1], reason="so it is"), "action": action}, discarded=(2,) if not exists else ()
+        )
+    elif step[0] == "edit" and exists and f"\n{step[2]}\n" in f"\n{diary.world.bank()['log.md']}":
+        diary.fold("yz", {**edited(edit(step[1], step[2], *step[3])), "reason": "so it is"})
+
+
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_what_is_carried_on_from_change_to_change_is_what_a_replay_of_all_records_finds(steps: list[tuple[Any, ...]]):
+    diary = started()
+    for step in steps:
+        # An answer that changes nothing is refused.
+        with contextlib.suppress(AssertionError, Conflict):
+            take(diary, step)
+    diary.world.settle()
+    if "log.md" not in diary.world.bank():
+        return
+
+    carried = ask(diary)
+    forget(diary)
+
+    assert ask(diary) == carried
+
+
+def test_where_too_many_records_would_have_to_be_replayed_the_newest_are_and_the_answer_says_from_which_on(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    diary = grown(40, notes=1)
+    forget(diary)
+    monkeypatch.setattr(citations, "MOST_RECORDS", 16)
+    diary.world.client.reset()
+
+    found = ask(diary)
+
+    assert found.since == 25
+    assert [source.consolidation for section in found.sections for source in section.sources] == list(range(25, 41))
+    assert diary.world.client.counts["GET"] <= 3 + 16
+
+
+def test_a_file_that_none_of_the_newest_records_changed_is_said_to_be_partly_told(monkeypatch: pytest.MonkeyPatch):
+    diary = started()
+    for number in range(20):
+        corrections.write_file(diary.world.process, "admin", "demo", "other.md", f"{number}\n", None)
+    forget(diary)
+    monkeypatch.setattr(citations, "MOST_RECORDS", 16)
+
+    found = ask(diary)
+
+    assert (found.since, [section.sources for section in found.sections]) == (6, [[], [], []])
+    assert ask(diary, "other.md").since == 6
+
+
+def test_a_replay_parses_a_bounded_amount_of_text(monkeypatch: pytest.MonkeyPatch):
+    diary = grown(10)
+    forget(diary)
+    size = len(diary.world.bank()["log.md"])
+    monkeypatch.setattr(citations, "MOST_CHARACTERS", 2 * size)
+
+    assert ask(diary).since == 9
+
+
+def test_a_replay_ends_at_the_newest_record_that_says_what_the_file_rests_on():
+    diary = grown(40, notes=1)
+    text = diary.world.bank()["log.md"].encode() + b"- by hand in the bucket\n"
+    diary.world.inner.put_object(Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=text)
+    diary.world.client.reset()
+
+    found = ask(diary)
+
+    assert found.since is None
+    assert [len(section.sources) for section in found.sections] == [0, 40, 1]
+    assert diary.world.client.counts["GET"] == 2 + 16
+
+
+def test_of_more_sources_than_a_record_keeps_the_oldest_are_counted_only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sources, "MOST_NOTES", 3)
+    diary = started()
+    for letter in "cdef":
+        diary.fold(letter, edited(edit("append_to_section", "## Done", 1)))
+
+    assert diary.cited() == {
+        "# Log": ([], []), DONE: ([("d", 3), ("e", 4), ("f", 5)], []), OPEN: ([], []),
+    }  # fmt: skip
+    assert [section.omitted for section in ask(diary).sections] == [0, 2, 1]
+
+
+@given(st.lists(st.lists(st.integers(0, 30), unique=True), max_size=4))
+def test_what_a_record_keeps_of_sources_is_read_as_it_was(lists: list[list[int]]):
+    state: dict[tuple[str, ...], Trace] = {
+        (f"# {index}",): Trace({f"2026_{number:02}": number for number in numbers}, [index])
+        for index, numbers in enumerate(lists)
+    }
+
+    kept = Sources.model_validate_json(Sources.of(state).model_dump_json())
+
+    assert kept.state() == state
+
+
+def test_500_notes_of_a_section_stand_in_the_record_once_each():
+    notes = {f"20260220T140000_ann_progress_{number:08x}": 1 for number in range(500)}
+    state: dict[tuple[str, ...], Trace] = {(f"# {index}",): Trace(dict(notes)) for index in range(50)}
+
+    assert len(Sources.of(state).model_dump_json()) < 500 * 50 + 50 * 100
+
+
+def test_a_file_of_many_sections_that_many_notes_made_keeps_a_bounded_number_of_links():
+    notes = [NoteSource(note_id=f"20260220T140000_ann_progress_{number:08x}", raw="") for number in range(500)]
+    content = "".join(f"## {number}\n\ntext\n\n" for number in range(1_000))
+    change = FileChange(path="a.md", action="created", before=None, after=content)
+    record = Record(
+        number=1, run_id="r", uid="u", kind="consolidation", trigger="api", started_at="", committed_at="",
+        notes=notes, files=[change],
+    )  # fmt: skip
+
+    state = tracing.after({}, record, change)
+    kept = Sources.of(state).state()
+
+    assert sum(len(trace.sources) for trace in kept.values()) == sources.MOST_LINKS
+    assert sum(len(trace.sources) + trace.omitted for trace in kept.values()) == 500 * 1_000
+
+
+def test_a_store_that_does_not_answer_is_no_reason_to_forget_what_a_file_rests_on():
+    diary = started()
+    world = diary.world
+    world.new_process()
+
+    def fail(index: int, verb: str) -> None:
+        if verb == "GET" and "/_consolidations/" in world.client.requests[-1][1]:
+            raise error("SlowDown", 503, "GetObject")
+
+    world.client.before = fail
+    with pytest.raises(StoreUnavailable):
+        corrections.write_file(world.process, "admin", "demo", "log.md", START, None)
+    world.new_process()
+    world.clock.move(100)
+    corrections.write_file(world.process, "admin", "demo", "log.md", START, None)
+
+    assert [len(section.sources) for section in ask(diary).sections] == [0, 1, 1]

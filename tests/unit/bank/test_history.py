@@ -1,9 +1,12 @@
 """The history as users read it: newest first, diffs, sources, what is undone."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
 from livemem.errors import InvalidRequest, NotFound, StoreUnavailable
+from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.world import World
 
@@ -75,7 +78,7 @@ def test_a_page_of_the_history_costs_one_list_and_one_get_for_each_change():
 
     page(world, 2)
 
-    assert world.client.counts == {"LIST": 1, "GET": 2}
+    assert world.client.counts == {"LIST": 1, "GET": 3}  # one is for the head
 
 
 def test_one_change_shows_its_sources_diffs_and_synthesis():
@@ -184,3 +187,69 @@ def test_what_is_no_number_of_a_change_is_refused(text: str):
 
 def test_a_number_of_a_change_may_have_leading_zeros():
     assert [history.check_number(text) for text in ("1", "000001", "0", "999999999")] == [1, 1, 0, 999_999_999]
+
+
+def test_a_page_of_a_long_history_costs_no_more_than_one_of_a_short_one_wherever_it_is():
+    world = World()
+    world.create_space()
+    for number in range(150):
+        corrections.write_file(world.process, "admin", "demo", "a.md", f"{number}\n", None)
+        if number % 10 == 9:
+            world.undo(heads.load(world.process, "demo").meta.changes)
+
+    for before in (None, 100, 40):
+        world.client.reset()
+        items, more = page(world, 5, before)
+        assert (len(items), more) == (5, items[-1].number)
+        assert world.client.counts == {"LIST": 1, "GET": 6}
+    world.client.reset()
+    history.read(world.process, "demo", 10)
+    assert world.client.counts == {"LIST": 1, "GET": 2}
+
+
+steps = st.lists(st.sampled_from(["write", "write", "undo"]), max_size=25)
+
+
+@settings(max_examples=40)
+@given(steps=steps, limit=st.integers(1, 9), old=st.booleans())
+def test_what_the_history_calls_undone_is_what_the_records_say(steps: list[str], limit: int, old: bool):
+    world = World()
+    world.create_space()
+    if old:
+        # An older version made the space.
+        head = heads.load(world.process, "demo")
+        heads.swap(world.process, head, undone=None)
+    standing: list[int] = []
+    undone: set[int] = set()
+    count = 0
+    for step in steps:
+        if step == "undo" and standing:
+            world.undo(standing[-1])
+            undone.add(standing.pop())
+        else:
+            corrections.write_file(world.process, "admin", "demo", "a.md", f"{count}\n", None)
+            standing.append(count + 1)
+        count += 1
+    found: list[history.Summary] = []
+    before = None
+    while True:
+        items, before = page(world, limit, before)
+        found += items
+        if before is None:
+            break
+
+    assert [item.number for item in found] == list(range(count, 0, -1))
+    assert {item.number for item in found if item.undone} == undone
+    assert {number for number in range(1, count + 1) if history.read(world.process, "demo", number).summary.undone} == (
+        undone
+    )
+
+
+def test_a_history_whose_oldest_records_were_removed_ends_where_they_do():
+    world = space_with_history()
+    for key in world.keys(keys.records_prefix("demo"))[:2]:
+        world.inner.delete_object(Bucket="b", Key=key)
+
+    assert [item.number for item in page(world)[0]] == [4, 3]
+    items, more = page(world, 2)
+    assert ([item.number for item in items], page(world, 2, more)) == ([4, 3], ([], None))

@@ -59,10 +59,10 @@ def test_the_section_shows_the_correction_beside_the_notes_that_it_rests_on():
     world = space_with_a_bank()
     edit(world, EDIT)
 
-    _, sections = history.read_file(world.process, "demo", "log.md", at=None, sources=True)
+    _, cited = history.read_file(world.process, "demo", "log.md", at=None, sources=True)
 
-    assert sections is not None
-    found = {section.heading: section for section in sections}["## Log"]
+    assert cited is not None
+    found = {section.heading: section for section in cited.sections}["## Log"]
     assert found.corrections == [2]
     assert [source.consolidation for source in found.sources] == [1]
 

@@ -238,11 +238,11 @@ def test_the_bank_as_it_stood_and_its_sources_know_nothing_of_the_rules():
     world = space_with_a_bank()
     change(world)
 
-    file, sections = history.read_file(world.process, "demo", "log.md", at=None, sources=True)
+    file, cited = history.read_file(world.process, "demo", "log.md", at=None, sources=True)
     assert file.consolidation == 1
-    assert sections is not None
-    assert [section.corrections for section in sections if section.sources] == [[]]
-    assert history.read_file(world.process, "demo", "log.md", at=2, sources=False)[0].content == file.content
+    assert cited is not None
+    assert [section.corrections for section in cited.sections if section.sources] == [[]]
+    assert history.read_file(world.process, "demo", "log.md", at="2", sources=False)[0].content == file.content
 
 
 def test_a_change_at_the_threshold_starts_the_next_run():

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livemem import clock, limits
 from livemem.errors import InvalidName, InvalidRequest, NotFound
@@ -208,23 +210,174 @@ def test_an_object_that_was_replaced_is_read_again():
     assert contents(pages.page(world.process, "demo", ANY, limit=3)) == [7]
 
 
-def many(world: World, count: int) -> None:
+def many(
+    world: World, count: int, *, apart: float = 1, since: datetime = START, agents: tuple[str, ...] = ("ann",)
+) -> None:
+    """`count` notes, one each `apart` seconds from `since` on, written by the agents in turn."""
     body = notes.format_note(notes.Note("", "demo", clock.iso(START), "ann", "todo", ("x",), "note 1", 6))
     for number in range(count):
-        name = keys.NoteName(START + timedelta(seconds=number), "ann", "todo", f"{number:08x}")
+        moment = since + timedelta(seconds=int(number * apart))
+        name = keys.NoteName(moment, agents[number % len(agents)], "todo", f"{number:08x}")
         world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=body)
 
 
-@pytest.mark.parametrize(("count", "lists"), [(999, 1), (1_000, 2), (2_500, 3)])
-def test_the_number_of_notes_adds_one_list_per_thousand_keys(count: int, lists: int):
+def suffixes(page: pages.Page) -> list[int]:
+    """The numbers of notes that `many` wrote."""
+    return [int(note.note_id[-8:], 16) for note in page.items]
+
+
+@pytest.mark.parametrize(("count", "lists"), [(999, 1), (1_000, 3), (2_500, 3), (20_000, 3)])
+def test_what_a_page_costs_does_not_grow_with_the_number_of_notes(count: int, lists: int):
     world = space_with_notes(0)
     many(world, count)
+    world.clock.move(count)
+    know(world)
 
     page = pages.page(world.process, "demo", ANY, limit=50)
 
     # One key of the listing is live/.keep.
-    assert world.client.counts == {"LIST": lists, "GET": 50}
-    assert page.items[0].note_id.endswith(f"{count - 1:08x}")
+    assert world.client.counts["LIST"] <= lists
+    assert world.client.counts["GET"] == 50
+    assert suffixes(page) == list(range(count - 1, count - 51, -1))
+
+
+DAY = 86_400
+SPREADS = {
+    "a note each 10 minutes, over months": (600, 0, 2),
+    "all in one day": (DAY / 20_000, 0, 2),
+    "all in one day, months ago": (DAY / 20_000, 90 * DAY, 8),
+    "years ago": (600, 3_000 * DAY, 10),
+    "two in three seconds, and the reader's clock is three hours behind": (1.5, -3 * 3_600, 9),
+}
+
+
+@pytest.mark.parametrize(("apart", "age", "lists"), SPREADS.values(), ids=SPREADS)
+def test_the_newest_of_20000_notes_cost_a_few_lists_whenever_they_were_written(apart: float, age: float, lists: int):
+    world = space_with_notes(0)
+    many(world, 20_000, apart=apart)
+    world.clock.move(20_000 * apart + age)
+
+    first = pages.page(world.process, "demo", ANY, limit=50)
+    costs = world.client.counts["LIST"]
+    world.client.reset()
+    second = pages.page(world.process, "demo", ANY, limit=50, after=first.next_after)
+
+    assert suffixes(first) + suffixes(second) == list(range(19_999, 19_899, -1))
+    assert costs <= lists
+    assert world.client.counts["LIST"] <= 4
+
+
+def test_notes_of_one_second_are_listed_once_and_no_others_with_them():
+    world = space_with_notes(0)
+    many(world, 5_000, since=START - timedelta(days=100))
+    many(world, 3_000, apart=0, since=START, agents=("ann", "bob", "cat"))
+
+    page = pages.page(world.process, "demo", ANY, limit=50)
+
+    assert suffixes(page) == list(range(2_999, 2_949, -1))
+    assert world.client.counts["LIST"] <= 1 + 2 + 4
+
+
+def test_20000_notes_of_one_second_are_listed_once_a_page():
+    world = space_with_notes(0)
+    many(world, 20_000, apart=0, agents=("ann", "bob"))
+    world.clock.move(3_600)
+
+    page = pages.page(world.process, "demo", ANY, limit=50)
+
+    assert suffixes(page) == list(range(19_999, 19_949, -1))
+    assert world.client.counts["LIST"] <= 20 + 9
+
+
+def test_notes_dated_in_the_future_are_the_newest_and_cost_no_more():
+    world = space_with_notes(0)
+    many(world, 20_000, apart=600)
+    world.clock.move(20_000 * 600)
+    for days in (1, 400, 40_000):
+        many(world, 1, since=world.clock() + timedelta(days=days))
+    world.client.reset()
+
+    page = pages.page(world.process, "demo", ANY, limit=5)
+
+    years = [note.note_id[:4] for note in page.items]
+    assert years == ["2136", "2027", "2026", "2026", "2026"]
+    assert suffixes(page) == [0, 0, 0, 19_999, 19_998]
+    assert world.client.counts["LIST"] <= 3
+
+
+FILTERED = {
+    "the oldest day": (Filter(until=START + timedelta(days=1)), 3, 5),
+    "a day in the middle": (Filter(since=START + timedelta(days=60), until=START + timedelta(days=61)), 1, 1),
+    "since yesterday": (Filter(since=START + timedelta(days=137)), 1, 2),
+    "an agent that writes every fourth note": (Filter(agent="bob"), 4, 2),
+    "an agent that never wrote": (Filter(agent="eve"), 14, 6),
+    "a category that is not there": (Filter(category="issue"), 14, 6),
+}
+
+
+@pytest.mark.parametrize("oldest_first", [False, True])
+@pytest.mark.parametrize(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
+def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(
+    wanted: Filter, newest: int, oldest: int, oldest_first: bool
+):
+    world = space_with_notes(0)
+    many(world, 20_000, apart=600, agents=("ann", "bob", "cat", "dan"))
+    world.clock.move(20_000 * 600)
+
+    page = pages.page(world.process, "demo", wanted, limit=50, oldest_first=oldest_first)
+
+    assert world.client.counts["LIST"] <= (oldest if oldest_first else newest)
+    assert len(page.items) == 50 or page.next_after
+
+
+def test_pages_behind_a_filter_that_nothing_passes_come_to_an_end():
+    world = space_with_notes(0)
+    many(world, 12_000, apart=600)
+
+    for oldest_first in (False, True):
+        world.client.reset()
+        assert walk(world, Filter(agent="eve"), limit=50, oldest_first=oldest_first) == []
+        assert world.client.counts["LIST"] <= 60
+
+
+crowd = st.lists(
+    st.tuples(
+        st.sampled_from([0, 0, 0, 1, 2, 3_600, 90_000, 31_536_000]),
+        st.sampled_from(["ann", "bob", "zoe"]),
+        st.sampled_from(keys.CATEGORIES),
+        st.integers(0, 0xFFFFFFFF),
+    ),
+    max_size=25,
+    unique=True,
+)
+
+
+@given(crowd=crowd, limit=st.integers(1, 9), oldest_first=st.booleans(), most=st.sampled_from([1, 2, 3, 1_000]))
+def test_pages_of_any_size_show_every_note_once_in_the_order_of_writing(
+    crowd: list[tuple[int, str, str, int]], limit: int, oldest_first: bool, most: int
+):
+    world = World()
+    world.create_space()
+    # A store may answer with fewer keys than were asked for.
+    world.inner.most_keys = most
+    names = [
+        keys.NoteName(START + timedelta(seconds=seconds), agent, category, f"{suffix:08x}")
+        for seconds, agent, category, suffix in crowd
+    ]
+    for name in names:
+        world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=b"note 1")
+    found: list[str] = []
+    after = None
+    while True:
+        page = pages.page(world.process, "demo", ANY, limit=limit, after=after, oldest_first=oldest_first)
+        assert len(page.items) <= limit
+        found += [note.note_id for note in page.items]
+        after = page.next_after
+        if after is None:
+            break
+
+    in_order = [name.note_id for name in sorted(names, key=lambda name: name.order)]
+    assert found == (in_order if oldest_first else in_order[::-1])
 
 
 def test_oldest_first_begins_its_listing_at_the_cursor():

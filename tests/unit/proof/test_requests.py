@@ -63,13 +63,13 @@ def test_a_batch_takes_1_put_a_note(world):
     assert counts(world) == {"PUT": 100}
 
 
-def test_a_page_of_notes_takes_1_list_per_1000_and_1_get_a_note_shown(world):
-    fill(world, 1_050)
+@pytest.mark.parametrize(("count", "lists"), [(900, 1), (1_050, 2), (3_050, 2)])
+def test_a_page_of_notes_takes_1_or_2_lists_and_1_get_a_note_shown(world, count, lists):
+    fill(world, count)
     heads.load_recent(world.process, "demo")
     world.client.reset()
     pages.page(world.process, "demo", Filter(), limit=20)
-    # `.keep` is a key as well.
-    assert counts(world) == {"LIST": 2, "GET": 20}
+    assert counts(world) == {"LIST": lists, "GET": 20}
 
 
 def test_bank_list_file_and_all_take_what_they_show(world):

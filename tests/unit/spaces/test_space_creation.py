@@ -60,6 +60,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "language": None,
         "changes": 0,
         "rules_changed_at": None,
+        "undone": [],
         "committed_run": None,
         "prompt_cut": False,
         "set_aside": {"beside": 0, "needs": {}},

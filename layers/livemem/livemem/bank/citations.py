@@ -1,20 +1,18 @@
 """Which notes each section of a bank file rests on."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from livemem.bank import files
-from livemem.changes import records
-from livemem.changes.records import FileChange, Record
-from livemem.markdown import sections
-from livemem.markdown.blocks import SectionError
+from livemem.bank.files import File
+from livemem.changes import records, tracing
+from livemem.changes.records import Record
+from livemem.changes.sources import State, Trace, own_texts
 from livemem.process import Process
 
-PREAMBLE = ()
-"""The path of the text before a file's first heading."""
+MOST_RECORDS = 256
+"""Records read to work out what no record says (an older version wrote them): some seconds' work."""
 
-
-SectionPath = tuple[str, ...]
+MOST_CHARACTERS = 5_000_000
+"""Text of the file's versions that is parsed for it."""
 
 
 @dataclass(frozen=True)
@@ -27,103 +25,82 @@ class Source:
 
 @dataclass(frozen=True)
 class Cited:
-    """A section of a file with its sources, oldest first, and the manual corrections of it."""
+    """A section of a file with its sources, oldest first, how many older ones were left out, and the manual
+    corrections of it.
+    """
 
     heading: str
     path: list[str]
     sources: list[Source]
     corrections: list[int]
+    omitted: int = 0
 
 
-@dataclass
-class _Trace:
-    text: str
-    sources: dict[str, int] = field(default_factory=dict)
-    corrections: list[int] = field(default_factory=list)
+@dataclass(frozen=True)
+class Citations:
+    """What a file's sections rest on. `since`: what changes before this one brought in is not told, None if all is."""
+
+    sections: list[Cited]
+    since: int | None = None
 
 
-def citations(process: Process, space_id: str, path: str, *, content: str) -> list[Cited]:
-    """For each section of `content`, the file's text now: the notes that it rests on.
+def citations(process: Process, space_id: str, file: File) -> Citations:
+    """For each section of the file, read with its content, the notes that it rests on.
 
-    Replays the records of all changes that stand. Raises InvalidName.
+    1 GET: the record of the file's last change says it. Where it does not (an older version wrote it, or the file was
+    changed in the bucket itself), the records of the file's changes are replayed, newest first as many as are allowed.
     """
-    files.check_path(path)
-    everything = records.read_many(process, space_id, records.names(process, space_id))
-    gone = records.undone(everything)
-    standing = [record for record in everything if record.kind != "undo" and record.number not in gone]
-    own = _own_texts(content)
-    traces = {section: _Trace(text) for section, text in own.items()} | trace(standing, path)
-    return [
-        Cited(
-            heading=section[-1] if section else "",
-            path=list(section),
-            sources=[Source(note_id, number) for note_id, number in traces[section].sources.items()],
-            corrections=traces[section].corrections,
-        )
-        for section, text in own.items()
-        if section or text.strip()
-    ]
+    content = file.content or ""
+    writer = records.find(process, space_id, file.record) if file.record else None
+    kept = writer.sources_of(file.path) if writer else None
+    state, since = (kept.state(), None) if kept else _replayed(process, space_id, file.path)
+    return Citations(
+        [_cited(path, state.get(path)) for path, text in own_texts(content).items() if path or text.strip()], since
+    )
 
 
-def trace(standing: Iterable[Record], path: str) -> dict[SectionPath, _Trace]:
-    """What each section of the file came from, after the given changes in their order.
+def _cited(path: tuple[str, ...], trace: Trace | None) -> Cited:
+    found = trace or Trace()
+    return Cited(
+        heading=path[-1] if path else "",
+        path=list(path),
+        sources=[Source(note_id, number) for note_id, number in found.sources.items()],
+        corrections=found.corrections,
+        omitted=found.omitted,
+    )
 
-    A section's own text (without its sub-sections) that a change rewrote rests on the notes of the edits that address
-    the section or one above it; where an edit or a whole-file answer cites none, on all notes that the change folded
-    and did not discard. What it rested on before it still does, because an edit keeps what holds.
+
+def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | None]:
+    """What the file's sections rest on, worked out from the newest records back to one that says it, or to the first;
+    and the change from which on it holds, where there are more than are read.
     """
-    traces: dict[SectionPath, _Trace] = {}
-    for record in standing:
-        change = next((change for change in record.files if change.path == path), None)
-        if not change:
+    newest_first, since = _changes_of(process, space_id, path)
+    gone = records.undone(newest_first)
+    state: State = {}
+    for record in reversed(newest_first):
+        kept = record.sources_of(path)
+        if kept:
+            state = kept.state()
             continue
-        own = _own_texts(change.after or "")
-        earned = _credits(record, change, list(own))
-        after: dict[SectionPath, _Trace] = {}
-        for section, text in own.items():
-            kept = traces.get(section)
-            new = _Trace(text, dict(kept.sources), list(kept.corrections)) if kept else _Trace(text)
-            # Blank lines at a section's end belong to the seam with the next one.
-            if text.strip() and (not kept or kept.text.strip() != text.strip()):
-                if record.kind == "manual":
-                    new.corrections.append(record.number)
-                for note_id in earned[section]:
-                    new.sources.setdefault(note_id, record.number)
-            after[section] = new
-        traces = after
-    return traces
+        for change in record.files:
+            if change.path == path and record.kind != "undo" and record.number not in gone:
+                state = tracing.after(state, record, change)
+    return state, since
 
 
-def _credits(record: Record, change: FileChange, paths: list[SectionPath]) -> dict[SectionPath, list[str]]:
-    """For each section of the changed file, the notes that a rewritten text of it rests on."""
-    discarded = {item.get("note_id") for item in record.discarded}
-    folded = [source.note_id for source in record.notes if source.note_id not in discarded]
-    earned: dict[SectionPath, list[str]] = {path: [] for path in paths}
-    if change.action in ("created", "updated"):
-        whole = change.notes or ([] if change.edits else folded)
-        earned = {path: list(whole) for path in paths}
-    for edit in change.edits:
-        for target in _addressed(change.after or "", str(edit["heading"])):
-            for path in paths:
-                if path[: len(target)] == target:
-                    earned[path] += edit.get("notes") or folded
-    return earned
-
-
-def _addressed(content: str, heading: str) -> list[SectionPath]:
-    try:
-        return [section.path for section in sections.addressed(content, heading)]
-    except SectionError:
-        return []
-
-
-def _own_texts(content: str) -> dict[SectionPath, str]:
-    """Each section's own text; sections of the same path are taken together."""
-    try:
-        found: dict[SectionPath, str] = {PREAMBLE: sections.preamble(content)}
-        for section in sections.list_sections(content):
-            found[section.path] = found.get(section.path, "") + sections.own_text(content, section)
-    except SectionError:
-        # Nested beyond what the parser follows: then the file is one piece of text.
-        return {PREAMBLE: content}
-    return found
+def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record], int | None]:
+    """The records that are needed, newest first, and the number of the oldest that was read if that is not enough."""
+    listed = records.names(process, space_id)[::-1]
+    found: list[Record] = []
+    size = 0
+    for start in range(0, min(len(listed), MOST_RECORDS), records.AT_ONCE):
+        for record in records.read_many(process, space_id, listed[start : start + records.AT_ONCE]):
+            change = next((change for change in record.files if change.path == path), None)
+            size += len(change.after or "") if change else 0
+            if size > MOST_CHARACTERS:
+                return found, record.number + 1
+            if change or record.undoes is not None:
+                found.append(record)
+            if change and change.sources:
+                return found, None
+    return found, listed[MOST_RECORDS - 1].number if len(listed) > MOST_RECORDS else None

@@ -144,7 +144,7 @@ def _check_reason(reason: str | None) -> None:
 
 
 def _before(file: BankFile | None) -> Before | None:
-    return Before(etag=file.etag, content=file.content) if file else None
+    return Before(etag=file.etag, content=file.content, record=file.record) if file else None
 
 
 def _written(record: Record) -> File:

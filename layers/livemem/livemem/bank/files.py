@@ -1,9 +1,11 @@
 """The bank: the Markdown files that agents load."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livemem import clock, limits
 from livemem.bank import paths
+from livemem.changes import records
 from livemem.errors import InvalidName, NotFound
 from livemem.process import Process
 from livemem.spaces import contents
@@ -14,11 +16,17 @@ from livemem.store.objects import Entry, Object
 
 @dataclass(frozen=True)
 class BankFile:
-    """A bank file as it was read for a change, with the ETag that its replacement is conditional on."""
+    """A bank file as it was read for a change, with the ETag that its replacement is conditional on.
+
+    `record` names the record of the change that wrote it (records.written_by).
+    """
 
     path: str
     content: str
     etag: str
+    record: str | None = None
+    number: int | None = None
+    """That change's number."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class File:
     last_modified: str
     content: str | None = None
     consolidation: int | None = None
+    record: str | None = None
+    """The record of that change (records.written_by)."""
 
 
 def listing(process: Process, space_id: str, *, content: bool = False) -> list[File]:
@@ -38,6 +48,11 @@ def listing(process: Process, space_id: str, *, content: bool = False) -> list[F
     entries = contents.bank_files(process, space_id)
     if not content:
         return [from_entry(entry) for entry in entries]
+    return with_content(process, entries)
+
+
+def with_content(process: Process, entries: Sequence[Entry]) -> list[File]:
+    """The listed files with their contents, without those that are gone by now: 1 GET each, side by side."""
     found = process.store.get_many([entry.key for entry in entries])
     return [_with_content(item) for item in found if item]
 
@@ -77,17 +92,17 @@ def check_path(path: str) -> str:
 def load_files(process: Process, space_id: str, entries: list[Entry]) -> list[BankFile]:
     """The listed files with content and ETag, for a change of the bank."""
     found = process.store.get_many([entry.key for entry in entries])
-    return [
-        BankFile(item.key.removeprefix(keys.bank_prefix(space_id)), item.body.decode(errors="replace"), item.etag)
-        for item in found
-        if item
-    ]
+    return [_for_change(item.key.removeprefix(keys.bank_prefix(space_id)), item) for item in found if item]
 
 
 def find_file(process: Process, space_id: str, path: str) -> BankFile | None:
     """One file with content and ETag, or None."""
     found = _find(process, space_id, path)
-    return BankFile(path, found.body.decode(errors="replace"), found.etag) if found else None
+    return _for_change(path, found) if found else None
+
+
+def _for_change(path: str, item: Object) -> BankFile:
+    return BankFile(path, item.body.decode(errors="replace"), item.etag, records.written_by(item), _number(item))
 
 
 def _find(process: Process, space_id: str, path: str) -> Object | None:
@@ -105,11 +120,16 @@ def from_entry(entry: Entry) -> File:
 def _with_content(item: Object) -> File:
     parsed = keys.parse_bank_file(item.key)
     assert parsed
-    number = item.metadata.get("consolidation", "")
     return File(
         parsed[1],
         len(item.body),
         clock.iso(item.last_modified),
         item.body.decode(errors="replace"),
-        int(number) if number.isdecimal() else None,
+        _number(item),
+        records.written_by(item),
     )
+
+
+def _number(item: Object) -> int | None:
+    text = item.metadata.get("consolidation", "")
+    return int(text) if text.isdecimal() else None

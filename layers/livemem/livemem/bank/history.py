@@ -1,18 +1,20 @@
 """The history of a bank as users read it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from livemem.bank import citations, files, time_travel
 from livemem.bank import synthesis as syntheses
-from livemem.bank.citations import Cited
+from livemem.bank.citations import Citations
+from livemem.bank.synthesis import Synthesis
 from livemem.changes import diffs, records
 from livemem.changes.records import Record
 from livemem.errors import InvalidRequest
 from livemem.notes import note as notes
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
 from livemem.store import keys
 
 
@@ -54,38 +56,50 @@ class Detail:
 def page(process: Process, space_id: str, *, limit: int, before: int | None) -> tuple[list[Summary], int | None]:
     """Changes newest first, those with a number below `before`; and the number to continue with, or None.
 
-    1 LIST per 1,000 records and 1 GET per change shown, and what is needed to know which of them are undone.
+    1 LIST, and 1 GET for the head and for each change shown, however long the history is.
     """
-    heads.load_recent(process, space_id)
-    newest_first = list(reversed(records.names(process, space_id)))
-    names = [name for name in newest_first if before is None or name.number < before]
-    shown = names[:limit]
+    meta = heads.load(process, space_id).meta
+    top = meta.changes + 1
+    top = top if before is None else min(before, top)
+    first = max(top - limit, 1)
+    names = records.names(process, space_id, since=first, limit=limit)
+    shown = [name for name in reversed(names) if name.number < top]
     read = records.read_many(process, space_id, shown)
-    later = records.read_many(process, space_id, newest_first[: len(newest_first) - len(names)])
-    gone = records.undone([*later, *read])
-    more = shown[-1].number if len(names) > limit else None
-    return [_summary(record, record.number in gone) for record in read], more
+    gone = _gone(process, meta, first)
+    # A lifecycle rule may have removed the oldest records.
+    more = first > 1 and (len(shown) == top - first or _any_before(process, space_id, first))
+    return [_summary(record, gone(record)) for record in read], first if more else None
+
+
+def _any_before(process: Process, space_id: str, number: int) -> bool:
+    return any(name.number < number for name in records.names(process, space_id, limit=1))
+
+
+def _gone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
+    """Whether a change from number `first` on was undone: the head tells, or in an old space all the later records."""
+    if meta.undone is None:
+        later = records.names(process, meta.space_id, since=first)
+        found = records.undone(records.read_many(process, meta.space_id, later))
+        return lambda record: record.number in found
+    ranges = meta.undone
+    return lambda record: record.kind != "undo" and any(low <= record.number <= high for low, high in ranges)
 
 
 def read(process: Process, space_id: str, number: int) -> Detail:
     """One change with sources, diffs and metrics; raises NotFound."""
-    heads.load_recent(process, space_id)
+    meta = heads.load(process, space_id).meta
     record = records.get(process, space_id, number)
-    listed = records.names(process, space_id)
-    later = [name for name in listed if name.number > number]
-    undone = number in records.undone(records.read_many(process, space_id, later))
-    return detail(space_id, record, undone=undone, held=_holders(process, space_id, record, undone, listed))
+    undone = _gone(process, meta, number)(record)
+    return detail(space_id, record, undone=undone, held=_holders(process, space_id, record, undone))
 
 
-def _holders(
-    process: Process, space_id: str, record: Record, undone: bool, listed: Sequence[keys.RecordName]
-) -> dict[str, int]:
+def _holders(process: Process, space_id: str, record: Record, undone: bool) -> dict[str, int]:
     """For each source of the record that is consolidated now, by which consolidation."""
     if record.kind == "consolidation" and not undone:
         return {source.note_id: record.number for source in record.notes}
     # Its notes came back to life, and may have been folded again since.
     names = [keys.parse_note_id(source.note_id) for source in record.notes]
-    held = records.holding(process, space_id, names, listed) if names else {}
+    held = records.holding(process, space_id, names, records.names(process, space_id)) if names else {}
     return {note_id: number for note_id, (number, _) in held.items()}
 
 
@@ -135,19 +149,33 @@ def _summary(record: Record, undone: bool) -> Summary:
 
 
 def read_file(
-    process: Process, space_id: str, path: str, *, at: int | None, sources: bool
-) -> tuple[files.File, list[Cited] | None]:
-    """A bank file as it is or stood after change `at`, and what its sections rest on if `sources`.
+    process: Process, space_id: str, path: str, *, at: str | None, sources: bool
+) -> tuple[files.File, Citations | None]:
+    """A bank file as it is, or stood at the time `at` (time_travel.then), and what its sections rest on if `sources`.
 
     Raises InvalidName, NotFound, InvalidRequest for both at once.
     """
+    files.check_path(path)
     if at is not None and sources:
         raise InvalidRequest.of("sources", "is about the file as it is now; leave `at` out")
     if at is not None:
-        heads.load_recent(process, space_id)
-        return time_travel.read_at(process, space_id, path, at), None
+        return time_travel.file_at(process, space_id, path, time_travel.then(process, space_id, at)), None
     file = files.read(process, space_id, path)
-    return file, citations.citations(process, space_id, path, content=file.content or "") if sources else None
+    return file, citations.citations(process, space_id, file) if sources else None
+
+
+def bank(process: Process, space_id: str, *, at: str | None, content: bool) -> list[files.File]:
+    """All bank files as they are, or stood at the time `at`. Raises NotFound, InvalidRequest, Conflict."""
+    if at is None:
+        return files.listing(process, space_id, content=content)
+    return time_travel.bank_at(process, space_id, time_travel.then(process, space_id, at), content=content)
+
+
+def synthesis(process: Process, space_id: str, *, at: str | None) -> Synthesis:
+    """The synthesis as it is, or stood at the time `at`. Raises NotFound, InvalidRequest, Conflict."""
+    if at is None:
+        return syntheses.read_synthesis(process, space_id)
+    return time_travel.synthesis_at(process, space_id, time_travel.then(process, space_id, at))
 
 
 def check_number(text: str) -> int:

@@ -1,31 +1,159 @@
-"""A bank file as it stood after an earlier change."""
+"""The bank as it stood after an earlier change: today's, with the changes since then taken back."""
 
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from livemem import clock
 from livemem.bank import files
+from livemem.bank import synthesis as syntheses
 from livemem.bank.files import File
+from livemem.bank.synthesis import Synthesis
 from livemem.changes import records
-from livemem.errors import NotFound
+from livemem.changes.records import FileChange, Record, SynthesisChange
+from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
+
+MOST_CHANGES = 1_000
+"""Records read to go back in time; each may hold a whole bank."""
+
+NUMBER_DIGITS = 9
 
 
-def read_at(process: Process, space_id: str, path: str, number: int) -> File:
-    """One file as it stood after consolidation `number`, from the records; `last_modified` is that moment.
+@dataclass(frozen=True)
+class Then:
+    """The moment right after a change."""
 
-    Raises InvalidName, NotFound (no such consolidation, or the file did not exist then).
+    record: Record
+
+    @property
+    def number(self) -> int:
+        return self.record.number
+
+    @property
+    def committed_at(self) -> str:
+        return self.record.committed_at
+
+
+def then(process: Process, space_id: str, at: str) -> Then:
+    """The moment that `at` names: the number of a change, or a time in ISO 8601, which means the last change committed
+    at or before it.
+
+    A number costs 1 LIST and 1 GET, a time a GET for each halving of the history. Raises InvalidRequest, NotFound.
+    """
+    heads.load_recent(process, space_id)
+    if at.isdecimal() and len(at) <= NUMBER_DIGITS:
+        return Then(records.get(process, space_id, int(at)))
+    try:
+        # A plus sign that a client did not escape arrives as a space.
+        moment = clock.parse(at.replace(" ", "+"))
+    except ValueError:
+        message = "must be the number of a change, or a time in ISO 8601 such as 2026-02-20T14:00:00Z"
+        raise InvalidRequest.of("at", message) from None
+    return _last_before(process, space_id, moment, at)
+
+
+def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> Then:
+    read: dict[int, Record] = {}
+
+    def committed(name: keys.RecordName) -> datetime:
+        read[name.number] = records.read(process, space_id, name)
+        return clock.parse(read[name.number].committed_at)
+
+    listed = records.names(process, space_id)
+    count = bisect_right(listed, moment, key=committed)
+    if count == 0:
+        raise NotFound("consolidation", at)
+    return Then(read.get(listed[count - 1].number) or records.read(process, space_id, listed[count - 1]))
+
+
+def bank_at(process: Process, space_id: str, moment: Then, *, content: bool = False) -> list[File]:
+    """All files as they stood then, in the order of their paths; `last_modified` is that moment.
+
+    Today's listing (with `content` also 1 GET each), and 1 GET for each later change. Raises Conflict if these are too
+    many.
+    """
+    # Today's files first: whatever changes them from now on is among the records, and is taken back.
+    today = {file.path: file for file in files.listing(process, space_id, content=content)}
+    texts: dict[str, str | None] = {}
+    for record in _since(process, space_id, moment):
+        for change in record.files:
+            texts.setdefault(change.path, change.before.content if change.before else None)
+    for change in moment.record.files:
+        texts.setdefault(change.path, change.after)
+    found = [
+        File(path, file.size, moment.committed_at, file.content, moment.number)
+        for path, file in today.items()
+        if path not in texts
+    ]
+    found += [_file(path, text, moment, content=content) for path, text in texts.items() if text is not None]
+    return sorted(found, key=lambda file: file.path)
+
+
+def file_at(process: Process, space_id: str, path: str, moment: Then) -> File:
+    """One file as it stood then; `last_modified` is that moment. Reads records until one knows the file.
+
+    Raises InvalidName, NotFound (it did not exist then), Conflict (too many later changes).
     """
     files.check_path(path)
-    listed = records.names(process, space_id)
-    then = next((name for name in listed if name.number == number), None)
-    if not then:
-        raise NotFound("consolidation", str(number))
-    moment = records.read(process, space_id, then).committed_at
-    # The first later change of the file knows what was before it; without one the file still is as it was.
-    later = [name for name in listed if name.number > number]
-    for start in range(0, len(later), records.AT_ONCE):
-        for record in records.read_many(process, space_id, later[start : start + records.AT_ONCE]):
-            change = next((change for change in record.files if change.path == path), None)
-            if change and not change.before:
-                raise NotFound("bank file", path)
-            if change and change.before:
-                return File(path, len(change.before.content.encode()), moment, change.before.content, number)
-    found = files.read(process, space_id, path)
-    return File(path, found.size, moment, found.content, number)
+
+    def of(record: Record) -> FileChange | None:
+        return next((change for change in record.files if change.path == path), None)
+
+    changed = of(moment.record)
+    if changed:
+        return _existing(path, changed.after, moment)
+    today = files.find_file(process, space_id, path)
+    if today and today.number is not None and today.number < moment.number:
+        # Nothing has changed it since.
+        return _existing(path, today.content, moment)
+    for record in _since(process, space_id, moment):
+        later = of(record)
+        if later:
+            return _existing(path, later.before.content if later.before else None, moment)
+    return _existing(path, today.content if today else None, moment)
+
+
+def synthesis_at(process: Process, space_id: str, moment: Then) -> Synthesis:
+    """The synthesis as it stood then; raises NotFound if there was none, Conflict (too many later changes)."""
+
+    def of(record: Record) -> SynthesisChange | None:
+        return record.synthesis
+
+    changed = of(moment.record)
+    if changed:
+        return _synthesis(changed.after, space_id)
+    today = process.store.get(keys.synthesis(space_id))
+    for record in _since(process, space_id, moment):
+        later = of(record)
+        if later:
+            return _synthesis(later.before.content if later.before else None, space_id)
+    return _synthesis(today.body.decode(errors="replace") if today else None, space_id)
+
+
+def _since(process: Process, space_id: str, moment: Then) -> Iterator[Record]:
+    """The records of the changes after it, oldest first, read as they are asked for, some at once."""
+    later = records.names(process, space_id, since=moment.number + 1, limit=MOST_CHANGES + 1)
+    for start in range(0, min(len(later), MOST_CHANGES), records.AT_ONCE):
+        yield from records.read_many(process, space_id, later[start : start + records.AT_ONCE])
+    if len(later) > MOST_CHANGES:
+        raise Conflict(f"More than {MOST_CHANGES} changes came after {moment.number}: look at a later one.")
+
+
+def _existing(path: str, text: str | None, moment: Then) -> File:
+    if text is None:
+        raise NotFound("bank file", path)
+    return _file(path, text, moment, content=True)
+
+
+def _file(path: str, text: str, moment: Then, *, content: bool) -> File:
+    return File(path, len(text.encode()), moment.committed_at, text if content else None, moment.number)
+
+
+def _synthesis(text: str | None, space_id: str) -> Synthesis:
+    if text is None:
+        raise NotFound("synthesis", space_id)
+    return syntheses.parse_synthesis(text)

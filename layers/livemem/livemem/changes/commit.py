@@ -7,7 +7,7 @@ each step looks like no change when it was done before.
 
 import logging
 
-from livemem.changes import records
+from livemem.changes import records, tracing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.process import Process
@@ -35,7 +35,11 @@ class Superseded(LiveMemoryError):
 
 
 def prepare(process: Process, space_id: str, record: Record) -> Record:
-    """Write the plan and return it; if another worker of the same run wrote one before, that one counts."""
+    """Write the plan and return it; if another worker of the same run wrote one before, that one counts.
+
+    The plan says for each file which notes its sections rest on then (tracing.py).
+    """
+    record = tracing.with_sources(process, space_id, record)
     key = keys.plan(space_id, record.run_id)
     try:
         process.store.put(key, record.to_bytes(), if_none_match=True, content_type=documents.JSON)
@@ -58,15 +62,7 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
     """
     for _ in range(TRIES):
         try:
-            return heads.swap(
-                process,
-                head,
-                changes=record.number,
-                # Counted here and not by the close, which may be that of a commit from before `changes` was there:
-                # that one counted itself already.
-                consolidation_count=head.meta.consolidation_count + record.consolidations(),
-                committed_run=record.run_id,
-            )
+            return heads.swap(process, head, **_committed(head, record))
         except (PreconditionLost, StoreUnavailable) as error:
             # The answer to a swap that did happen can get lost: only a look tells.
             newest = heads.find(process, head.meta.space_id)
@@ -83,6 +79,19 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
             raise CommitLost("The time of this run is over.")
         head = newest
     raise CommitLost("The space changes too often.")
+
+
+def _committed(head: Head, record: Record) -> dict[str, object]:
+    changes: dict[str, object] = {
+        "changes": record.number,
+        # Counted here and not by the close, which may be that of a commit from before `changes` was there: that one
+        # counted itself already.
+        "consolidation_count": head.meta.consolidation_count + record.consolidations(),
+        "committed_run": record.run_id,
+    }
+    if record.undoes is not None:
+        changes["undone"] = head.meta.with_undo(record.undoes, record.number)
+    return changes
 
 
 def apply(process: Process, head: Head, record: Record) -> Head:
@@ -196,7 +205,7 @@ def _write(
     wanted = after.encode() if after is not None else None
     etag = before.etag if before else None
     for _ in range(TRIES):
-        if _replace(process, key, wanted, etag, record.number):
+        if _replace(process, key, wanted, etag, record):
             return
         current = process.store.get(key)
         if (current.body if current else None) == wanted:
@@ -212,14 +221,14 @@ def _write(
     raise StoreUnavailable("A bank file keeps changing.")
 
 
-def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None, number: int) -> bool:
+def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None, record: Record) -> bool:
     if wanted is None:
         return etag is None or process.store.delete(key, if_match=etag)
     try:
-        # The number travels with the object, so reading a file tells its consolidation without a look at the records.
-        process.store.put(
-            key, wanted, if_match=etag, if_none_match=etag is None, metadata={"consolidation": str(number)}
-        )
+        # The number travels with the object, so reading a file tells its consolidation without a look at the records;
+        # and so does the record's name, which leads from a file to what it rests on.
+        metadata = {"consolidation": str(record.number), "record": keys.record_text(record.name())}
+        process.store.put(key, wanted, if_match=etag, if_none_match=etag is None, metadata=metadata)
     except PreconditionLost:
         return False
     return True

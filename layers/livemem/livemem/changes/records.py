@@ -12,12 +12,14 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from livemem import clock as clocks
+from livemem.changes.sources import Sources
 from livemem.errors import NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.store.documents import Document
+from livemem.store.objects import Object
 
 AT_ONCE = 16
 """Records read in one go while looking for one that fits: each may hold a whole bank."""
@@ -47,10 +49,14 @@ class NoteSource(BaseModel):
 
 
 class Before(BaseModel):
-    """A file as it was, with the ETag that its replacement is conditional on."""
+    """A file as it was, with the ETag that its replacement is conditional on.
+
+    `record` names the record of the change that wrote it (keys.record_text), None if none did.
+    """
 
     etag: str
     content: str
+    record: str | None = None
 
 
 class FileChange(BaseModel):
@@ -66,6 +72,8 @@ class FileChange(BaseModel):
     reason: str | None = None
     said: Action | None = None
     """What the answer called it, where that is not what it did."""
+    sources: Sources | None = None
+    """What its sections rest on after the change; None where that is not known, and for a deleted file."""
 
 
 class SynthesisChange(BaseModel):
@@ -122,6 +130,10 @@ class Record(Document):
             return -1 if self.notes else 0
         return 1 if self.kind == "consolidation" else 0
 
+    def sources_of(self, path: str) -> Sources | None:
+        """What the sections of a file that it changed rest on, if it says so."""
+        return next((change.sources for change in self.files if change.path == path), None)
+
     def name(self) -> keys.RecordName:
         """The record's file name: its number and the times of its notes, or of its commit where it has none."""
         times = sorted(source.note_id[:15] for source in self.notes)
@@ -144,10 +156,11 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
     )
 
 
-def names(process: Process, space_id: str) -> list[keys.RecordName]:
-    """The names of all records, oldest first: one LIST per 1,000."""
-    listed = (keys.parse_record(entry.key) for entry in process.store.scan(keys.records_prefix(space_id)))
-    return [name for name in listed if name]
+def names(process: Process, space_id: str, *, since: int = 0, limit: int | None = None) -> list[keys.RecordName]:
+    """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
+    start = keys.records_since(space_id, since) if since > 0 else ""
+    listed = process.store.scan(keys.records_prefix(space_id), start_after=start, limit=limit)
+    return [name for entry in listed if (name := keys.parse_record(entry.key))]
 
 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
@@ -167,11 +180,36 @@ def read_many(process: Process, space_id: str, wanted: Sequence[keys.RecordName]
 
 
 def get(process: Process, space_id: str, number: int) -> Record:
-    """The record of consolidation `number`; raises NotFound."""
-    for name in names(process, space_id):
+    """The record of consolidation `number`: 1 LIST, 1 GET. Raises NotFound."""
+    for name in names(process, space_id, since=number, limit=1):
         if name.number == number:
             return read(process, space_id, name)
     raise NotFound("consolidation", str(number))
+
+
+def written_by(item: Object) -> str | None:
+    """The record of the change that wrote the object, as its metadata names it, or the change's number; None for one
+    that the service did not write.
+    """
+    return item.metadata.get("record") or item.metadata.get("consolidation")
+
+
+def find(process: Process, space_id: str, text: str) -> Record | None:
+    """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where it only tells the number.
+
+    None if it is gone or can't be read; raises StoreUnavailable if the store does not answer.
+    """
+    name = keys.parse_record_text(text)
+    if not name and text.isdecimal():
+        number = int(text)
+        name = next(
+            (found for found in names(process, space_id, since=number, limit=1) if found.number == number), None
+        )
+    found = process.store.get(keys.record(space_id, name)) if name else None
+    try:
+        return Record.from_bytes(found.body) if found else None
+    except ValueError:
+        return None
 
 
 def undone(records: Iterable[Record]) -> set[int]:

@@ -1,7 +1,8 @@
 """The undo of the newest change of a bank."""
 
-from livemem.changes import direct, records
+from livemem.changes import direct, records, tracing
 from livemem.changes.records import Before, FileChange, Record, SynthesisChange
+from livemem.changes.sources import Sources
 from livemem.errors import Conflict, NotFound
 from livemem.process import Process
 from livemem.spaces.head import Head
@@ -24,7 +25,11 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
     target = _newest_standing(process, space_id, number)
     if target.rules and not target.rules.before:
         raise Conflict("There were no rules before this change; write others instead.")
-    files = [_reverse(process, keys.bank_file(space_id, change.path), change) for change in target.files]
+    states = tracing.before_each(process, space_id, target.files)
+    files = [
+        _reverse(process, keys.bank_file(space_id, change.path), change, None if state is None else Sources.of(state))
+        for change, state in zip(target.files, states, strict=True)
+    ]
     return records.by_hand(head, run_id, "undo", author, process.clock()).model_copy(
         update={
             "undoes": number,
@@ -59,15 +64,15 @@ def _newest_standing(process: Process, space_id: str, number: int) -> Record:
     raise NotFound("consolidation", str(number))
 
 
-def _reverse(process: Process, key: str, change: FileChange) -> FileChange:
+def _reverse(process: Process, key: str, change: FileChange, sources: Sources | None = None) -> FileChange:
     current = process.store.get(key)
     text = current.body.decode(errors="replace") if current else None
     if text != change.after:
         raise Conflict(f"{change.path} was changed outside the service since; correct it by hand first.")
     after = change.before.content if change.before else None
     action: records.Action = "deleted" if after is None else ("updated" if current else "created")
-    before = Before(etag=current.etag, content=text or "") if current else None
-    return FileChange(path=change.path, action=action, before=before, after=after)
+    before = Before(etag=current.etag, content=text or "", record=records.written_by(current)) if current else None
+    return FileChange(path=change.path, action=action, before=before, after=after, sources=sources)
 
 
 def _reverse_synthesis(process: Process, space_id: str, change: SynthesisChange | None) -> SynthesisChange | None:

@@ -96,7 +96,7 @@ def _change(
     return FileChange(
         path=path,
         action=action,
-        before=Before(etag=before.etag, content=before.content) if before else None,
+        before=Before(etag=before.etag, content=before.content, record=before.record) if before else None,
         after=after,
         edits=[
             {**edit.model_dump(exclude_none=True), "notes": [note_ids[number - 1] for number in edit.notes]}

@@ -1,10 +1,9 @@
 """Reading live notes: one by its id, or pages with filters."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate
 
 from cachetools import LRUCache
 
@@ -14,12 +13,17 @@ from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process, Timer
+from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
 
 TAG_SCAN = 500
 """Notes read for one page that filters by tag: tags stand in the notes, all other filters in their names."""
+
+
+NAMES_SCAN = 5_000
+"""Names looked at for one page: all filters but that by tag are about names, of which a LIST gives 1,000."""
 
 
 CACHE_BYTES = 16 * 1024 * 1024
@@ -123,32 +127,59 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
 def page(
     process: Process, space_id: str, wanted: Filter, *, limit: int, after: str | None = None, oldest_first: bool = False
 ) -> Page:
-    """One page of live notes: ceil(N/1000) LIST and at most `limit` GET (with a tag filter at most 500).
+    """One page of live notes in the order in which they were written, or back: a few LIST, however many there are
+    (contents.notes_in_order), and at most `limit` GET (with a tag filter at most 500).
 
     A note that this process has read before costs no GET.
-    A page of large notes, or by tag, may hold fewer than `limit` notes and still have a next one. Raises NotFound.
+    A page of large notes, by tag, or with a filter that few notes pass may hold fewer than `limit` notes and still have
+    a next one. Raises NotFound.
     """
     heads.load_recent(process, space_id)
-    start = keys.note(space_id, after) if after and oldest_first else ""
-    entries = list(process.store.scan(keys.live_prefix(space_id), start_after=start))
-    named = [(entry, found[1]) for entry in entries if (found := keys.parse_note(entry.key))]
-    if not oldest_first:
-        named.reverse()
-    if after:
-        named = [(e, n) for e, n in named if (n.note_id > after if oldest_first else n.note_id < after)]
-    named = [(entry, name) for entry, name in named if wanted.admits(name)]
-    scan = _within_a_page(named[: limit if wanted.tag is None else max(limit, TAG_SCAN)])
+    scan, end = _chosen(
+        _behind(process, space_id, wanted, after, oldest_first=oldest_first),
+        wanted,
+        limit if wanted.tag is None else max(limit, TAG_SCAN),
+    )
     notes = [note for note in read_all(process, space_id, [entry for entry, _ in scan]) if note]
-    shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags][:limit]
-    last_read = shown[-1].note_id if len(shown) == limit else (scan[-1][1].note_id if scan else "")
-    more = bool(named) and named[-1][1].note_id != last_read
-    return Page(shown, last_read if more and last_read else None)
+    shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags]
+    if len(shown) > limit or (len(shown) == limit and scan[-1][1].note_id != shown[-1].note_id):
+        return Page(shown[:limit], shown[limit - 1].note_id)
+    return Page(shown, end)
 
 
-def _within_a_page(named: list[tuple[Entry, keys.NoteName]]) -> list[tuple[Entry, keys.NoteName]]:
-    """The first of them that together are small enough for one answer, and at least one."""
-    ends = accumulate(entry.size for entry, _ in named)
-    return named[: max(1, sum(end <= limits.PAGE_BYTES for end in ends))]
+def _behind(
+    process: Process, space_id: str, wanted: Filter, after: str | None, *, oldest_first: bool
+) -> Iterator[tuple[Entry, keys.NoteName]]:
+    """The notes behind the cursor `after`, of those from `since` to `until`."""
+    cursor = keys.parse_note_id(after) if after else None
+    since, until = wanted.since, wanted.until
+    if cursor and oldest_first:
+        since = max(cursor.timestamp, since or cursor.timestamp)
+    elif cursor:
+        until = min(cursor.timestamp, until or cursor.timestamp)
+    for entry, name in contents.notes_in_order(process, space_id, oldest_first=oldest_first, since=since, until=until):
+        if not cursor or (name.order > cursor.order if oldest_first else name.order < cursor.order):
+            yield entry, name
+
+
+def _chosen(
+    ordered: Iterator[tuple[Entry, keys.NoteName]], wanted: Filter, most: int
+) -> tuple[list[tuple[Entry, keys.NoteName]], str | None]:
+    """The first of the notes that the filter admits, up to `most` and to what one answer can hold, at least one; and
+    the id of the last that was looked at, None at the end.
+    """
+    chosen: list[tuple[Entry, keys.NoteName]] = []
+    size, last = 0, ""
+    for seen, (entry, name) in enumerate(ordered):
+        if seen >= NAMES_SCAN:
+            return chosen, last
+        if wanted.admits(name):
+            size += entry.size
+            if len(chosen) == most or (chosen and size > limits.PAGE_BYTES):
+                return chosen, last
+            chosen.append((entry, name))
+        last = name.note_id
+    return chosen, None
 
 
 def read_all(process: Process, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:

@@ -4,19 +4,28 @@ A worker that dies can't say so. What a run shows is therefore derived when it i
 error, one whose consolidation is committed is being applied.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any, Literal
 
 from livemem import clock
+from livemem.access import decision
+from livemem.access.principal import Principal
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import documents, keys
+from livemem.spaces.head import Meta
+from livemem.store import documents, keys, timeline
 from livemem.store.documents import Document, Moment
+from livemem.store.timeline import Timeline
 
 QUEUE_LIFE = timedelta(hours=1)
 """How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
+
+LAST_MOMENT = 2**48 - 1
+"""Of an ULID, in milliseconds since 1970."""
 
 Status = Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"]
 Trigger = Literal["api", "threshold", "sweep"]
@@ -106,11 +115,47 @@ def view(process: Process, space_id: str, run_id: str) -> Run:
     saved = find(process, space_id, run_id)
     if not saved or saved.run.uid != meta.uid:
         raise NotFound("run", run_id)
-    run = saved.run
+    return _as_it_stands(process, meta, saved.run)
+
+
+def page(
+    process: Process, caller: Principal, space_id: str, *, limit: int, before: str | None = None
+) -> tuple[list[Run], str | None]:
+    """Runs of a space that the caller may see, newest first, as `view` shows them, those before the id `before`; and
+    the id to go on before, or None.
+
+    1 GET for the head and for each run shown, and a few LIST however many runs there were. Raises InvalidName,
+    Forbidden, NotFound.
+    """
+    decision.check_space(caller, keys.check_space_id(space_id))
+    meta = heads.load(process, space_id).meta
+    # One more than is shown tells whether there is another page.
+    found = list(islice(_newest_first(process, space_id, before), limit + 1))
+    shown = process.store.map(lambda run_id: find(process, space_id, run_id), found[:limit])
+    runs = [_as_it_stands(process, meta, saved.run) for saved in shown if saved and saved.run.uid == meta.uid]
+    return runs, found[limit - 1] if len(found) > limit else None
+
+
+def _newest_first(process: Process, space_id: str, before: str | None) -> Iterator[str]:
+    line = Timeline(keys.runs_prefix(space_id), keys.run_moment, _moment)
+    now = int(process.clock().timestamp() * 1_000)
+    last = keys.parse_run(keys.run(space_id, before)) if before else None
+    end = last[1] + 1 if last and last[1] < LAST_MOMENT else None
+    for batch in timeline.newest_first(process.store, line, now=now, before=end):
+        ids = [parsed[0] for entry in batch if (parsed := keys.parse_run(entry.key))]
+        yield from (run_id for run_id in sorted(ids, reverse=True) if before is None or run_id < before)
+
+
+def _moment(key: str) -> int | None:
+    parsed = keys.parse_run(key)
+    return parsed[1] if parsed else None
+
+
+def _as_it_stands(process: Process, meta: Meta, run: Run) -> Run:
     if run.status in FINAL:
         return run
     deadline = clock.parse(run.expires_at) if run.expires_at else clock.parse(run.queued_at) + QUEUE_LIFE
-    if meta.committed_run == run_id:
+    if meta.committed_run == run.run_id:
         if process.clock() < deadline:
             return run.model_copy(update={"status": "running", "step": "applying"})
         return _died(run, "The worker died after the commit; the next run or the sweep writes the rest.")

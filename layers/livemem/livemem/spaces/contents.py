@@ -1,12 +1,20 @@
 """What is in a space: its live notes and its bank files, as listings show them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby, islice
+from typing import Any
 
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store import keys, timeline
+from livemem.store.keys import NoteName
 from livemem.store.objects import Entry
+from livemem.store.timeline import Timeline
+
+LAST_SECOND = datetime.max.replace(microsecond=0, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -22,20 +30,13 @@ class Info:
 def info(process: Process, space_id: str) -> Info:
     """Meta, live notes, bank files and whether there is a synthesis; raises NotFound."""
     head = heads.load(process, space_id)
-    live, bank, synthesis = process.store.map(
-        list,
-        [
-            process.store.scan(keys.live_prefix(space_id)),
-            process.store.scan(keys.bank_prefix(space_id)),
-            process.store.scan(keys.synthesis(space_id), limit=1),
-        ],
-    )
-    return Info(
-        head.meta,
-        [entry for entry in live if keys.parse_note(entry.key)],
-        [entry for entry in bank if keys.parse_bank_file(entry.key)],
-        bool(synthesis),
-    )
+    looks: list[Callable[[], Any]] = [
+        lambda: all_live_notes(process, space_id),
+        lambda: bank_files(process, space_id),
+        lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
+    ]
+    live, bank, synthesis = process.store.map(lambda look: look(), looks)
+    return Info(head.meta, live, bank, bool(synthesis))
 
 
 def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> list[Entry]:
@@ -60,6 +61,72 @@ def note_name(entry: Entry) -> keys.NoteName:
     parsed = keys.parse_note(entry.key)
     assert parsed
     return parsed[1]
+
+
+def all_live_notes(process: Process, space_id: str) -> list[Entry]:
+    """All live notes, oldest first: where they are many, listed side by side in few round trips."""
+    return timeline.everything(process.store, _timeline(space_id), now=timeline.seconds(process.clock()))
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest live notes, newest first. There are `count` in all; if not `exact`, more than that."""
+
+    entries: list[Entry]
+    count: int
+    exact: bool
+
+
+def newest_notes(process: Process, space_id: str, most: int) -> Newest:
+    """Up to `most` of the newest live notes: 1 LIST, and a few more where there are more than 1,000."""
+    found = process.store.first(keys.live_prefix(space_id))
+    named = [(parsed[1].order, entry) for entry in found.entries if (parsed := keys.parse_note(entry.key))]
+    if found.more:
+        newest = [entry for entry, _ in islice(notes_in_order(process, space_id), most)]
+        return Newest(newest, len(named), exact=False)
+    named.sort(key=lambda item: item[0], reverse=True)
+    return Newest([entry for _, entry in named[:most]], len(named), exact=True)
+
+
+def notes_in_order(
+    process: Process,
+    space_id: str,
+    *,
+    oldest_first: bool = False,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[tuple[Entry, NoteName]]:
+    """The live notes from `since` to `until`, both inclusive, in the order in which they were written, or back.
+
+    Lazy: who stops early pays for little (timeline.newest_first), but notes of one second are always listed whole.
+    """
+    first = timeline.seconds(since) if since else None
+    end = timeline.seconds(until) + 1 if until and until < LAST_SECOND else None
+    line = _timeline(space_id)
+    if oldest_first:
+        batches = _by_second(process.store.scan(line.prefix, start_after=line.key(first), stop=line.key(end)))
+    else:
+        now = timeline.seconds(process.clock())
+        batches = timeline.newest_first(process.store, line, now=now, since=first, before=end)
+    for batch in batches:
+        named = [(entry, parsed[1]) for entry in batch if (parsed := keys.parse_note(entry.key))]
+        yield from sorted(named, key=lambda item: item[1].order, reverse=not oldest_first)
+
+
+def _by_second(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    for _, batch in groupby(entries, key=lambda entry: _second(entry.key)):
+        yield list(batch)
+
+
+def _timeline(space_id: str) -> Timeline:
+    return Timeline(
+        keys.live_prefix(space_id), lambda moment: keys.compact_time(timeline.from_seconds(moment)), _second
+    )
+
+
+def _second(key: str) -> int | None:
+    parsed = keys.parse_note(key)
+    return timeline.seconds(parsed[1].timestamp) if parsed else None
 
 
 def bank_files(process: Process, space_id: str) -> list[Entry]:

@@ -58,6 +58,10 @@ class Meta(Document):
     rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation was told."""
     committed_run: str | None = None
+    undone: list[tuple[int, int]] | None = None
+    """Changes that do not stand any more: from an undone one to its undo. None where an older version made the space:
+    then the records tell.
+    """
     prompt_cut: bool = False
     """Whether the model read only a part of the last consolidation's prompt, by the provider's count of tokens."""
     set_aside: SetAside = SetAside()
@@ -76,6 +80,16 @@ class Meta(Document):
     def automatic(self) -> bool:
         """Whether consolidations may start by themselves."""
         return self.consolidation_threshold > 0 and not self.auto_paused
+
+    def with_undo(self, undoes: int, number: int) -> list[tuple[int, int]] | None:
+        """`undone` after change `number` took back change `undoes`."""
+        if self.undone is None:
+            return None
+        # Only the newest change that stands can be undone: what came between is not standing either.
+        earlier = [(first, last) for first, last in self.undone if first < undoes]
+        if earlier and earlier[-1][1] == undoes - 1:
+            undoes = earlier.pop()[0]
+        return [*earlier, (undoes, number)]
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         created_at=clock.iso(process.clock()),
         uid=process.new_id(),
         consolidation_threshold=threshold,
+        undone=[],
     )
     tombstone = _find_room(process, space_id)
     _claim_rules(process, space_id, text.encode())

@@ -23,6 +23,11 @@ def decode_name(cursor: str | None) -> str | None:
     return _decode(cursor, keys.check_space_id)
 
 
+def decode_run(cursor: str | None) -> str | None:
+    """The run id in a cursor; raises InvalidRequest."""
+    return _decode(cursor, keys.check_run_id)
+
+
 def decode_number(cursor: str | None) -> int | None:
     """The number in a cursor; raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(int(text)))

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ulid import ULID
+
 from livemem.errors import InvalidName
 
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
@@ -166,6 +168,26 @@ def run(space_id: str, run_id: str) -> str:
     return f"{space_id}/_runs/{run_id}.json"
 
 
+def runs_prefix(space_id: str) -> str:
+    return f"{space_id}/_runs/"
+
+
+def run_moment(moment: int) -> str:
+    """What the ids of the runs of a moment begin with; in milliseconds since 1970."""
+    return str(ULID.from_bytes(moment.to_bytes(6, "big") + bytes(10)))[:10]
+
+
+def parse_run(key: str) -> tuple[str, int] | None:
+    """The run's id and its moment in a key of `_runs/`; None for every other key, such as those of plans."""
+    run_id = key.rpartition("/_runs/")[2].removesuffix(".json")
+    if not key.endswith(".json") or not RUN_ID.fullmatch(run_id):
+        return None
+    try:
+        return run_id, ULID.from_str(run_id).milliseconds
+    except ValueError:
+        return None
+
+
 def plan(space_id: str, run_id: str) -> str:
     return f"{space_id}/_runs/{run_id}.plan.json"
 
@@ -181,6 +203,21 @@ def records_prefix(space_id: str) -> str:
 
 def record(space_id: str, name: RecordName) -> str:
     return f"{space_id}/_consolidations/{name.number:06d}_{name.first}_{name.last}.json"
+
+
+def records_since(space_id: str, number: int) -> str:
+    """What sorts before the records from `number` on, and behind the earlier ones."""
+    return f"{space_id}/_consolidations/{number:06d}"
+
+
+def record_text(name: RecordName) -> str:
+    """The record's name as the metadata of what it wrote carries it."""
+    return f"{name.number:06d}_{name.first}_{name.last}"
+
+
+def parse_record_text(text: str) -> RecordName | None:
+    """The name in such a text, or None."""
+    return parse_record(f"{text}.json")
 
 
 def parse_record(key: str) -> RecordName | None:

@@ -76,6 +76,14 @@ class Entry:
     last_modified: datetime
 
 
+@dataclass(frozen=True)
+class Slice:
+    """The first objects of a range of keys; `more` says whether the range holds others behind them."""
+
+    entries: list[Entry]
+    more: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
     """One bucket. `threads` is how many requests run at once where an operation needs many; 1 keeps their order."""
@@ -192,10 +200,21 @@ class Store:
                 logger.warning("store refused to delete objects", extra={"count": len(answer["Errors"])})
                 raise StoreUnavailable("The store could not delete everything.")
 
-    def scan(self, prefix: str, *, start_after: str = "", limit: int | None = None) -> Iterator[Entry]:
+    def first(self, prefix: str, *, start_after: str = "", stop: str = "") -> Slice:
+        """Up to 1,000 objects below `prefix` with keys behind `start_after` and before `stop`: one request."""
+        after: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
+        try:
+            page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1_000, **after)
+        except (ClientError, BotoCoreError) as error:
+            raise _own(error) from error
+        listed = [_entry(item) for item in page.get("Contents", [])]
+        within = [entry for entry in listed if not stop or entry.key < stop]
+        return Slice(within, bool(page.get("IsTruncated")) and len(within) == len(listed))
+
+    def scan(self, prefix: str, *, start_after: str = "", stop: str = "", limit: int | None = None) -> Iterator[Entry]:
         """The objects below `prefix` in the order of their keys, one request per 1,000.
 
-        `limit` bounds how many are asked for; with up to 1,000 it is one request.
+        `limit` bounds how many are asked for; with up to 1,000 it is one request. `stop` is a key to stop before.
         """
         token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
         left = limit
@@ -207,7 +226,9 @@ class Store:
                 raise _own(error) from error
             entries = page.get("Contents", [])
             for entry in entries:
-                yield Entry(entry["Key"], entry["Size"], entry["ETag"], entry["LastModified"])
+                if stop and entry["Key"] >= stop:
+                    return
+                yield _entry(entry)
             if left is not None:
                 left -= len(entries)
             if not page.get("IsTruncated") or (left is not None and left <= 0):
@@ -284,6 +305,10 @@ def open_store(settings: Settings) -> Store:
     # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
     plain = clients.s3_client(settings, signature="s3") if settings.s3_signature == "hybrid" else v4
     return Store(settings.s3_bucket_name, v4, plain)
+
+
+def _entry(item: Mapping[str, Any]) -> Entry:
+    return Entry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
 
 
 def _code(error: Exception) -> str:

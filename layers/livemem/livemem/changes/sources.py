@@ -1,0 +1,123 @@
+"""Which notes each section of a bank file rests on, as a record keeps it: derived, so that asking costs no replay."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+
+from pydantic import BaseModel
+
+from livemem.markdown import sections
+from livemem.markdown.blocks import SectionError, split_lines
+
+MOST_NOTES = 20_000
+"""Notes kept for a file: about 1 MB of a record. Beyond it the oldest are left out, and counted."""
+
+MOST_LINKS = 50_000
+"""Times that a note is named by a section of a file: an answer that names them all is about 5 MB."""
+
+PREAMBLE: tuple[str, ...] = ()
+"""The path of the text before a file's first heading."""
+
+SectionPath = tuple[str, ...]
+
+
+@dataclass
+class Trace:
+    """What a section rests on: note id -> the consolidation that brought it in, oldest first; the manual corrections
+    of it; and how many older notes were left out.
+    """
+
+    sources: dict[str, int] = field(default_factory=dict)
+    corrections: list[int] = field(default_factory=list)
+    omitted: int = 0
+
+    def copy(self) -> "Trace":
+        return Trace(dict(self.sources), list(self.corrections), self.omitted)
+
+
+State = dict[SectionPath, Trace]
+
+
+class SectionSources(BaseModel):
+    """One section; `notes` are positions in the file's notes, such as `0-12,15`."""
+
+    path: list[str]
+    notes: str = ""
+    corrections: list[int] = []
+    omitted: int = 0
+
+
+class Sources(BaseModel):
+    """A file's sections after a change. Each note stands here once: id -> the consolidation that brought it in."""
+
+    notes: dict[str, int] = {}
+    sections: list[SectionSources] = []
+
+    @classmethod
+    def of(cls, state: Mapping[SectionPath, Trace]) -> "Sources":
+        """The state as it is kept; sections that rest on nothing are left out."""
+        known: dict[str, int] = {}
+        links: Counter[str] = Counter()
+        for trace in state.values():
+            known |= trace.sources
+            links.update(trace.sources.keys())
+        newest = _fitting(sorted(known, key=lambda note_id: (known[note_id], note_id)), links)
+        positions = {note_id: index for index, note_id in enumerate(newest)}
+        kept = []
+        for path, trace in state.items():
+            found = [positions[note_id] for note_id in trace.sources if note_id in positions]
+            omitted = trace.omitted + len(trace.sources) - len(found)
+            if found or omitted or trace.corrections:
+                kept.append(
+                    SectionSources(
+                        path=list(path), notes=_packed(found), corrections=trace.corrections, omitted=omitted
+                    )
+                )
+        return cls(notes={note_id: known[note_id] for note_id in newest}, sections=kept)
+
+    def state(self) -> State:
+        """By section path."""
+        notes = list(self.notes.items())
+        return {
+            tuple(section.path): Trace(
+                dict(notes[index] for index in _unpacked(section.notes)), list(section.corrections), section.omitted
+            )
+            for section in self.sections
+        }
+
+
+def own_texts(content: str) -> dict[SectionPath, str]:
+    """Each section's own text; sections of the same path are taken together. The text is parsed once."""
+    try:
+        listed = sections.list_sections(content)
+    except SectionError:
+        # Nested beyond what the parser follows: then the file is one piece of text.
+        return {PREAMBLE: content}
+    lines = split_lines(content)
+    found: dict[SectionPath, list[str]] = {PREAMBLE: list(lines[: listed[0].start] if listed else lines)}
+    for section in listed:
+        found.setdefault(section.path, []).extend(lines[section.body : section.own_end])
+    return {path: "".join(text) for path, text in found.items()}
+
+
+def _fitting(oldest_first: list[str], links: Mapping[str, int]) -> list[str]:
+    """The newest of them that are within the limits."""
+    ends = accumulate(links[note_id] for note_id in reversed(oldest_first))
+    count = min(sum(end <= MOST_LINKS for end in ends), MOST_NOTES)
+    return oldest_first[len(oldest_first) - count :]
+
+
+def _packed(positions: Iterable[int]) -> str:
+    """`0-2,5` for 0, 1, 2, 5. Their order is kept."""
+    parts = []
+    for _, run in groupby(enumerate(positions), key=lambda item: item[1] - item[0]):
+        numbers = [number for _, number in run]
+        parts.append(f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0]))
+    return ",".join(parts)
+
+
+def _unpacked(text: str) -> Iterator[int]:
+    for part in text.split(",") if text else []:
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)

@@ -1,0 +1,97 @@
+"""What a change makes of the sources of the files that it changes: carried on from the change before, in the record."""
+
+from collections.abc import Callable
+
+from livemem.changes import records
+from livemem.changes.records import Before, FileChange, Record
+from livemem.changes.sources import MOST_LINKS, SectionPath, Sources, State, Trace, own_texts
+from livemem.markdown import sections
+from livemem.markdown.blocks import SectionError
+from livemem.process import Process
+
+
+def with_sources(process: Process, space_id: str, record: Record) -> Record:
+    """The record with the sources of each file that it changes: 1 GET for each earlier change that wrote one of them.
+
+    An undo brings its own. Where the change before has none (an older version wrote it), this one has none either.
+    """
+    if record.kind == "undo" or all(change.sources for change in record.files):
+        return record
+    earlier = before_each(process, space_id, record.files)
+    files = [
+        change.model_copy(update={"sources": Sources.of(after(state, record, change)) if state is not None else None})
+        for change, state in zip(record.files, earlier, strict=True)
+    ]
+    return record.model_copy(update={"files": files})
+
+
+def before_each(process: Process, space_id: str, files: list[FileChange]) -> list[State | None]:
+    """What the sections rested on before each change; None where that is not known."""
+    wanted = sorted({change.before.record for change in files if change.before and change.before.record})
+    read = dict(zip(wanted, process.store.map(lambda text: records.find(process, space_id, text), wanted), strict=True))
+    return [
+        _known(change.path, change.before, read.get(change.before.record or "") if change.before else None)
+        for change in files
+    ]
+
+
+def _known(path: str, before: Before | None, writer: Record | None) -> State | None:
+    if not before or not before.record or not writer:
+        # A new file, one that came into the bucket without the service, or one whose notes were removed with their
+        # record (a lifecycle rule): it rests on nothing that is known.
+        return {}
+    kept = writer.sources_of(path)
+    return kept.state() if kept else None
+
+
+def after(state: State, record: Record, change: FileChange) -> State:
+    """What each section of the file rests on after the change, given what it rested on before.
+
+    A section's own text (without its sub-sections) that a change rewrote rests on the notes of the edits that address
+    the section or one above it; where an edit or a whole-file answer cites none, on all notes that the change folded
+    and did not discard. What it rested on before it still does, because an edit keeps what holds.
+    """
+    was = own_texts(change.before.content) if change.before else {}
+    own = own_texts(change.after or "")
+    earned = _credits(record, change)
+    found: State = {}
+    room = MOST_LINKS
+    for section, text in own.items():
+        trace = state[section].copy() if section in was and section in state else Trace()
+        # Blank lines at a section's end belong to the seam with the next one.
+        if text.strip() and was.get(section, "").strip() != text.strip():
+            if record.kind == "manual":
+                trace.corrections.append(record.number)
+            new = [note_id for note_id in dict.fromkeys(earned(section)) if note_id not in trace.sources]
+            trace.sources |= dict.fromkeys(new[:room], record.number)
+            trace.omitted += len(new[room:])
+            room -= len(new[:room])
+        found[section] = trace
+    return found
+
+
+def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list[str]]:
+    """The notes that a rewritten text of a section of the changed file rests on."""
+    discarded = {item.get("note_id") for item in record.discarded}
+    folded = [source.note_id for source in record.notes if source.note_id not in discarded]
+    whole: list[str] = []
+    if change.action in ("created", "updated"):
+        whole = change.notes or ([] if change.edits else folded)
+    addressed: dict[SectionPath, list[tuple[int, list[str]]]] = {}
+    for index, edit in enumerate(change.edits):
+        for target in _addressed(change.after or "", str(edit["heading"])):
+            addressed.setdefault(target, []).append((index, edit.get("notes") or folded))
+
+    def earned(section: SectionPath) -> list[str]:
+        above = [section[:length] for length in range(1, len(section) + 1)]
+        edits = sorted((found for path in above for found in addressed.get(path, [])), key=lambda found: found[0])
+        return [*whole, *(note_id for _, notes in edits for note_id in notes)]
+
+    return earned
+
+
+def _addressed(content: str, heading: str) -> list[SectionPath]:
+    try:
+        return [section.path for section in sections.addressed(content, heading)]
+    except SectionError:
+        return []

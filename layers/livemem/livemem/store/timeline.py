@@ -1,0 +1,134 @@
+"""Objects whose names begin with a time: from the newest back, or all of them at once.
+
+S3 lists in ascending order only. So the newest objects are found by looking at ranges of time from the top down, the
+size of which is guessed from what earlier answers told: what it costs hardly depends on how many objects there are.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import isqrt
+
+from livemem.store.objects import Entry, Slice, Store
+
+GROWTH = 4
+PARTS = 16
+"""Ranges that a listing is split into at once: as many as the store's threads."""
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """How times stand in the names below `prefix`, as whole numbers of some unit.
+
+    `name` is the text that the names of a moment begin with, `moment` the moment of a key, None for other objects.
+    """
+
+    prefix: str
+    name: Callable[[int], str]
+    moment: Callable[[str], int | None]
+
+    def key(self, moment: int | None) -> str:
+        """Where the keys of a moment begin; `` for an open end."""
+        return f"{self.prefix}{self.name(moment)}" if moment is not None else ""
+
+
+def seconds(moment: datetime) -> int:
+    """A time as whole seconds since the year 1."""
+    return int((moment - _BEGINNING).total_seconds())
+
+
+def from_seconds(moment: int) -> datetime:
+    """The time of `seconds`."""
+    return _BEGINNING + timedelta(seconds=moment)
+
+
+def newest_first(
+    store: Store, line: Timeline, *, now: int, since: int | None = None, before: int | None = None
+) -> Iterator[list[Entry]]:
+    """The objects of the moments from `since` on and before `before`, in batches, the newest batch first.
+
+    All objects of one moment are in one batch; inside a batch they are in the order of their keys. It is lazy: who
+    takes no further batch pays for none. Up to 1,000 objects are 1 LIST. Of more, the newest cost a few whatever their
+    number, and whenever they were written; but the objects of one moment, and those dated after `now` (clocks differ),
+    are listed whole where they are more than 1,000.
+    """
+    return _descend(store, line, since, before, now, alive=True)
+
+
+def _descend(
+    store: Store, line: Timeline, low: int | None, high: int | None, now: int, *, alive: bool
+) -> Iterator[list[Entry]]:
+    """`alive`: there probably are objects right below `high`."""
+    found = store.first(line.prefix, start_after=line.key(low), stop=line.key(high))
+    dated = [(moment, entry) for entry in found.entries if (moment := line.moment(entry.key)) is not None]
+    if not found.more:
+        yield [entry for _, entry in dated]
+        return
+    if not dated:
+        # A thousand objects that are none of ours tell nothing of where ours are.
+        yield _behind(store, line, found, high)
+        return
+    # Too many for one answer, which holds the oldest. Those before `cut` are known, the ones from there on are not.
+    cut = dated[-1][0]
+    span = max(cut - dated[0][0], 1)
+    step = max(span // 2, 1)
+    while not _is_one(cut, high, now):
+        middle = max((now if high is None else high) - step, cut + 1)
+        if high is not None and not alive:
+            # Nothing near the top: the gap may be of years, the rest of seconds, so look in between on a scale of
+            # orders of magnitude.
+            middle = cut + max(min(isqrt(span * (high - cut)), (high - cut) // 2), 1)
+        alive_above = alive
+        alive = False
+        for batch in _descend(store, line, middle, high, now, alive=alive_above):
+            alive = alive or bool(batch)
+            yield batch
+        high, step = middle, step * GROWTH
+    yield [entry for moment, entry in dated if moment >= cut] + _behind(store, line, found, high)
+    yield [entry for moment, entry in dated if moment < cut]
+
+
+def _behind(store: Store, line: Timeline, found: Slice, high: int | None) -> list[Entry]:
+    listed = store.scan(line.prefix, start_after=found.entries[-1].key, stop=line.key(high))
+    return [entry for entry in listed if _is_dated(line, entry)]
+
+
+def _is_one(cut: int, high: int | None, now: int) -> bool:
+    """Whether nothing is left to split: a single moment, or what is dated in the future."""
+    return cut >= now if high is None else high - cut <= 1
+
+
+def everything(store: Store, line: Timeline, *, now: int) -> list[Entry]:
+    """All objects in the order of their keys: ranges of time that are listed side by side, in few round trips."""
+    found: list[Entry] = []
+    todo: list[tuple[str, int | None]] = [("", None)]
+    while todo:
+        pages = store.map(lambda part: store.first(line.prefix, start_after=part[0], stop=line.key(part[1])), todo)
+        rest: list[tuple[str, int | None]] = []
+        for (_, high), page in zip(todo, pages, strict=True):
+            found += page.entries
+            if page.more:
+                rest += _parts(line, page.entries, high, now)
+        todo = rest
+    return sorted((entry for entry in found if _is_dated(line, entry)), key=lambda entry: entry.key)
+
+
+def _parts(line: Timeline, listed: list[Entry], high: int | None, now: int) -> list[tuple[str, int | None]]:
+    """What is behind the `listed` ones, split into as many ranges as it may have thousands of objects."""
+    last = listed[-1].key
+    moments = [moment for entry in listed if (moment := line.moment(entry.key)) is not None]
+    if not moments:
+        return [(last, high)]
+    cut, span = moments[-1], max(moments[-1] - moments[0], 1)
+    gap = max((now if high is None else high) - cut, 0)
+    count = max(min(gap * 5 // (span * 4) + 1, PARTS, gap), 1)
+    bounds = [cut + gap * index // count for index in range(1, count)]
+    # Names that are none of ours may be the last, and sort anywhere: what is listed already is not listed again.
+    starts = [last, *(max(line.key(bound), last) for bound in bounds)]
+    return list(zip(starts, [*bounds, high], strict=True))
+
+
+def _is_dated(line: Timeline, entry: Entry) -> bool:
+    return line.moment(entry.key) is not None

@@ -1,0 +1,131 @@
+"""Answers as Markdown, ready for a prompt: pure functions from what a route answers to text that ends in a newline."""
+
+import re
+from collections.abc import Iterable
+
+from livemem_http.views import (
+    ChangeDetail,
+    FileList,
+    FileView,
+    FileWithSources,
+    LiveNotes,
+    NotePage,
+    NoteView,
+    SectionSources,
+    SpaceSummary,
+    SynthesisView,
+)
+
+MIN_FENCE = 3
+
+
+def bank(answer: FileList) -> str:
+    """The files with their names as headings; without contents a list of names."""
+    if not answer.items:
+        return "The bank is empty.\n"
+    if all(file.content is None for file in answer.items):
+        return _joined("\n".join(f"- {file.path} ({file.size} bytes, {file.last_modified})" for file in answer.items))
+    return _joined(*map(_file, answer.items))
+
+
+def file(answer: FileWithSources) -> str:
+    """The file with its name as heading, and what its sections rest on if that was asked."""
+    parts = [_file(answer)]
+    if answer.sections is not None:
+        parts += ["# Sources", "\n".join(map(_section, answer.sections))]
+    if answer.sources_since is not None:
+        parts.append(f"What changes before {answer.sources_since} brought in is not told.")
+    return _joined(*parts)
+
+
+def synthesis(answer: SynthesisView) -> str:
+    """The synthesis as it is written."""
+    return _joined(answer.content)
+
+
+def summary(answer: SpaceSummary) -> str:
+    """All that an agent loads at its start."""
+    parts = [f"# Space {answer.space_id}", answer.description]
+    if answer.at:
+        parts.append(f"Synthesis and bank as they stood after change {answer.at.change} ({answer.at.committed_at}).")
+    if answer.rules is not None:
+        parts += ["# Rules", answer.rules]
+    if answer.synthesis:
+        parts += ["# Synthesis", answer.synthesis.content]
+    parts += map(_file, answer.bank)
+    if answer.live:
+        parts += ["# Live notes", _live(answer.live)]
+    return _joined(*parts)
+
+
+def notes(answer: NotePage) -> str:
+    """A page of notes, one item each."""
+    more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
+    return _joined("\n".join(map(_note, answer.items)) or "No notes.", more)
+
+
+def note(answer: NoteView) -> str:
+    """One note."""
+    return _joined(_note(answer))
+
+
+def change(answer: ChangeDetail) -> str:
+    """One change of the history: what it made of the bank as diffs, and the notes that it folded."""
+    facts = [f"- committed: {answer.committed_at}", f"- trigger: {answer.trigger}"]
+    facts += [f"- author: {answer.author}"] if answer.author else []
+    facts += [f"- undoes: {answer.undoes}"] if answer.undoes is not None else []
+    facts += ["- it was undone"] if answer.undone else []
+    parts = [f"# Change {answer.number}: {answer.kind}", "\n".join(facts)]
+    for item in answer.changes:
+        parts += [f"## {item.path} ({item.action})", item.reason or "", _fenced(item.diff)]
+    if answer.synthesis.after:
+        parts += ["## Synthesis", answer.synthesis.after]
+    if answer.discarded:
+        lines = [f"- {item.get('note_id')}: {item.get('reason')}" for item in answer.discarded]
+        parts += ["## Discarded", "\n".join(lines)]
+    if answer.sources:
+        parts += ["## Notes", "\n".join(map(_note, answer.sources))]
+    return _joined(*parts)
+
+
+def _file(answer: FileView) -> str:
+    return f"# {answer.path}\n\n{(answer.content or '').strip()}"
+
+
+def _note(answer: NoteView) -> str:
+    tags = "".join(f" #{tag}" for tag in answer.tags)
+    # Lines behind the first are indented, so that they stay in the item whatever they hold.
+    content = re.sub(r"\n(?=[^\n])", "\n  ", answer.content.strip())
+    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}] {content}"
+
+
+def _live(live: LiveNotes) -> str:
+    if not live.notes:
+        return "None."
+    shown = "\n".join(map(_note, live.notes))
+    if live.exact and live.count == len(live.notes):
+        return shown
+    total = f"{live.count}" if live.exact else f"more than {live.count}"
+    return f"The newest {len(live.notes)} of {total}, newest last.\n\n{shown}"
+
+
+def _section(section: SectionSources) -> str:
+    name = " > ".join(section.path) or "(before the first heading)"
+    found = [f"{source.note_id} (change {source.consolidation})" for source in section.sources]
+    found += [f"{section.omitted} older ones"] if section.omitted else []
+    found += [f"corrected by hand in change {number}" for number in section.corrections]
+    return f"- {name}: {'; '.join(found) or 'nothing known'}"
+
+
+def _fenced(diff: str) -> str:
+    longest = max(map(len, re.findall("`+", diff)), default=0)
+    fence = "`" * max(MIN_FENCE, longest + 1)
+    return f"{fence}diff\n{diff.rstrip(chr(10))}\n{fence}"
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(_stripped(parts)) + "\n"
+
+
+def _stripped(parts: Iterable[str]) -> Iterable[str]:
+    return (part.strip("\n") for part in parts if part.strip())
