@@ -20,6 +20,22 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "size": 95,
         "consolidation": 3,
     },
+    "get_consolidation": {
+        "sources": [
+            {
+                "note_id": "20260220T140000_cline-dev_decision_1a2b3c4d",
+                "space_id": "demo",
+                "timestamp": "2026-02-20T14:00:00Z",
+                "agent": "cline-dev",
+                "category": "decision",
+                "tags": ["storage"],
+                "content": "We keep S3 as the only store.",
+                "size": 29,
+                "status": "consolidated",
+                "consolidation": 1,
+            }
+        ]
+    },
     "undo_consolidation": {
         "number": 2,
         "kind": "undo",

@@ -209,6 +209,9 @@ def _complete_parameter(parameter: dict[str, Any], operation_id: str) -> None:
         parameter |= {name: known[name] for name in ("description", "example") if name in known}
         parameter["schema"] = {"type": schema["type"], **known.get("schema", {})}
         return
+    if parameter["in"] == "header":
+        # Powertools writes it in small letters, everybody else as here.
+        parameter["name"] = parameter["name"].title()
     _tidy(schema)
     if variants := schema.pop("anyOf", None):
         # Neither a query nor a header can hold null.
@@ -279,23 +282,23 @@ def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
 WHAT_CAN_BE_MISSING = ("space", "note", "bank_file", "synthesis", "run", "consolidation", "route")
 
 
-def texts() -> dict[Path, str]:
+def texts(made: dict[str, Any]) -> dict[Path, str]:
     """The files as they should be."""
-    made = document()
     return {TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n", GUIDE: api_docs.guide(made)}
 
 
 def main(arguments: list[str]) -> int:
     """Write or check the documents; returns the exit status."""
-    wrong = openapi_check.problems(document())
+    made = document()
+    wrong, files = openapi_check.problems(made), texts(made)
     for problem in wrong:
         print(problem, file=sys.stderr)
     if "--check" not in arguments:
-        for target, text in texts().items():
+        for target, text in files.items():
             target.write_text(text, encoding="utf-8")
         return 1 if wrong else 0
     stale = [
-        target for target, text in texts().items() if not target.is_file() or target.read_text(encoding="utf-8") != text
+        target for target, text in files.items() if not target.is_file() or target.read_text(encoding="utf-8") != text
     ]
     for target in stale:
         print(f"docs/{target.name} is stale: run `make openapi`", file=sys.stderr)

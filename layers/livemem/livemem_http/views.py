@@ -172,8 +172,8 @@ class Sparse(BaseModel):
         described = handler({name: part for name, part in schema.items() if name != "serialization"})
         for field in handler.resolve_ref_schema(described)["properties"].values():
             # Null is what is left out.
-            (present,) = [part for part in field.pop("anyOf", [{}]) if part != {"type": "null"}]
-            field |= {**present, **field}
+            present = [part for part in field.pop("anyOf", []) if part != {"type": "null"}]
+            field.update({"anyOf": present} if len(present) > 1 else {**(present[0] if present else {}), **field})
         return described
 
 
@@ -250,7 +250,7 @@ def _check_batch(notes: Any) -> Any:
 
 
 class NewNotes(Body):
-    """Notes, of which either all are written or, if one of them is refused, none."""
+    """Notes to be written in one request; if one of them is refused, none is written."""
 
     notes: Annotated[
         list[NewNote],
@@ -274,7 +274,8 @@ class NewConsolidation(Body):
         Agent | None, _said("Only the notes of this agent. Another one than the caller's own name needs `admin`.")
     ] = None
     max_notes: Annotated[
-        Annotated[int, Field(ge=1, le=1_000)] | None, _said("At most so many notes, the oldest ones.", 100)
+        Annotated[int, Field(ge=1, le=1_000)] | None,
+        _said("At most so many notes, the oldest ones; the service has a bound of its own.", 100),
     ] = None
     dry_run: Annotated[bool, _said("Asks the LLM and puts the plan into the run; nothing else is written.", False)] = (
         False
