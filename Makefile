@@ -54,7 +54,7 @@ e2e: setup setup-sam ## the end-to-end tests on those real parts, or on LIVEMEM_
 	@E2E_STACK=$${E2E_STACK:-sam} $(PYTHON_BIN) -m pytest -q --durations=5 tests/e2e
 
 .PHONY: check
-check: setup ## lint, format, types, imports, template, OpenAPI drift
+check: setup ## lint, format, types, imports, template, OpenAPI and its descriptions
 	@$(PYTHON_BIN) -m ruff check .
 	@$(PYTHON_BIN) -m ruff format --check .
 	@$(PYTHON_BIN) -m mypy
@@ -68,7 +68,7 @@ format: setup ## put the code in order (ruff)
 	@$(PYTHON_BIN) -m ruff format .
 
 .PHONY: openapi
-openapi: setup ## write docs/openapi.json from the code
+openapi: setup ## write docs/openapi.json and docs/api.md from the code
 	@$(PYTHON_BIN) -m scripts.openapi
 
 .PHONY: lint-sam

@@ -1,7 +1,7 @@
-"""Writes docs/openapi.json from the routes in the code, or checks that it is up to date.
+"""Writes docs/openapi.json and docs/api.md from the routes in the code, or checks them.
 
-python -m scripts.openapi           write it
-python -m scripts.openapi --check   exit 1 if it is stale
+python -m scripts.openapi           write them
+python -m scripts.openapi --check   exit 1 if something is not described, an example is wrong, or one of them is stale
 """
 
 import importlib.util
@@ -11,27 +11,86 @@ import sys
 from http import HTTPStatus
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
-from livemem import __version__
+from pydantic import BaseModel
+
+from livemem import __version__, errors
 from livemem.bank import paths
 from livemem.store import keys
-from livemem_http import negotiation
+from livemem_http import negotiation, problems
+from scripts import api_docs, api_examples, openapi_check
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
+GUIDE = ROOT / "docs" / "api.md"
 HTTP_FUNCTIONS = ("ingest", "reads", "admin", "consolidate")
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
-    "space_id": {"pattern": f"^{keys.SPACE_ID.pattern}$"},
-    "note_id": {"pattern": "^" + re.sub(r"\?P<\w+>", "", keys.NOTE_ID.pattern) + "$"},
-    "run_id": {"pattern": f"^{keys.RUN_ID.pattern}$"},
-    "number": {"pattern": "^[0-9]{1,9}$"},
-    "path": {"pattern": f"^{paths.ALLOWED.pattern}\\.md$", "maxLength": paths.MAX_LENGTH},
+    "space_id": {
+        "description": "The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+        "example": "demo",
+        "schema": {"pattern": f"^{keys.SPACE_ID.pattern}$"},
+    },
+    "note_id": {
+        "description": "The id of the note, as the answer to its writing and every list give it.",
+        "example": "20260220T140000_cline-dev_decision_1a2b3c4d",
+        "schema": {"pattern": "^" + re.sub(r"\?P<\w+>", "", keys.NOTE_ID.pattern) + "$"},
+    },
+    "run_id": {
+        "description": "The id of the run, as the answer to its start gives it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "number": {
+        "description": "The number of the change in the history of the space, from 1.",
+        "example": "1",
+        "schema": {"pattern": "^[0-9]{1,9}$"},
+    },
+    "path": {
+        "description": "The path of the file below the bank: letters, digits, `.`, `_`, `-` and `/`, ending in `.md`.",
+        "example": "glossary.md",
+        "schema": {"pattern": f"^{paths.ALLOWED.pattern}\\.md$", "maxLength": paths.MAX_LENGTH},
+    },
 }
-DESCRIPTION = (
-    "Shared working memory for AI agents. Errors are RFC 9457 problem documents; their codes are in errors.md."
-)
+REQUIRED_QUERY = {("delete_space", "confirm")}
+"""What the domain asks for with words of its own."""
+INFO = {
+    "title": "Live Memory",
+    "version": __version__,
+    "description": (
+        "Shared working memory for AI agents: notes go into a space, an LLM folds them into its bank, a few Markdown "
+        "files that the space's rules define. Bodies and answers are JSON in UTF-8. Errors are RFC 9457 problem "
+        "documents; their codes are in errors.md. An unknown query parameter or field of a body is an error (422)."
+    ),
+    "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+}
+SERVERS = [
+    {"url": "http://127.0.0.1:3000", "description": "The local runtime (`make run`)."},
+    {
+        "url": "https://{host}",
+        "description": "A deployment.",
+        "variables": {
+            "host": {"default": "localhost", "description": "The host of the stack's output `ApiUrl` (deploy.md)."}
+        },
+    },
+]
+TAGS = {
+    "service": "How the service is, what it allows, and who is asking.",
+    "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
+    "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
+    "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
+    "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
+    "consolidations": "The history: each change of bank and rules with its notes and diffs, and the way back.",
+}
+TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": (
+        "A token, in the header `Authorization: Bearer <token>` alone. It has a name, permissions (`read`, `write`, "
+        "`admin`) and perhaps a list of spaces; `x-needs` says what an operation asks of it."
+    ),
+}
 
 
 def load(function: str) -> ModuleType:
@@ -48,6 +107,7 @@ def document() -> dict[str, Any]:
     """One OpenAPI document for the routes of all functions."""
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
+    apis: dict[str, Any] = {}
     version = ""
     for function in HTTP_FUNCTIONS:
         api = load(function).api
@@ -55,57 +115,196 @@ def document() -> dict[str, Any]:
         version = part["openapi"]
         for path, operations in part["paths"].items():
             public = path.replace("<", "{").replace(">", "}").replace(".+", "{path}")
-            for method, operation in operations.items():
-                _complete(operation, public, method, api)
             paths.setdefault(public, {}).update(operations)
+            apis |= {f"{method.upper()} {public}": api for method in operations}
         schemas.update(part.get("components", {}).get("schemas", {}))
-    return {
+    made: dict[str, Any] = {
         "openapi": version,
-        "info": {"title": "Live Memory", "version": __version__, "description": DESCRIPTION},
-        "servers": [{"url": "/"}],
+        "info": INFO,
+        "servers": SERVERS,
         "security": [{"token": []}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": dict(sorted(schemas.items())),
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": _used(schemas, paths),
+            "responses": {},
+            "securitySchemes": {"token": TOKEN},
         },
     }
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            _complete(made, operation, path, method, apis[f"{method.upper()} {path}"])
+    made["components"]["responses"] = dict(sorted(made["components"]["responses"].items()))
+    return made
 
 
-def _complete(operation: dict[str, Any], path: str, method: str, api: Any) -> None:
+def _used(schemas: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
+    """The schemas that something refers to, by name: Powertools adds its own."""
+    found: dict[str, Any] = {}
+    new = {"": paths}
+    while new:
+        names = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(new))) - set(found)
+        new = {name: schemas[name] for name in names}
+        found |= new
+    for schema in found.values():
+        _tidy(schema)
+    return dict(sorted(found.items()))
+
+
+def _tidy(schema: dict[str, Any]) -> None:
+    """Take off titles made of names, and say what is known of a value in one place."""
+    schema.pop("title", None)
+    variants = schema.get("anyOf", [])
+    for variant in variants:
+        known = {name: variant.pop(name) for name in ("description", "examples") if name in variant}
+        if {"type": "null"} in variants and "description" not in schema:
+            schema |= {name: value for name, value in known.items() if name not in schema}
+    nested = [*variants, *schema.get("properties", {}).values()]
+    for name in ("items", "additionalProperties"):
+        nested += [schema[name]] if isinstance(schema.get(name), dict) else []
+    for part in nested:
+        _tidy(part)
+
+
+def _complete(made: dict[str, Any], operation: dict[str, Any], path: str, method: str, api: Any) -> None:
+    if "description" in operation:
+        operation["description"] = " ".join(operation["description"].split())
     if path.endswith("{path}"):
         operation.setdefault("parameters", []).append(
             {"name": "path", "in": "path", "required": True, "schema": {"type": "string"}}
         )
     for parameter in operation.get("parameters", []):
-        if parameter["in"] == "path":
-            parameter["schema"] |= PATH_PARAMETERS[parameter["name"]]
+        _complete_parameter(parameter, operation["operationId"])
     route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
     operation["x-needs"] = api.needs[route]
     if api.needs[route] == "nothing":
         operation["security"] = []
+    _complete_responses(made, operation, api, route)
+
+
+def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: Any, route: str) -> None:
     responses = operation["responses"]
-    if also := api.also.get(route):
-        good = next(answer for status, answer in responses.items() if status.startswith("2"))
-        responses[str(int(also))] = {**good, "description": also.phrase}
-    if route in api.in_markdown:
-        good = next(answer for status, answer in responses.items() if status.startswith("2"))
-        good["content"][negotiation.MARKDOWN] = {"schema": {"type": "string"}}
+    for status in [status for status in responses if status.startswith(("4", "5"))]:
+        name = f"Error{status}"
+        made["components"]["responses"][name] = _problem(int(status), responses[status])
+        responses[status] = {"$ref": f"#/components/responses/{name}"}
+    good = next(answer for status, answer in responses.items() if status.startswith("2"))
     if empty := responses.get(str(int(HTTPStatus.NO_CONTENT))):
         empty.pop("content", None)
+    for content, answers in ((good.get("content"), True), (operation.get("requestBody", {}).get("content"), False)):
+        if content:
+            _exemplify(made, content[negotiation.JSON], answers, operation["operationId"])
+    if route in api.in_markdown:
+        schema = {"type": "string", "description": "The same as Markdown, where `Accept` prefers it."}
+        good["content"][negotiation.MARKDOWN] = {"schema": schema, **_rendered(good, api, route)}
+    if also := api.also.get(route):
+        responses[str(int(also))] = {**good, "description": also.phrase}
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _complete_parameter(parameter: dict[str, Any], operation_id: str) -> None:
+    schema = parameter["schema"]
+    if parameter["in"] == "path":
+        known = PATH_PARAMETERS.get(parameter["name"], {})
+        parameter |= {name: known[name] for name in ("description", "example") if name in known}
+        parameter["schema"] = {"type": schema["type"], **known.get("schema", {})}
+        return
+    if parameter["in"] == "header":
+        # Powertools writes it in small letters, everybody else as here.
+        parameter["name"] = parameter["name"].title()
+    _tidy(schema)
+    if variants := schema.pop("anyOf", None):
+        # Neither a query nor a header can hold null.
+        (present,) = [variant for variant in variants if variant != {"type": "null"}]
+        schema |= present
+    if told := schema.pop("description", None):
+        parameter["description"] = told
+    if examples := schema.pop("examples", None):
+        parameter["example"] = examples[0]
+    if (operation_id, parameter["name"]) in REQUIRED_QUERY:
+        parameter["required"] = True
+
+
+def _exemplify(made: dict[str, Any], content: dict[str, Any], answers: bool, operation_id: str) -> None:
+    schema = content["schema"]
+    # A body that may be missing is null to pydantic, to HTTP it is not there.
+    if variants := schema.get("anyOf"):
+        schema = content["schema"] = next(variant for variant in variants if variant != {"type": "null"})
+    _tidy(schema)
+    example = api_examples.example(made, schema, answers=answers)
+    if example is not api_examples.MISSING:
+        content["example"] = example | api_examples.ANSWERS.get(operation_id, {}) if answers else example
+
+
+def _rendered(good: dict[str, Any], api: Any, route: str) -> dict[str, Any]:
+    """The example of an answer as Markdown, by the route's own renderer."""
+    example = good["content"][negotiation.JSON].get("example")
+    returned = get_type_hints(api.resolver.registered(route).func)["return"]
+    # A handler returns its model, or a response of it.
+    model: type[BaseModel] = get_args(returned)[0] if get_args(returned) else returned
+    if example is None:
+        return {}
+    return {"example": api.in_markdown[route](model.model_validate(example))}
+
+
+def _problem(status: int, response: dict[str, Any]) -> dict[str, Any]:
+    """A shared answer for one status of errors, with the codes that it can have."""
+    codes = _codes(errors.LiveMemoryError, status)
+    problem = problems.Problem(
+        title=HTTPStatus(status).phrase if status not in PHRASES else PHRASES[status],
+        status=status,
+        detail=response["description"] + ".",
+        code=codes[0],
+        request_id="JKJaXmPLvHcESHA=",
+    )
+    content = dict(response["content"])
+    content[problems.MEDIA_TYPE] = {**content[problems.MEDIA_TYPE], "example": problem.model_dump(exclude_none=True)}
+    listed = ", ".join(f"`{code}`" for code in codes)
+    return {**response, "description": f"{response['description']}. Codes: {listed}.", "content": content}
+
+
+PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""Those that Python has only come to call so."""
+
+
+def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
+    found = [kind.code] if kind.status == status else []
+    if kind is errors.NotFound:
+        found = [f"{what}_not_found" for what in WHAT_CAN_BE_MISSING] if status == kind.status else []
+    elif kind is errors.RunError:
+        # Told by a run, not by an answer.
+        found = []
+    for narrower in kind.__subclasses__():
+        found += [code for code in _codes(narrower, status) if code not in found]
+    return found
+
+
+WHAT_CAN_BE_MISSING = ("space", "note", "bank_file", "synthesis", "run", "consolidation", "route")
+
+
+def texts(made: dict[str, Any]) -> dict[Path, str]:
+    """The files as they should be."""
+    return {TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n", GUIDE: api_docs.guide(made)}
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check the document; returns the exit status."""
-    text = json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+    """Write or check the documents; returns the exit status."""
+    made = document()
+    wrong, files = openapi_check.problems(made), texts(made)
+    for problem in wrong:
+        print(problem, file=sys.stderr)
     if "--check" not in arguments:
-        TARGET.write_text(text, encoding="utf-8")
-        return 0
-    if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-        print("docs/openapi.json is up to date")
-        return 0
-    print("docs/openapi.json is stale: run `make openapi`", file=sys.stderr)
-    return 1
+        for target, text in files.items():
+            target.write_text(text, encoding="utf-8")
+        return 1 if wrong else 0
+    stale = [
+        target for target, text in files.items() if not target.is_file() or target.read_text(encoding="utf-8") != text
+    ]
+    for target in stale:
+        print(f"docs/{target.name} is stale: run `make openapi`", file=sys.stderr)
+    if not wrong and not stale:
+        print("docs/openapi.json and docs/api.md are complete and up to date")
+    return 1 if wrong or stale else 0
 
 
 if __name__ == "__main__":

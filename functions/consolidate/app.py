@@ -27,9 +27,14 @@ api = Api()
     "/v1/spaces/{space_id}/consolidations",
     needs="write",
     status=HTTPStatus.ACCEPTED,
+    tag="runs",
     summary="Start a consolidation",
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
+    """Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer: ask
+    for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold another
+    agent's notes alone needs `admin`.
+    """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)
     headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}

@@ -7,13 +7,25 @@ from contextlib import contextmanager
 from tests.e2e.client import Client
 
 
+def fresh_id() -> str:
+    """An id that no space has."""
+    return f"e2e-{uuid.uuid4().hex[:12]}"
+
+
 @contextmanager
 def fresh_space(service: Client, threshold: int) -> Iterator[str]:
     """A space that consolidates by itself at `threshold` notes; removed afterwards."""
-    space_id = f"e2e-{uuid.uuid4().hex[:12]}"
+    space_id = fresh_id()
     body = {"space_id": space_id, "description": "end to end", "consolidation_threshold": threshold}
     assert service.call("POST", "/spaces", body).status == 201
-    yield space_id
+    with removed(service, space_id):
+        yield space_id
+
+
+@contextmanager
+def removed(service: Client, space_id: str) -> Iterator[None]:
+    """Removes the space afterwards, unless a failure should stay to be looked at."""
+    yield
     # A consolidation that is being written keeps a deletion waiting for a moment.
     service.wait_until(
         lambda: service.call("DELETE", f"/spaces/{space_id}?confirm={space_id}").status,

@@ -4,6 +4,7 @@ Order for every request: route, size of the body, access, query, JSON, model. So
 query or body should be, and nothing is parsed that is too large.
 """
 
+import inspect
 import json
 import logging
 from collections.abc import Callable
@@ -83,7 +84,7 @@ class Api:
         self.resolver = Resolver()
         self.needs: dict[str, Needs] = {}
         self.also: dict[str, HTTPStatus] = {}
-        self.in_markdown: set[str] = set()
+        self.in_markdown: dict[str, Renderer] = {}
         self.resolver.exception_handler(Exception)(self._answer_error)
 
     def route(
@@ -95,12 +96,14 @@ class Api:
         status: int = HTTPStatus.OK,
         also: HTTPStatus | None = None,
         markdown: Renderer | None = None,
+        tag: str | None = None,
         summary: str,
     ) -> Callable[[F], F]:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
         `also` is another status of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
-        returns, for clients that prefer `text/markdown`.
+        returns, for clients that prefer `text/markdown`. OpenAPI has the handler's name as the operation's id, its
+        docstring as the description, and puts it under `tag`.
         """
         key = f"{method} {path}"
         self.needs[key] = needs
@@ -111,32 +114,36 @@ class Api:
             for code, text in PROBLEMS.items()
             if (code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET")
         }
-        declare = partial(
-            self.resolver.route,
-            _rule(key),
-            method,
-            status_code=int(status),
-            summary=summary,
-            responses={int(status): {"description": HTTPStatus(status).phrase}, **described},
-            operation_id=summary.lower().replace(" ", "_").replace("'", ""),
-        )
-        if markdown is None:
-            return declare()
-        self.in_markdown.add(key)
-        return self._with_markdown(declare, markdown)
+        if markdown is not None:
+            self.in_markdown[key] = markdown
 
-    def _with_markdown(self, declare: Callable[..., Any], render: Renderer) -> Callable[[F], F]:
         def register(handler: F) -> F:
-            @wraps(handler)
-            def noting(**arguments: Any) -> Any:
-                answer = handler(**arguments)
-                self.resolver.context["model"] = answer.body if isinstance(answer, Response) else answer
-                return answer
-
-            declare(middlewares=[_negotiated(render)])(noting)
+            declare = self.resolver.route(
+                _rule(key),
+                method,
+                status_code=int(status),
+                summary=summary,
+                description=inspect.getdoc(handler),
+                tags=[tag] if tag else None,
+                responses={int(status): {"description": HTTPStatus(status).phrase}, **described},
+                operation_id=handler.__name__,
+                middlewares=[_negotiated(markdown)] if markdown else None,
+            )
+            declare(self._noting(handler) if markdown else handler)
             return handler
 
         return register
+
+    def _noting(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+        """The handler, which leaves its model for the renderer: a response only has it as JSON."""
+
+        @wraps(handler)
+        def noting(**arguments: Any) -> Any:
+            answer = handler(**arguments)
+            self.resolver.context["model"] = answer.body if isinstance(answer, Response) else answer
+            return answer
+
+        return noting
 
     def handle(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one HTTP API event (payload 2.0)."""

@@ -29,10 +29,10 @@ def bank(answer: FileList) -> str:
 
 
 def file(answer: FileWithSources) -> str:
-    """The file with its name as heading, and what its sections rest on if that was asked."""
-    parts = [_file(answer)]
-    if answer.sections is not None:
-        parts += ["# Sources", "\n".join(map(_section, answer.sections))]
+    """The file as it is, byte for byte; with its name as heading if what its sections rest on was asked as well."""
+    if answer.sections is None:
+        return answer.content or ""
+    parts = [_file(answer), "# Sources", "\n".join(map(_section, answer.sections))]
     if answer.sources_since is not None:
         parts.append(f"What changes before {answer.sources_since} brought in is not told.")
     return _joined(*parts)

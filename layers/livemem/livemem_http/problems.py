@@ -4,11 +4,11 @@ import json
 import logging
 import traceback
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError
 from livemem_http import texts
@@ -25,20 +25,23 @@ LOCATIONS = ("body", "query", "path", "header", "form")
 class FieldProblem(BaseModel):
     """What is wrong with one field."""
 
-    field: str
-    message: str
+    field: Annotated[str, Field(description="The field of the body, the path or the query.", examples=["category"])]
+    message: Annotated[str, Field(description="What is wrong with it.", examples=["must not be empty"])]
 
 
 class Problem(BaseModel):
     """A problem document. `code` is stable (docs/errors.md); `errors` names fields where there are any."""
 
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str
-    code: str
-    request_id: str
-    errors: list[FieldProblem] | None = None
+    type: Annotated[str, Field(description="Always `about:blank`: `code` tells more.")] = "about:blank"
+    title: Annotated[str, Field(description="The name of the status.")]
+    status: Annotated[int, Field(description="The status of the answer.")]
+    detail: Annotated[str, Field(description="What is wrong and what to do, in words.")]
+    code: Annotated[str, Field(description="What is wrong; stable. All codes are in errors.md.")]
+    request_id: Annotated[str, Field(description="The id of the request, by which the log can be searched.")]
+    errors: Annotated[
+        list[FieldProblem] | None,
+        Field(description="What is wrong with which field, at most 20; only where there is one."),
+    ] = None
 
 
 def own(error: Exception, request_id: str) -> LiveMemoryError:

@@ -1,7 +1,12 @@
-"""What the OpenAPI document says is more than names: fields of answers, statuses, and what a name may be."""
+"""What the OpenAPI document says is more than names: descriptions, examples that fit, statuses, what a name may be."""
+
+import copy
+import re
 
 import pytest
+from openapi_spec_validator import validate
 
+from scripts import api_docs, openapi, openapi_check
 from scripts.openapi import document
 
 
@@ -10,21 +15,32 @@ def described():
     return document()
 
 
+@pytest.fixture
+def changeable(described):
+    return copy.deepcopy(described)
+
+
+def test_the_document_is_valid_and_complete(described):
+    validate(described)
+    assert openapi_check.problems(described) == []
+
+
 def test_every_model_names_its_fields(described):
     assert [name for name, schema in described["components"]["schemas"].items() if not schema.get("properties")] == []
 
 
-def test_a_field_that_an_answer_may_leave_out_is_not_required(described):
+def test_a_field_that_an_answer_may_leave_out_is_not_required_and_never_null(described):
     note = described["components"]["schemas"]["NoteView"]
+    optional = {"consolidation": "integer", "malformed": "boolean"}
 
-    assert {"consolidation", "malformed"} == set(note["properties"]) - set(note["required"])
+    assert set(optional) == set(note["properties"]) - set(note["required"])
+    assert {name: note["properties"][name].get("type") for name in optional} == optional
 
 
 def test_every_name_in_a_path_has_its_pattern(described):
     found = {
         parameter["name"]: parameter["schema"].get("pattern")
-        for operations in described["paths"].values()
-        for operation in operations.values()
+        for _, operation in openapi_check.operations(described)
         for parameter in operation.get("parameters", [])
         if parameter["in"] == "path"
     }
@@ -41,3 +57,139 @@ def test_what_answers_in_two_ways_or_with_nothing_says_so(described):
     assert good("/v1/spaces/{space_id}/notes", "post") == {"200": True, "201": True}
     assert good("/v1/spaces/{space_id}/bank/{path}", "put") == {"200": True, "201": True}
     assert good("/v1/spaces/{space_id}", "delete") == {"204": False}
+
+
+def test_markdown_is_shown_with_an_example_that_the_routes_own_renderer_made(described):
+    answer = described["paths"]["/v1/spaces/{space_id}/bank/{path}"]["get"]["responses"]["200"]["content"]
+
+    assert answer["text/markdown"]["example"] == answer["application/json"]["example"]["content"]
+
+
+def test_the_codes_of_each_status_are_those_of_the_list_of_errors(described):
+    listed: dict[str, set[str]] = {}
+    lines = (openapi.ROOT / "docs" / "errors.md").read_text().partition("\n## ")[0].splitlines()
+    for line in lines:
+        if found := re.match(r"\| (\d{3}) \| ([^|]+) \|", line):
+            listed.setdefault(f"Error{found[1]}", set()).update(re.findall(r"`(\w+)`", found[2]))
+
+    responses = described["components"]["responses"]
+
+    assert {name: set(re.findall(r"`(\w+)`", answer["description"])) for name, answer in responses.items()} == listed
+
+
+SPACES = "/v1/spaces"
+
+
+def operation(made):
+    return made["paths"][SPACES]["post"]
+
+
+def without_description(made):
+    del operation(made)["description"]
+
+
+def without_tag(made):
+    del operation(made)["tags"]
+
+
+def with_an_unknown_tag(made):
+    operation(made)["tags"] = ["gossip"]
+
+
+def with_a_long_id(made):
+    operation(made)["operationId"] = "get_all_that_an_agent_loads_at_its_start"
+
+
+def with_the_id_of_another(made):
+    operation(made)["operationId"] = "list_spaces"
+
+
+def without_an_example_of_the_body(made):
+    del operation(made)["requestBody"]["content"]["application/json"]["example"]
+
+
+def without_an_example_of_the_answer(made):
+    del operation(made)["responses"]["201"]["content"]["application/json"]["example"]
+
+
+def with_a_wrong_example(made):
+    operation(made)["requestBody"]["content"]["application/json"]["example"]["consolidation_threshold"] = -1
+
+
+def with_an_undescribed_parameter(made):
+    del made["paths"][SPACES]["get"]["parameters"][0]["description"]
+
+
+def with_an_undescribed_property(made):
+    del made["components"]["schemas"]["NewSpace"]["properties"]["owner"]["description"]
+
+
+def with_a_wrong_example_of_a_property(made):
+    made["components"]["schemas"]["NoteView"]["properties"]["size"]["examples"] = ["large"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (without_description, "POST /v1/spaces: no description"),
+        (without_tag, "POST /v1/spaces: no tag that is described"),
+        (with_an_unknown_tag, "POST /v1/spaces: no tag that is described"),
+        (with_a_long_id, "POST /v1/spaces: the id 'get_all_that_an_agent_loads_at_its_start' is not verb_noun"),
+        (with_the_id_of_another, "list_spaces: 2 operations have this id"),
+        (without_an_example_of_the_body, "POST /v1/spaces: body application/json: no example"),
+        (without_an_example_of_the_answer, "POST /v1/spaces: 201 application/json: no example"),
+        (with_a_wrong_example, "POST /v1/spaces: body application/json: the example does not fit"),
+        (with_an_undescribed_parameter, "GET /v1/spaces: parameter limit: no description"),
+        (with_an_undescribed_property, "NewSpace.owner: no description"),
+        (with_a_wrong_example_of_a_property, "NoteView.size: the example does not fit"),
+    ],
+)
+def test_the_check_names_what_is_missing_or_wrong(changeable, spoil, told):
+    spoil(changeable)
+
+    (problem,) = openapi_check.problems(changeable)
+    assert problem.startswith(told)
+
+
+def test_a_route_without_docstring_tag_and_described_parameter_is_named(changeable):
+    changeable["paths"]["/v1/new"] = {"get": {"operationId": "get_new", "summary": "New", "responses": {}}}
+
+    assert openapi_check.problems(changeable) == [
+        "GET /v1/new: no description",
+        "GET /v1/new: no tag that is described",
+    ]
+
+
+@pytest.mark.parametrize("name", ["TARGET", "GUIDE"])
+def test_the_check_fails_on_a_stale_file(monkeypatch, tmp_path, capsys, name):
+    stale = tmp_path / getattr(openapi, name).name
+    stale.write_text("old")
+    monkeypatch.setattr(openapi, name, stale)
+
+    assert openapi.main(["--check"]) == 1
+    assert f"docs/{stale.name} is stale" in capsys.readouterr().err
+    assert stale.read_text() == "old"
+
+
+def test_the_check_fails_on_what_is_not_described(monkeypatch, changeable, capsys):
+    without_description(changeable)
+    monkeypatch.setattr(openapi, "document", lambda: changeable)
+
+    assert openapi.main(["--check"]) == 1
+    assert "POST /v1/spaces: no description" in capsys.readouterr().err
+
+
+def test_every_link_of_the_guide_leads_to_a_heading_of_it(described):
+    text = api_docs.guide(described)
+    headings = [line.lstrip("# ").lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")]
+
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= set(headings)
+    assert len(headings) == len(set(headings))
+
+
+def test_the_guide_has_a_line_of_curl_for_every_operation(described):
+    text = api_docs.guide(described)
+
+    for _, operation in openapi_check.operations(described):
+        assert f"\n### {operation['summary']}\n" in text
+    assert len(re.findall(r"^curl ", text, re.MULTILINE)) >= len(list(openapi_check.operations(described)))

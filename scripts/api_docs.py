@@ -1,0 +1,273 @@
+"""docs/api.md: the OpenAPI document for people, with a line of curl for each operation."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from livemem_http import negotiation
+from scripts.api_examples import resolve
+
+METHODS = ("post", "put", "get", "patch", "delete")
+"""In this order operations of one path can be tried one after the other."""
+BASE = "/v1"
+MADE = {
+    "note_id": ("NOTE", "append_note", ""),
+    "run_id": ("RUN", "start_consolidation", ""),
+    "number": ("NUMBER", "list_consolidations", "?limit=1"),
+}
+"""Parameters of a path whose values the service gives out: the shell's variable, and the operation that tells one."""
+INTRODUCTION = """\
+# API
+
+<!-- Made of openapi.json by `make openapi`; what it says of a route is written beside its code. -->
+
+The base path is `/v1`. Bodies and answers are JSON in UTF-8. The same for programs: [openapi.json](openapi.json).
+
+## First of all
+
+Every request but `GET /health` carries a token, in the header `Authorization: Bearer <token>` alone. The service on
+your machine (`make run`) has one that may do everything; `make token NAME=agent-one SPACE=demo` makes others. Set two
+variables, and every line of curl below works as it stands, from top to bottom, in a space `demo` that the first of them
+makes. Only leave its deletion for the end, and give a consolidation a moment to end.
+
+```sh
+export API=http://127.0.0.1:3000/v1 TOKEN=$(cat .local/admin.key)
+```
+
+A token has a name, which is the agent of the notes that it writes; permissions; and perhaps a list of spaces, outside
+of which everything is `forbidden`, whether it exists or not. A permission does not hold another one: `admin` alone
+reads nothing.
+
+| permission | for |
+|---|---|
+{permissions}
+
+## Errors
+
+Every error is a problem document ([all codes, and what to do](errors.md)). `code` is stable, `detail` is for people,
+and `errors` names the fields where there are any. Where trying again can help there is a `Retry-After`.
+
+```json
+{problem}
+```
+
+| status | when | codes |
+|---|---|---|
+{errors}
+
+An unknown query parameter or field of a body is a 422 that names it. Every route can answer 401, 403, 413, 422, 500 and
+503; one with a name in its path 404; one that changes something 409.
+
+## Pages
+
+Lists answer `{{"items": [...], "next_cursor": ...}}`. Send `next_cursor` as `cursor` with the same other parameters to
+get the next page, until it is null. A cursor is opaque. `limit` is 50 unless you say otherwise, and at most 500.
+
+## Markdown
+
+With `Accept: text/markdown` these answer with Markdown, ready for a prompt; JSON is the default, and an error is JSON
+in any case: {markdown}.
+"""
+
+
+def guide(document: dict[str, Any]) -> str:
+    """The text of docs/api.md."""
+    parts = [_introduction(document)]
+    for tag in document["tags"]:
+        parts.append(f"## {tag['name'].capitalize()}\n\n{tag['description']}\n")
+        parts += ["\n".join(_operation(document, *found)) for found in _tagged(document, tag["name"])]
+    parts.append("\n".join(_objects(document)))
+    return "\n".join(parts)
+
+
+def _tagged(document: dict[str, Any], tag: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, operations in document["paths"].items():
+        for method in METHODS:
+            if method in operations and tag in operations[method].get("tags", []):
+                yield path.removeprefix(BASE), method, operations[method]
+
+
+def _all(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for tag in document["tags"]:
+        yield from _tagged(document, tag["name"])
+
+
+def _introduction(document: dict[str, Any]) -> str:
+    responses = document["components"]["responses"]
+    errors = [
+        f"| {name.removeprefix('Error')} | {when} | {codes.rstrip('.')} |"
+        for name, response in responses.items()
+        for when, _, codes in [response["description"].partition(". Codes: ")]
+    ]
+    permissions = []
+    for permission in ("read", "write", "admin"):
+        links = [_link(operation) for _, _, operation in _all(document) if operation["x-needs"] == permission]
+        permissions.append(f"| `{permission}` | {', '.join(links)} |")
+    in_markdown = [_link(operation) for _, _, operation in _all(document) if _answer(operation)[2]]
+    (problem,) = responses["Error404"]["content"].values()
+    return INTRODUCTION.format(
+        permissions="\n".join(permissions),
+        errors="\n".join(errors),
+        problem=json.dumps(problem["example"]),
+        markdown=", ".join(in_markdown),
+    )
+
+
+def _link(operation: dict[str, Any]) -> str:
+    return f"[{operation['summary'].lower()}](#{operation['summary'].lower().replace(' ', '-')})"
+
+
+def _operation(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> Iterator[str]:
+    needs = operation["x-needs"]
+    asks = {"nothing": "needs no token", "any": "needs any token"}.get(needs, f"needs `{needs}`")
+    yield f"### {operation['summary']}\n"
+    yield f"`{method.upper()} {path}` {asks}.\n"
+    yield operation.get("description", "") + "\n"
+    parameters = [one for one in operation.get("parameters", []) if one["in"] != "path"]
+    yield from _table(document, {one["name"]: one | {"schema": _said(one)} for one in parameters}, "parameter")
+    if body := _body(operation):
+        schema = resolve(document, body["schema"])
+        required = schema.get("required", [])
+        fields = {name: {"schema": part, "required": name in required} for name, part in schema["properties"].items()}
+        yield from _table(document, fields, "field")
+    yield "```sh"
+    yield from commands(document, path, method, operation)
+    yield "```\n"
+    status, answer, _ = _answer(operation)
+    if answer is None:
+        yield f"Answers {status} with nothing.\n"
+        return
+    yield f"Answers {status} with {_type(document, answer['schema'])}:\n"
+    yield f"```json\n{_short(answer.get('example'))}\n```\n"
+
+
+def _said(parameter: dict[str, Any]) -> dict[str, Any]:
+    where = " Sent as a header." if parameter["in"] == "header" else ""
+    return {**parameter["schema"], "description": parameter.get("description", "") + where}
+
+
+def _body(operation: dict[str, Any]) -> dict[str, Any] | None:
+    content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
+    return content.get(negotiation.JSON)
+
+
+def _answer(operation: dict[str, Any]) -> tuple[str, dict[str, Any] | None, bool]:
+    """The statuses of success, what JSON holds then, and whether there is Markdown too."""
+    good = {status: answer for status, answer in operation["responses"].items() if status.startswith("2")}
+    content = next(iter(good.values())).get("content", {})
+    return " or ".join(good), content.get(negotiation.JSON), negotiation.MARKDOWN in content
+
+
+def _table(document: dict[str, Any], fields: dict[str, dict[str, Any]], title: str) -> Iterator[str]:
+    if not fields:
+        return
+    yield f"| {title} | type | what |"
+    yield "|---|---|---|"
+    for name, field in fields.items():
+        schema = field["schema"]
+        needed = " (required)" if field.get("required") else ""
+        told = f"{_cell(schema.get('description', ''))}{_bounds(schema)}"
+        yield f"| `{name}`{needed} | {_type(document, schema)} | {told} |"
+    yield ""
+
+
+def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(_type(document, variant) for variant in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_type(document, schema.get('items', {}))}"
+    return str(schema.get("type", "any"))
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    known = schema if "anyOf" not in schema else {**schema["anyOf"][0], **schema}
+    said = []
+    if "enum" in known:
+        said.append("One of " + ", ".join(f"`{value}`" for value in known["enum"]))
+    least, most = (
+        known.get(name, known.get(other)) for name, other in (("minimum", "minItems"), ("maximum", "maxItems"))
+    )
+    if most is not None:
+        said.append(f"{int(least or 0)} to {int(most)}")
+    elif least is not None:
+        said.append(f"At least {int(least)}")
+    if known.get("default") not in (None, "", []):
+        said.append(f"Default: `{json.dumps(known['default'])}`")
+    return "".join(f" {text}." for text in said)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def commands(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> Iterator[str]:
+    """Lines for a shell that carry the operation out, with `API` and `TOKEN` set."""
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] != "path":
+            continue
+        name = parameter["name"]
+        if name not in MADE:
+            path = path.replace(f"{{{name}}}", str(parameter.get("example", name)))
+            continue
+        variable, source, query = MADE[name]
+        path = path.replace(f"{{{name}}}", f"${variable}")
+        asked = next((found for found in _all(document) if found[2]["operationId"] == source), None)
+        if asked:
+            line = _curl(asked[0].replace("{space_id}", "demo") + query, asked[1], asked[2])
+            yield f"""{variable}=$({line} | sed -E 's/.*"{name}": "?([^",]+).*/\\1/')"""
+    needed = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
+    path += "".join(f"{'&' if place else '?'}{one['name']}={one['example']}" for place, one in enumerate(needed))
+    yield _curl(path, method, operation)
+    if _answer(operation)[2]:
+        yield _curl(path, method, operation, f'-H "Accept: {negotiation.MARKDOWN}"')
+
+
+def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> str:
+    body = _body(operation)
+    token = "" if operation["x-needs"] == "nothing" else '-H "Authorization: Bearer $TOKEN"'
+    data = ""
+    if body and "example" in body:
+        text = json.dumps(body["example"], ensure_ascii=False).replace("'", "'\\''")
+        data = f"-d '{text}'"
+    verb = "" if method == ("post" if data else "get") else f"-X {method.upper()}"
+    return " ".join(part for part in ("curl -sS", verb, token, more, f'"$API{path}"', data) if part)
+
+
+def _short(value: Any) -> str:
+    """JSON with a line for each field of the outermost object."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    lines = [f"  {json.dumps(name)}: {json.dumps(part, ensure_ascii=False)}" for name, part in value.items()]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _objects(document: dict[str, Any]) -> Iterator[str]:
+    """Tables of the objects in answers, and of those that bodies hold inside."""
+    bodies = [_body(operation) for _, _, operation in _all(document)]
+    shown = {body["schema"].get("$ref", "").rpartition("/")[2] for body in bodies if body}
+    yield "## Objects\n"
+    schemas = document["components"]["schemas"]
+    shown -= {name for name in shown if f'schemas/{name}"' in json.dumps(schemas)}
+    for name, schema in schemas.items():
+        if name in shown:
+            continue
+        yield f"### {name}\n"
+        if told := schema.get("description"):
+            yield " ".join(told.split()) + "\n"
+        base = _base(schemas, name)
+        if base:
+            yield f"All of [{base}](#{base.lower()}), and:\n"
+        known = schemas[base]["properties"] if base else {}
+        fields = {field: {"schema": part} for field, part in schema["properties"].items() if field not in known}
+        yield from _table(document, fields, "field")
+
+
+def _base(schemas: dict[str, Any], name: str) -> str | None:
+    """The object that has the most fields of those that the named one has all of, and more."""
+    own = schemas[name]["properties"].items()
+    parts = [other for other, schema in schemas.items() if schema["properties"].items() < own]
+    best = max(parts, key=lambda other: len(schemas[other]["properties"]), default=None)
+    return best if best and len(schemas[best]["properties"]) > 2 else None

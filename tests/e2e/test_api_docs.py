@@ -1,0 +1,41 @@
+"""Every line of curl in docs/api.md works as it stands."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.e2e.spaces import fresh_id, removed
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
+OPERATION = re.compile(
+    r"^### (?P<title>[^\n]+)\n\n`[A-Z]+ /[^\n]+\n.*?^```sh\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+LAST = "Delete a space"
+STATUS = 'curl() { command curl -w "%{stderr}%{http_code}\\n" "$@"; }\n'
+
+
+def test_every_line_of_the_guide_is_answered_with_success(service):
+    blocks = {found["title"]: found["lines"] for found in OPERATION.finditer(GUIDE.read_text())}
+    assert len(blocks) == GUIDE.read_text().count("```sh\n") - 1  # the one that sets the variables
+    environment = {"PATH": os.environ["PATH"], "API": f"{service.url}/v1", "TOKEN": service.token}
+    space = fresh_id()
+    with removed(service, space):
+        for title in sorted(blocks, key=lambda title: title == LAST):
+            lines = re.sub(r"\bdemo\b", space, blocks[title])
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", STATUS + lines],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            statuses = done.stderr.split()
+            assert done.returncode == 0, (title, done.stdout, done.stderr)
+            assert len(statuses) == lines.count("curl "), (title, done.stderr)
+            assert all(status.startswith("2") for status in statuses), (title, lines, done.stdout, statuses)
+            if "202" in statuses:
+                # What comes next in the guide is what the run leaves, or a change that has to wait for its end.
+                (run_id,) = re.findall(r'"run_id": "(\w+)"', done.stdout)
+                assert service.wait_for_run(space, run_id)["status"] in ("ok", "nothing_to_do")
