@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from local.offline_llm.words import all_stems, stem
 
-# Order and spelling of data-model.md.
+# Order and spelling of docs/bucket.md.
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
 
 # Headings for files whose rules list no sections.

@@ -9,7 +9,7 @@ from local.offline_llm.fold import fold
 from local.offline_llm.prompt import PromptError, read_request
 
 MODEL = "offline-rules"
-_CHARACTERS_PER_TOKEN = 4  # the planning bound of consolidation.md; there is no tokenizer here
+_CHARACTERS_PER_TOKEN = 4  # the planning bound of docs/consolidation.md; there is no tokenizer here
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """What is to change in one bank file, as an entry of the answer: section edits where they can say it.
 
-The words of the contract are those of consolidation.md; a heading is named by its line or by its path. A whole file is
-sent only when it is new, or where its headings cannot be told apart or its text ends in an open code fence.
+The words of the contract are those of docs/consolidation.md; a heading is named by its line or by its path. A whole
+file is sent only when it is new, or where its headings cannot be told apart or its text ends in an open code fence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Fold notes into a bank by fixed rules: the pure core of the offline LLM.
 
-The answer has the form that the service asks of any model (consolidation.md, "The contract with the LLM").
+The answer has the form that the service asks of any model (docs/consolidation.md, "What it may answer").
 Equal input gives an equal answer.
 """
 

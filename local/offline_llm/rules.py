@@ -290,7 +290,7 @@ def _is_ruled_out(sentence: str, name: re.Match[str]) -> bool:
 
 
 def _bank_path(name: str) -> str | None:
-    """A file name as a bank path (data-model.md, Names), or None where none can be made of it."""
+    """A file name as a bank path (docs/consolidation.md), or None where none can be made of it."""
     path = _PREFIX.sub("", name.strip("`*_ "))
     parts = path.split("/")
     if len(path) > 200 or path.startswith("_") or any(part in ("", ".", "..") for part in parts):

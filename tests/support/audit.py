@@ -1,4 +1,4 @@
-"""The promise, checked from the bucket alone (consolidation.md): what an operator's own script could check as well."""
+"""The promise (docs/reliability.md), checked from the bucket alone: what an operator's own script could check too."""
 
 import json
 from collections import Counter

@@ -20,7 +20,7 @@ FUNCTIONS = {
 }
 HTTP_FUNCTIONS = {"IngestFunction", "ReadsFunction", "AdminFunction", "StartFunction"}
 
-# What api.md lists under "Limits that are configuration", and what the functions tell each other.
+# What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
     "S3_BUCKET_NAME",
     "S3_ENDPOINT_URL",

@@ -1,4 +1,4 @@
-"""Sizes that every write path keeps (api.md, table of statuses), in bytes of UTF-8 unless said otherwise."""
+"""Sizes that every write path keeps (docs/errors.md, 413), in bytes of UTF-8 unless said otherwise."""
 
 from livemem.errors import InvalidRequest, TooLarge
 
@@ -13,7 +13,6 @@ TAG_CHARACTERS = 50
 BANK_FILE_BYTES = 500_000
 REASON_BYTES = 500
 SYNTHESIS_BYTES = 50_000
-REASON_BYTES = 500
 CORRECTION_EDITS = 100
 IDEMPOTENCY_KEY_CHARACTERS = 200
 PAGE_ITEMS = 500

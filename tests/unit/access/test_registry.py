@@ -13,6 +13,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.life import NewSpace
 from livemem.store import keys
+from tests.support.counting import Killed
 from tests.support.world import World
 from tests.unit.access.test_access import SECRET, enter, token, world_with
 
@@ -190,6 +191,42 @@ def test_a_deletion_that_is_refused_costs_nobody_a_token():
         life.delete(world.process, "demo", "demo")
 
     assert enter(world, space_id="demo").name == "ann"
+
+
+def test_a_commit_in_the_very_moment_of_a_deletion_costs_nobody_a_token():
+    world = world_with(token(space_ids=["demo"]))
+    world.create_space()
+
+    def committed(index: int, verb: str) -> None:
+        if verb == "PUT":
+            world.client.before = lambda index, verb: None
+            process = world.with_parts()
+            heads.update(process, "demo", lambda meta: {"committed_run": "01HZZZZZZZ0000000000000099"})
+
+    world.client.before = committed
+    with pytest.raises(Busy):
+        life.delete(world.process, "demo", "demo")
+
+    assert enter(world, space_id="demo").name == "ann"
+
+
+def test_a_deletion_that_died_before_it_changed_the_lists_leaves_nobody_the_next_space():
+    world = world_with(token(space_ids=["demo", "other"]))
+    world.create_space()
+    world.client.reset()
+    world.client.kill_at(1, done=True)
+    with pytest.raises(Killed):
+        life.delete(world.process, "demo", "demo")
+    world.new_process()
+    assert heads.find(world.process, "demo") is None
+    for _ in range(2):
+        world.clock.move(QUARTER)
+        world.sweep()
+
+    world.create_space()
+
+    with pytest.raises(Forbidden):
+        enter(world, space_id="demo")
 
 
 def test_deleting_a_space_that_is_on_no_list_does_not_touch_the_registry():

@@ -1,4 +1,4 @@
-"""The budget of S3 requests per operation (data-model.md, "Requests to S3"): costs are counted, not hoped for."""
+"""The budget of S3 requests per operation (docs/consolidation.md): costs are counted, not hoped for."""
 
 import json
 

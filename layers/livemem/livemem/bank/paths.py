@@ -1,4 +1,4 @@
-"""Names of bank files: the rules of data-model.md ("Names") and the repair of what an LLM proposes.
+"""Names of bank files (rules: docs/consolidation.md) and the repair of what an LLM proposes.
 
 Two paths that differ only in case are two S3 objects but one file on the disks of macOS and Windows; the rules
 allow them, so whoever exports a bank has to look out for the clash.

@@ -1,4 +1,4 @@
-"""The contract with the LLM: its answer, parsed and validated before anything is used (consolidation.md).
+"""The contract with the LLM: its answer, parsed and validated before anything is used (docs/consolidation.md).
 
 Accepted beyond the plain contract, because models do it and nothing can be mistaken: a `<think>` block before the
 object, one Markdown fence around it, unknown keys.

@@ -12,7 +12,7 @@ from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 
 SHRINK_FACTOR = 2
-"""A file that shrinks to less than half needs a stated reason (consolidation.md, checks before the commit)."""
+"""A file that shrinks to less than half needs a stated reason (docs/consolidation.md)."""
 
 
 @dataclass(frozen=True)

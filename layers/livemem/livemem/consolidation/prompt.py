@@ -18,7 +18,7 @@ from livemem.llm.client import Messages
 from livemem.notes.note import Note
 
 BYTES_PER_TOKEN = 4
-"""The planning bound (consolidation.md, 4), on UTF-8 so that scripts other than Latin count for more."""
+"""The planning bound (docs/consolidation.md, "Budget"), on UTF-8 so that scripts other than Latin count for more."""
 ANSWER_BASE = 2_000
 """Tokens kept for an answer besides one for each token of the notes: edits are about as long as what they fold."""
 LONE_NOTE_SHARE = 4

@@ -17,7 +17,7 @@ from livemem.store import documents, keys
 from livemem.store.probe import require_conditional_writes
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
-"""For how long a repeat gives the first note (data-model.md)."""
+"""For how long a repeat gives the first note (docs/bucket.md)."""
 
 
 CLAIM_LIFE = IDEMPOTENCY_LIFE + timedelta(days=1)

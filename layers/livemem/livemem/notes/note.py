@@ -26,7 +26,7 @@ class Note:
 
 
 def format_note(note: Note) -> bytes:
-    """The object of a note (data-model.md): quoted YAML front matter, a blank line, the content byte for byte."""
+    """The object of a note (docs/bucket.md): quoted YAML front matter, a blank line, the content byte for byte."""
     fields = {
         "timestamp": note.timestamp,
         "agent": note.agent,

@@ -77,6 +77,9 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         undone=[],
     )
     tombstone = _find_room(process, space_id)
+    if tombstone:
+        # The deletion may have died before it did so.
+        registries.forget_space(process, space_id)
     _claim_rules(process, space_id, text.encode())
     process.store.put(keys.live_keep(space_id), b"")
     process.store.put(keys.bank_keep(space_id), b"")
@@ -145,8 +148,6 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
     require_conditional_writes(process.store)
     head = heads.load(process, space_id)
     _refuse_while_committing(head)
-    # Refused first: a deletion that does not happen must not cost anybody a token.
-    registries.forget_space(process, space_id)
     for _ in range(heads.UPDATE_TRIES):
         try:
             # What somebody wrote goes; the rest tells when and which one it was.
@@ -155,6 +156,8 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
             head = heads.load(process, space_id)
             _refuse_while_committing(head)
             continue
+        # Only now: a deletion that does not happen must not cost anybody a token.
+        registries.forget_space(process, space_id)
         _delete_contents(process, space_id)
         return
     raise PreconditionLost("Too many changes of this space at once.")

@@ -1,4 +1,4 @@
-"""Every key of the bucket, built and parsed here alone (data-model.md), and the rules of the names in them."""
+"""Every key of the bucket, built and parsed here alone (docs/bucket.md), and the rules of the names in them."""
 
 import re
 from dataclasses import dataclass
