@@ -1,4 +1,4 @@
-"""Examples of bodies and answers, put together from those of their properties (livemem_http/views.py)."""
+"""Examples of bodies and answers, put together from those of their properties (livemem_http/views)."""
 
 import copy
 from typing import Any

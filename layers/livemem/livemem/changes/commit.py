@@ -189,7 +189,7 @@ def _apply_file(process: Process, head: Head, record: Record, change: FileChange
 def _apply_synthesis(process: Process, head: Head, record: Record) -> None:
     if record.synthesis:
         key = keys.synthesis(head.meta.space_id)
-        _write(process, head, record, key, "_synthesis.md", record.synthesis.before, record.synthesis.after)
+        _write(process, head, record, key, keys.SYNTHESIS, record.synthesis.before, record.synthesis.after)
 
 
 def _apply_rules(process: Process, head: Head, record: Record) -> None:

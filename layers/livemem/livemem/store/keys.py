@@ -12,6 +12,7 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 
 TOKENS = "_system/tokens.json"
 PROBE = "_system/probe/conditional-writes"
+SYNTHESIS = "_synthesis.md"
 RULES_PATH = "_rules.md"
 """The rules' path in a record; no bank file's begins with an underscore."""
 
@@ -114,7 +115,7 @@ def rules(space_id: str) -> str:
 
 
 def synthesis(space_id: str) -> str:
-    return f"{space_id}/_synthesis.md"
+    return f"{space_id}/{SYNTHESIS}"
 
 
 def lease(space_id: str) -> str:

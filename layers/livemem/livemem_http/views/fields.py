@@ -1,0 +1,202 @@
+"""What the fields of requests and answers are, each told once: for people, for OpenAPI and for the model."""
+
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from livemem import limits
+from livemem.spaces import head as heads
+from livemem.spaces import rules
+from livemem.store import keys
+
+
+def told(description: str, *examples: Any, **schema: Any) -> Any:
+    """What OpenAPI says of a value. The domain checks it, in bytes and with words of its own.
+
+    The first example is also that of the bodies and answers that hold the value; without one a body leaves it out.
+    """
+    if schema:
+        return Field(description=description, examples=list(examples) or None, json_schema_extra=schema)
+    # What is not given here must not take the place of what the type says.
+    return Field(description=description, examples=list(examples)) if examples else Field(description=description)
+
+
+SpaceId = Annotated[str, told("The id of the space.", "demo", pattern=f"^{keys.SPACE_ID.pattern}$")]
+
+
+Agent = Annotated[
+    str, told("The name of an agent, which is that of its token.", "cline-dev", pattern=f"^{keys.AGENT.pattern}$")
+]
+
+
+Description = Annotated[
+    str, told("What the space is for, in at most 500 bytes.", "My project", maxLength=limits.DESCRIPTION_BYTES)
+]
+
+
+Owner = Annotated[str, told("Who answers for the space, in at most 200 bytes.", maxLength=limits.OWNER_BYTES)]
+
+
+RulesText = Annotated[
+    str,
+    told(
+        "Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where.",
+        minLength=1,
+        maxLength=limits.RULES_BYTES,
+    ),
+]
+
+
+Template = Annotated[str, told("The name of rules that come with the service.", "standard", enum=list(rules.TEMPLATES))]
+
+
+Threshold = Annotated[
+    int,
+    Field(
+        description="Live notes that start a consolidation by themselves. 0: it is only started by hand.",
+        examples=[20],
+        ge=0,
+        le=limits.THRESHOLD,
+    ),
+]
+
+
+Category = Annotated[str, told("What kind of note it is.", "decision", enum=list(keys.CATEGORIES))]
+
+
+NoteText = Annotated[
+    str,
+    told(
+        "What is to be remembered, as Markdown of at most 100,000 bytes.",
+        "We keep S3 as the only store.",
+        minLength=1,
+        maxLength=limits.NOTE_BYTES,
+    ),
+]
+
+
+Tag = Annotated[str, told("A word to find the note by.", "storage", minLength=1, maxLength=limits.TAG_CHARACTERS)]
+
+
+IdempotencyKey = Annotated[
+    str,
+    told(
+        "A name of your own for this note. A repeat with the same name within 7 days answers 200 with the first note "
+        "and writes nothing; with another note it is refused (422).",
+        "job-17-step-3",
+        minLength=1,
+        maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
+    ),
+]
+
+
+Moment = Annotated[str, told("A time in ISO 8601; without an offset UTC.", "2026-02-20T14:00:00Z", format="date-time")]
+
+
+FileText = Annotated[
+    str,
+    told(
+        "The whole file, as Markdown of at most 500,000 bytes, without front matter.",
+        "# Glossary\n\n## Terms\n\n- Bank: the files that an agent loads.\n",
+        maxLength=limits.BANK_FILE_BYTES,
+    ),
+]
+
+
+Reason = Annotated[
+    str,
+    told("Why, in at most 500 bytes, for the history.", "The terms were missing.", maxLength=limits.REASON_BYTES),
+]
+
+
+Language = Annotated[
+    str,
+    told("A language tag.", "fr", pattern=f"^{heads.LANGUAGE.pattern}$", maxLength=heads.LANGUAGE_CHARACTERS),
+]
+
+
+NoteId = Annotated[
+    str,
+    told(
+        "The id of the note: when it was written (UTC), by whom, its category and 8 hex digits.",
+        "20260220T140000_cline-dev_decision_1a2b3c4d",
+    ),
+]
+
+
+RunId = Annotated[str, told("The id of the run, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+
+
+Path = Annotated[str, told("The path of the file below the bank.", "glossary.md")]
+
+
+Number = Annotated[int, told("The number of the change in the history of the space, from 1.", 1)]
+
+
+NextCursor = Annotated[str | None, told("Send it as `cursor` to get the next page; null: this was the last one.", None)]
+
+
+Model = Annotated[str | None, told("The model that was asked; null: none was.", "qwen3-2507:235b")]
+
+
+Metrics = Annotated[
+    dict[str, Any],
+    told(
+        "What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files "
+        "(`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. "
+        "Empty for what was not counted.",
+        {"notes_processed": 1, "notes_remaining": 0, "bank_files_created": 1, "llm_calls": 1, "duration_seconds": 4.2},
+    ),
+]
+
+
+Discarded = Annotated[
+    list[dict[str, Any]],
+    told("Notes that the LLM found not worth keeping: `note_id` and `reason` of each.", []),
+]
+
+
+AUTO_PAUSED = (
+    "True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that "
+    "was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets "
+    "it to false, which starts a run at once if the threshold is reached."
+)
+
+
+CORRECTIONS = "The permission that editing sections of the bank takes. Only an admin changes it."
+
+
+LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."
+
+
+class Body(BaseModel):
+    """Base of request bodies: types are not guessed, and a misspelt field is an error, not a silent loss."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Sparse(BaseModel):
+    """Base of answers in which a field that does not apply is left out instead of being null."""
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialise(self).items() if value is not None}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # Of what a serialiser of one's own returns, pydantic only knows that it is some object.
+        told = handler({name: part for name, part in schema.items() if name != "serialization"})
+        for field in handler.resolve_ref_schema(told)["properties"].values():
+            # Null is what is left out.
+            present = [part for part in field.pop("anyOf", []) if part != {"type": "null"}]
+            field.update({"anyOf": present} if len(present) > 1 else {**(present[0] if present else {}), **field})
+        return told

@@ -1,0 +1,115 @@
+"""The history of a bank as answers."""
+
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+)
+
+from livemem.bank.history import Detail, Summary
+from livemem_http.views.fields import Discarded, Metrics, Model, Moment, NextCursor, Number, Path, RunId, told
+from livemem_http.views.notes import NoteView
+
+
+class ChangeSummary(BaseModel):
+    """A change of the bank or the rules."""
+
+    number: Number
+    kind: Annotated[str, told("`consolidation`, `manual` (a correction by hand), `rules` or `undo`.", "consolidation")]
+    trigger: Annotated[
+        str, told("What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule).", "api")
+    ]
+    run_id: RunId
+    started_at: Annotated[Moment, told("When it began, UTC.", "2026-02-20T14:04:55.800Z")]
+    committed_at: Annotated[Moment, told("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
+    model: Model
+    author: Annotated[str | None, told("Who did it by hand: the name of the token.", None)]
+    undoes: Annotated[int | None, told("Of an undo: the number of the change that it took back.", None)]
+    undone: Annotated[bool, told("Whether it was taken back.", False)]
+    notes_count: Annotated[int, told("Notes that it folded, or of an undo, gave back.", 1)]
+    files: Annotated[
+        list[dict[str, str]],
+        told(
+            "The files that it changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of "
+            "the rules is `_rules.md`.",
+            [{"path": "glossary.md", "action": "created"}],
+        ),
+    ]
+    metrics: Metrics
+
+    @classmethod
+    def of(cls, summary: Summary) -> "ChangeSummary":
+        return cls.model_validate(summary, from_attributes=True)
+
+
+class ChangePage(BaseModel):
+    """A page of the history."""
+
+    items: Annotated[list[ChangeSummary], told("The changes, newest first.")]
+    next_cursor: NextCursor = None
+
+
+class SynthesisBeforeAfter(BaseModel):
+    """The synthesis around a change."""
+
+    before: Annotated[str | None, told("The text before the change; null: there was none.", None)]
+    after: Annotated[str | None, told("The text after it; null: there is none.", "S3 stays the only store.")]
+
+
+class FileDiff(BaseModel):
+    """What a change did to one file. The path of the space's rules is `_rules.md`."""
+
+    path: Path
+    action: Annotated[str, told("`created`, `updated` (as a whole), `edited` (by section) or `deleted`.", "created")]
+    diff: Annotated[str, told("A unified diff.", "--- /dev/null\n+++ b/glossary.md\n@@ -0,0 +1 @@\n+# Glossary\n")]
+    edits: Annotated[
+        list[dict[str, Any]],
+        told("The edits of an edited file: `op`, `heading`, `content`, and the ids of the `notes` behind it."),
+    ] = []
+    reason: Annotated[str | None, told("Why, where that was said.")] = None
+    said: Annotated[
+        str | None,
+        told("What the answer called it (`created`, `updated`), where that is not what it did."),
+    ] = None
+    coarse: Annotated[
+        bool,
+        told("True if the file is too large to be compared to the end: the rest is shown as replaced.", False),
+    ] = False
+
+
+class ChangeDetail(ChangeSummary):
+    """A change with its notes and its diffs."""
+
+    sources: Annotated[list[NoteView], told("The notes that it folded or gave back, as they stand now.")]
+    changes: Annotated[list[FileDiff], told("What it did, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, told("The synthesis before and after it.")]
+    discarded: Discarded
+    uncited: Annotated[
+        list[str], told("Ids of notes that were folded although two answers in a row left them out.", [])
+    ]
+    left_out: Annotated[
+        list[str], told("Ids of notes that the answer left out for the first time: they stayed live.", [])
+    ]
+    warnings: Annotated[list[str], told("What is not as it was asked for, in sentences.", [])]
+    prompt_version: Annotated[
+        str | None, told("The version of the prompt that the LLM was asked with.", "9d3f0c1a2b4e")
+    ]
+    usage: Annotated[
+        dict[str, int],
+        told("Calls and tokens of the LLM.", {"llm_calls": 1, "llm_prompt_tokens": 2100, "llm_completion_tokens": 380}),
+    ]
+
+    @classmethod
+    def of_detail(cls, detail: Detail) -> "ChangeDetail":
+        return cls(
+            **ChangeSummary.of(detail.summary).model_dump(),
+            sources=[NoteView.of(note) for note in detail.sources],
+            changes=[FileDiff(**change) for change in detail.changes],
+            synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
+            discarded=detail.discarded,
+            uncited=detail.uncited,
+            left_out=detail.left_out,
+            warnings=detail.warnings,
+            prompt_version=detail.prompt_version,
+            usage=detail.usage,
+        )

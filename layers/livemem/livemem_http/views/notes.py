@@ -1,0 +1,109 @@
+"""Notes as requests and answers."""
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+)
+
+from livemem import limits
+from livemem.errors import TooLarge
+from livemem.notes.appending import Draft
+from livemem.notes.note import Note
+from livemem_http.views.fields import (
+    Body,
+    Category,
+    Moment,
+    NextCursor,
+    NoteId,
+    NoteText,
+    SpaceId,
+    Sparse,
+    Tag,
+    told,
+)
+
+
+class NewNote(Body):
+    """A note; its agent is the name of the token, its time that of the request."""
+
+    category: Category
+    content: NoteText
+    tags: Annotated[
+        list[Tag], Field(description="Words to find the note by.", examples=[["storage"]], max_length=limits.TAGS)
+    ] = []
+
+    def draft(self) -> Draft:
+        """The note for the domain."""
+        return Draft(self.category, self.content, tuple(self.tags))
+
+
+def _check_batch(notes: Any) -> Any:
+    # Before the first note is looked at: each one that is wrong costs errors of its own.
+    if isinstance(notes, list) and len(notes) > limits.BATCH_NOTES:
+        raise TooLarge.of("notes", len(notes), limits.BATCH_NOTES, "notes")
+    return notes
+
+
+class NewNotes(Body):
+    """Notes to be written in one request; if one of them is refused, none is written."""
+
+    notes: Annotated[
+        list[NewNote],
+        BeforeValidator(_check_batch),
+        told(
+            "The notes in their order.",
+            [
+                {"category": "todo", "content": "Write the runbook.", "tags": ["docs"]},
+                {"category": "issue", "content": "The parser drops tabs."},
+            ],
+            minItems=1,
+            maxItems=limits.BATCH_NOTES,
+        ),
+    ]
+
+
+class NoteView(Sparse):
+    """A note, live or consolidated."""
+
+    note_id: NoteId
+    space_id: SpaceId
+    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:00:00Z")]
+    agent: Annotated[str, told("Who wrote it: the name of the token.", "cline-dev")]
+    category: Category
+    tags: Annotated[list[str], told("Words to find the note by.", ["storage"])]
+    content: Annotated[str, told("What it says, as Markdown.", "We keep S3 as the only store.")]
+    size: Annotated[int, told("The content's size in bytes of UTF-8.", 29)]
+    status: Annotated[
+        Literal["live", "consolidated"],
+        told(
+            "`live`: it waits for a consolidation; `consolidated`: it is part of the bank and of the history.", "live"
+        ),
+    ]
+    consolidation: Annotated[
+        int | None, told("The number of the consolidation that folded it; only if it is consolidated.")
+    ] = None
+    malformed: Annotated[
+        bool | None,
+        told("True if the object in the bucket is no note of the usual form: its whole text is the content."),
+    ] = None
+
+    @classmethod
+    def of(cls, note: Note) -> "NoteView":
+        return cls.model_validate({**asdict(note), "malformed": note.malformed or None})
+
+
+class NotePage(BaseModel):
+    """A page of live notes."""
+
+    items: Annotated[list[NoteView], told("The notes. A page may hold fewer than `limit` and not be the last one.")]
+    next_cursor: NextCursor = None
+
+
+class NoteList(BaseModel):
+    """Notes that were written."""
+
+    items: Annotated[list[NoteView], told("The notes in the order of the request.")]

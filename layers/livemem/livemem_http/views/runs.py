@@ -1,0 +1,87 @@
+"""Runs as requests and answers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    Field,
+)
+
+from livemem.access.principal import Principal
+from livemem.runs.queue import Order
+from livemem.runs.run import Run
+from livemem_http.views.fields import Agent, Body, Metrics, Model, Moment, NextCursor, RunId, SpaceId, told
+
+
+class NewConsolidation(Body):
+    """Which notes to consolidate; without a body all that are live, up to the service's own bound of a run."""
+
+    agent: Annotated[
+        Agent | None, told("Only the notes of this agent. Another one than the caller's own name needs `admin`.")
+    ] = None
+    max_notes: Annotated[
+        Annotated[int, Field(ge=1, le=1_000)] | None,
+        told("At most so many notes, the oldest ones; the service has a bound of its own.", 100),
+    ] = None
+    dry_run: Annotated[bool, told("Asks the LLM and puts the plan into the run; nothing else is written.", False)] = (
+        False
+    )
+
+    def order(self, principal: Principal) -> Order:
+        """The run for the domain."""
+        return Order("api", self.agent, self.max_notes, self.dry_run, principal.name)
+
+
+class RunQueued(BaseModel):
+    """A run that was started."""
+
+    run_id: RunId
+    status: Annotated[str, told("`queued`: it begins in a moment.", "queued")]
+
+
+class RunView(BaseModel):
+    """A run: one attempt to consolidate, and how it stands."""
+
+    run_id: RunId
+    space_id: SpaceId
+    status: Annotated[
+        Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"],
+        told(
+            "`queued` and `running` go on; the others are final. `nothing_to_do`: there was no note; `busy`: another "
+            "run or a correction was at it.",
+            "ok",
+        ),
+    ]
+    step: Annotated[str | None, told("While it runs: `asking` the LLM, or `applying` what is committed.")] = None
+    trigger: Annotated[
+        str, told("What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule).", "api")
+    ]
+    agent: Annotated[str | None, told("The agent whose notes alone were asked for.")] = None
+    max_notes: Annotated[int | None, told("The most notes that were asked for.")] = None
+    dry_run: Annotated[bool, told("Whether it only shows a plan.", False)] = False
+    queued_at: Annotated[Moment, told("When it was started, UTC.", "2026-02-20T14:04:55.120Z")]
+    started_at: Annotated[Moment | None, told("When its worker began to ask, UTC.", "2026-02-20T14:04:55.800Z")] = None
+    finished_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T14:05:00.010Z")] = None
+    consolidation: Annotated[int | None, told("The number of the change that it made.", 1)] = None
+    model: Model = None
+    metrics: Metrics = {}
+    message: Annotated[str | None, told("Why it did nothing, in words.")] = None
+    error: Annotated[
+        dict[str, str] | None,
+        told("Of a run that failed: `code` (see the errors of a run in errors.md) and `detail`."),
+    ] = None
+    plan: Annotated[
+        dict[str, Any] | None,
+        told("Of a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."),
+    ] = None
+
+    @classmethod
+    def of(cls, run: Run) -> "RunView":
+        return cls.model_validate(run, from_attributes=True)
+
+
+class RunPage(BaseModel):
+    """A page of runs, newest first."""
+
+    items: Annotated[list[RunView], told("The runs.")]
+    next_cursor: NextCursor = None

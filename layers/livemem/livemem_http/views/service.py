@@ -1,0 +1,83 @@
+"""What the service says of itself and of its caller."""
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+)
+
+from livemem import __version__, limits
+from livemem.access.principal import PERMISSIONS, Principal
+from livemem.spaces import rules
+from livemem.store import keys
+from livemem.upkeep.health import Health
+from livemem_http.views.fields import SpaceId, Sparse, told
+
+
+class SpaceProblem(BaseModel):
+    """Something about a space that needs a look."""
+
+    space_id: SpaceId
+    code: Annotated[str, told("What it is; stable.", "auto_paused")]
+    detail: Annotated[str, told("What it means and what to do, in words.", "Automatic consolidation is paused.")]
+
+
+class HealthView(Sparse):
+    """How the service is."""
+
+    status: Annotated[
+        Literal["ok", "degraded", "error"],
+        told("`ok`; `degraded`: it works, but something needs a look; `error`: it does not work.", "ok"),
+    ]
+    version: Annotated[str, told("The version of the service.", __version__)]
+    checks: Annotated[
+        dict[str, str | float | None],
+        told(
+            "What was looked at, by name; errors.md says what each value means. With a token also "
+            "`oldest_pending_note_seconds` and `llm_model`.",
+            {"store": "ok", "conditional_writes": "ok", "llm": "ok"},
+        ),
+    ]
+    spaces: Annotated[
+        list[SpaceProblem] | None, told("Only with a token: spaces among those it may see that need a look.", [])
+    ] = None
+
+    @classmethod
+    def of(cls, health: Health, *, with_spaces: bool) -> "HealthView":
+        problems = [SpaceProblem.model_validate(item, from_attributes=True) for item in health.problems]
+        return cls(
+            status=health.status,
+            version=__version__,
+            checks=dict(health.checks),
+            spaces=problems if with_spaces else None,
+        )
+
+
+class WhoAmI(BaseModel):
+    """What a token is and may do."""
+
+    name: Annotated[str, told("The name of the token, and so of the agent that writes with it.", "cline-dev")]
+    permissions: Annotated[list[str], told("Of `read`, `write` and `admin`.", ["read", "write"])]
+    space_ids: Annotated[list[str], told("The spaces that it may use; empty: all.", ["demo"])]
+    expires_at: Annotated[str | None, told("When it expires, ISO 8601; null: never.", None)]
+
+    @classmethod
+    def of(cls, caller: Principal) -> "WhoAmI":
+        permissions = sorted(caller.permissions, key=PERMISSIONS.index)
+        spaces = sorted(caller.space_ids)
+        return cls(name=caller.name, permissions=permissions, space_ids=spaces, expires_at=caller.expires_at)
+
+
+class About(BaseModel):
+    """What the service is and what it allows."""
+
+    version: Annotated[str, told("The version of the service.", __version__)]
+    limits: Annotated[
+        dict[str, int],
+        told(
+            "What it allows, by name: bytes, characters or counts as the name says.",
+            {"note_bytes": limits.NOTE_BYTES, "batch_notes": limits.BATCH_NOTES, "page_items": limits.PAGE_ITEMS},
+        ),
+    ]
+    categories: Annotated[list[str], told("The categories that a note may have.", list(keys.CATEGORIES))]
+    rules_templates: Annotated[list[str], told("The rules that come with the service.", list(rules.TEMPLATES))]

@@ -1,0 +1,257 @@
+"""Spaces as requests and answers, and all that an agent loads of one."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from livemem.bank.files import from_entry
+from livemem.changes.rules import NewRules
+from livemem.recall.summary import Summary as SpaceWhole
+from livemem.runs.space_change import Changed
+from livemem.runs.space_change import SpaceChange as WantedChange
+from livemem.spaces import life
+from livemem.spaces.contents import Info
+from livemem.spaces.head import Corrections, Meta
+from livemem.store.objects import Entry
+from livemem_http.views.bank import FileView, SynthesisView
+from livemem_http.views.fields import (
+    AUTO_PAUSED,
+    CORRECTIONS,
+    LANGUAGE,
+    Body,
+    Description,
+    Language,
+    Moment,
+    NextCursor,
+    Owner,
+    Reason,
+    RulesText,
+    SpaceId,
+    Template,
+    Threshold,
+    told,
+)
+from livemem_http.views.notes import NoteView
+
+
+class NewSpace(Body):
+    """A space to be created. Without `rules` and `rules_template` it gets the template `standard`; not both."""
+
+    space_id: SpaceId
+    description: Description = ""
+    rules: RulesText | None = None
+    rules_template: Template | None = None
+    owner: Owner | None = None
+    consolidation_threshold: Threshold | None = None
+
+    def wanted(self) -> life.NewSpace:
+        """The space for the domain."""
+        return life.NewSpace(
+            self.space_id, self.description, self.rules, self.rules_template, self.owner, self.consolidation_threshold
+        )
+
+
+class SpaceChange(Body):
+    """What is to be changed; what is left out stays as it is."""
+
+    description: Description | None = None
+    owner: Owner | None = None
+    consolidation_threshold: Threshold | None = None
+    auto_paused: Annotated[bool | None, Field(description=AUTO_PAUSED)] = None
+    corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
+    language: Annotated[Language | None, Field(description=LANGUAGE)] = None
+
+    def wanted(self) -> WantedChange:
+        """The change for the domain; a `language` that is not sent stays as it is, null resets it."""
+        return WantedChange(
+            self.description,
+            self.owner,
+            self.consolidation_threshold,
+            self.auto_paused,
+            self.corrections,
+            self.language if "language" in self.model_fields_set else ...,
+        )
+
+
+class RulesChange(Body):
+    """Either `rules` or `rules_template`."""
+
+    rules: RulesText | None = None
+    rules_template: Annotated[Template | None, Field(examples=["journal"])] = None
+    reason: Annotated[Reason | None, Field(examples=["One file is enough for us."])] = None
+
+    def wanted(self) -> NewRules:
+        """The rules for the domain."""
+        return NewRules(self.rules, self.rules_template, self.reason)
+
+
+class SpaceView(BaseModel):
+    """A space: its `_meta.json` without what is internal to a deletion."""
+
+    space_id: SpaceId
+    description: Annotated[str, told("What the space is for.", "My project")]
+    owner: Annotated[str | None, told("Who answers for the space, if that was said.", None)]
+    created_at: Annotated[Moment, told("When the space was created, UTC.", "2026-02-20T09:00:00Z")]
+    last_consolidation: Annotated[
+        Moment | None, told("When the last consolidation was committed, UTC.", "2026-02-20T14:05:00Z")
+    ]
+    consolidation_count: Annotated[int, told("Consolidations that are not undone.", 1)]
+    total_notes_processed: Annotated[int, told("Notes that these consolidations folded.", 1)]
+    version: Annotated[int, told("The version of the format of `_meta.json`.", 1)]
+    rev: Annotated[int, told("Grows with each write of `_meta.json`.", 4)]
+    uid: Annotated[str, told("Tells a space from a deleted one of the same id; an ULID.", "01KHXA0B7C9D2E4F6G8H0J2K4M")]
+    consolidation_threshold: Annotated[
+        int, told("Live notes that start a consolidation by themselves. 0: it is only started by hand.", 20)
+    ]
+    auto_paused: Annotated[bool, told(AUTO_PAUSED, False)]
+    corrections: Annotated[Corrections, told(CORRECTIONS, "admin")]
+    language: Annotated[str | None, told(LANGUAGE, None)]
+    changes: Annotated[
+        int,
+        told("Number of the newest change in the history: consolidation, correction, rules or undo.", 1),
+    ]
+    rules_changed_at: Annotated[
+        str | None, told("When the rules were changed, until a consolidation has followed them; UTC.", None)
+    ]
+    committed_run: Annotated[
+        str | None, told("The run whose change is committed and still being written out; null as a rule.", None)
+    ]
+
+    @classmethod
+    def of(cls, meta: Meta) -> "SpaceView":
+        return cls.model_validate(meta, from_attributes=True)
+
+
+class SpaceChanged(SpaceView):
+    """The space after a change."""
+
+    started_run: Annotated[
+        str | None, told("The run that was started at once, because the change made a consolidation due.", None)
+    ]
+
+    @classmethod
+    def of_change(cls, changed: Changed) -> "SpaceChanged":
+        return cls(**SpaceView.of(changed.meta).model_dump(), started_run=changed.started_run)
+
+
+class SpacePage(BaseModel):
+    """A page of spaces."""
+
+    items: Annotated[list[SpaceView], told("The spaces that the token may see, in the order of their ids.")]
+    next_cursor: NextCursor = None
+
+
+class LiveSize(BaseModel):
+    """The live notes of a space."""
+
+    notes_count: Annotated[int, told("How many there are.", 2)]
+    total_size: Annotated[int, told("Bytes of their objects together.", 412)]
+
+
+class BankSize(BaseModel):
+    """The bank of a space at a glance."""
+
+    files_count: Annotated[int, told("How many files there are.", 1)]
+    total_size: Annotated[int, told("Bytes of the files together.", 60)]
+    files: Annotated[
+        list[FileView],
+        told(
+            "The files without their content, in the order of their paths.",
+            [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
+        ),
+    ]
+
+
+class SpaceInfo(SpaceView):
+    """A space, and how much is in it."""
+
+    live: Annotated[LiveSize, told("Its live notes.")]
+    bank: Annotated[BankSize, told("Its bank.")]
+    synthesis_exists: Annotated[bool, told("Whether there is a synthesis yet.", True)]
+
+    @classmethod
+    def of_info(cls, info: Info) -> "SpaceInfo":
+        return cls(
+            **SpaceView.of(info.meta).model_dump(),
+            live=LiveSize(notes_count=len(info.live), total_size=_total(info.live)),
+            bank=BankSize(
+                files_count=len(info.bank),
+                total_size=_total(info.bank),
+                files=[FileView.of(from_entry(entry)) for entry in info.bank],
+            ),
+            synthesis_exists=info.synthesis_exists,
+        )
+
+
+class Rules(BaseModel):
+    """The rules of a space."""
+
+    rules: Annotated[
+        str, told("The rules as Markdown.", "# Rules\n\nThe bank has one file, `journal.md`, newest day first.\n")
+    ]
+
+
+class LiveNotes(BaseModel):
+    """The newest live notes of a space."""
+
+    count: Annotated[int, told("How many live notes the space has.", 1)]
+    exact: Annotated[bool, told("False if there are more than `count` says.", True)]
+    notes: Annotated[list[NoteView], told("The newest ones, newest last: up to 50, of 20 kB together.", [])]
+
+
+class PastMoment(BaseModel):
+    """The change after which synthesis and bank stood so. Meta and rules are those of today."""
+
+    change: Annotated[int, told("The number of the change.", 1)]
+    committed_at: Annotated[Moment, told("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
+
+
+class SpaceSummary(SpaceView):
+    """A space, and all that an agent needs of it at its start."""
+
+    rules: Annotated[
+        str | None,
+        told(
+            "The rules as Markdown; left out with `rules=false`.", "# Rules\n\nThe bank has one file, `journal.md`.\n"
+        ),
+    ] = None
+    synthesis: Annotated[SynthesisView | None, told("The synthesis; null if there was no consolidation yet.")]
+    bank: Annotated[list[FileView], told("All bank files with their content, in the order of the rules.")]
+    live: Annotated[LiveNotes | None, told("What no consolidation has folded yet; left out in a look back.")] = None
+    at: Annotated[PastMoment | None, told("Only in a look back (`at`): the moment of what is shown.")] = None
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        optional = ("rules", "live", "at")
+        return {name: value for name, value in serialise(self).items() if value is not None or name not in optional}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler({name: part for name, part in schema.items() if name != "serialization"})
+
+    @classmethod
+    def of_summary(cls, summary: SpaceWhole) -> "SpaceSummary":
+        live, then = summary.live, summary.then
+        return cls(
+            **SpaceView.of(summary.meta).model_dump(),
+            rules=summary.rules,
+            synthesis=SynthesisView.model_validate(asdict(summary.synthesis)) if summary.synthesis else None,
+            bank=[FileView.of(file) for file in summary.bank],
+            live=LiveNotes(count=live.count, exact=live.exact, notes=[NoteView.of(note) for note in live.notes])
+            if live
+            else None,
+            at=PastMoment(change=then.number, committed_at=then.committed_at) if then else None,
+        )
+
+
+def _total(entries: list[Entry]) -> int:
+    return sum(entry.size for entry in entries)

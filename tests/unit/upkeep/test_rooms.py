@@ -1,0 +1,38 @@
+"""Every key that the service writes into a space belongs to exactly one room, so that a deletion finds them all."""
+
+import pytest
+
+from livemem.bank import corrections
+from livemem.notes.appending import Draft
+from livemem.notes.idempotency import append_once
+from livemem.store import keys
+from livemem.upkeep import rooms
+from tests.support.world import World
+
+
+def test_every_object_of_a_space_in_use_is_owned_by_one_room():
+    world = World()
+    world.create_space(threshold=2)
+    append_once(world.process, "demo", "ann", Draft("todo", "x"), "k")
+    world.note("one")
+    world.consolidate()
+    corrections.write_file(world.process, "admin", "demo", "sub/new.md", "# New\n", None)
+    world.note("live")
+    world.order()
+    world.count()
+    names = [key.removeprefix("demo/") for key in world.keys("demo/")]
+
+    owners = {name: sum(room.owns(name) for room in rooms.ROOMS) for name in names}
+
+    assert len(names) > 10
+    assert set(owners.values()) == {1}, owners
+
+
+@pytest.mark.parametrize("name", ["photo.png", "live/notes.txt", "bank/a.txt", "_other/x.json", "live/zzz.md", ""])
+def test_what_the_service_does_not_write_belongs_to_no_room(name: str):
+    assert not rooms.owned(name)
+
+
+@pytest.mark.parametrize("key", [keys.plan("demo", "0" * 26), keys.displaced("demo", "0" * 26, "a/b.md")])
+def test_what_a_run_leaves_behind_is_owned_too(key: str):
+    assert rooms.owned(key.removeprefix("demo/"))
