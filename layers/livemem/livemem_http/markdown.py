@@ -47,7 +47,9 @@ def summary(answer: SpaceSummary) -> str:
     """All that an agent loads at its start."""
     parts = [f"# Space {answer.space_id}", answer.description]
     if answer.at:
-        parts.append(f"Synthesis and bank as they stood after change {answer.at.change} ({answer.at.committed_at}).")
+        parts.append(
+            f"Rules, synthesis and bank as they stood after change {answer.at.change} ({answer.at.committed_at})."
+        )
     if answer.rules is not None:
         parts += ["# Rules", answer.rules]
     if answer.synthesis:

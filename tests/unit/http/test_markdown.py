@@ -40,7 +40,7 @@ def test_a_summary_without_rules_or_of_the_past_says_so():
     text = markdown.summary(views.SpaceSummary.of_summary(summary.summary(process, "demo", at="1", with_rules=False)))
 
     assert text == (
-        "# Space demo\n\nSynthesis and bank as they stood after change 1 (2026-02-20T14:00:00Z).\n\n"
+        "# Space demo\n\nRules, synthesis and bank as they stood after change 1 (2026-02-20T14:00:00Z).\n\n"
         "# Synthesis\n\n1 notes.\n\n# log.md\n\n# Log\n\n## Log\n\n- one\n"
     )
 

@@ -8,6 +8,7 @@ import pytest
 from livemem import clock
 from livemem.bank import corrections
 from livemem.bank.files import File
+from livemem.changes.rules import NewRules, change
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.recall import summary
@@ -153,3 +154,14 @@ def test_a_look_back_to_nowhere_is_refused():
         summary.summary(in_use().process, "demo", at="then")
     with pytest.raises(NotFound):
         summary.summary(in_use().process, "demo", at="9")
+
+
+def test_a_look_back_has_the_rules_of_then_and_the_order_of_files_that_they_give():
+    world = in_use()
+    old = world.text(keys.rules("demo"))
+    change(world.process, "bob", "demo", NewRules("Only a.md counts.\n"))
+    world.clock.move(60)
+
+    for at, text, first in (("3", old, "z.md"), ("4", "Only a.md counts.\n", "a.md")):
+        found = summary.summary(world.process, "demo", at=at)
+        assert (found.rules, found.bank[0].path) == (text, first)

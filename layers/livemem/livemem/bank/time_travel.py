@@ -15,6 +15,7 @@ from livemem.changes.records import FileChange, Record, SynthesisChange
 from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces import rules
 from livemem.store import keys
 
 MOST_CHANGES = 1_000
@@ -132,6 +133,17 @@ def synthesis_at(process: Process, space_id: str, moment: Then) -> Synthesis:
         if later:
             return _synthesis(later.before.content if later.before else None, space_id)
     return _synthesis(today.body.decode(errors="replace") if today else None, space_id)
+
+
+def rules_at(process: Process, space_id: str, moment: Then) -> str:
+    """The rules as they stood then; raises NotFound if the space had none, Conflict (too many later changes)."""
+    if moment.record.rules:
+        return moment.record.rules.after or ""
+    today = rules.read(process, space_id)
+    for record in _since(process, space_id, moment):
+        if record.rules:
+            return record.rules.before.content if record.rules.before else ""
+    return today
 
 
 def _since(process: Process, space_id: str, moment: Then) -> Iterator[Record]:

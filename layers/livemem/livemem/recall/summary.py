@@ -16,7 +16,7 @@ from livemem.errors import NotFound
 from livemem.notes import pages
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.spaces import contents, rules
+from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
@@ -39,7 +39,7 @@ class Live:
 @dataclass(frozen=True)
 class Summary:
     """A space whole: its meta, rules (None if not wanted), synthesis, bank in the order of the rules, and what is not
-    folded yet. A look back says to what moment, and has no live notes: meta and rules are those of today.
+    folded yet. A look back says to what moment, and has no live notes: meta is that of today.
     """
 
     meta: Meta
@@ -86,7 +86,7 @@ def summary(process: Process, space_id: str, *, at: str | None = None, with_rule
 def _back(process: Process, space_id: str, at: str, *, with_rules: bool) -> Summary:
     meta = heads.load(process, space_id).meta
     then = time_travel.then(process, space_id, at)
-    text = rules.read(process, space_id)
+    text = time_travel.rules_at(process, space_id, then)
     synthesis = None
     with suppress(NotFound):
         synthesis = time_travel.synthesis_at(process, space_id, then)

@@ -209,7 +209,7 @@ class LiveNotes(BaseModel):
 
 
 class PastMoment(BaseModel):
-    """The change after which synthesis and bank stood so. Meta and rules are those of today."""
+    """The change after which rules, synthesis and bank stood so. The rest is of today."""
 
     change: Annotated[int, told("The number of the change.", 1)]
     committed_at: Annotated[Moment, told("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
