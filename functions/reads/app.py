@@ -1,6 +1,7 @@
 """Answers everything that only reads: spaces, notes, bank, synthesis, history, runs, health."""
 
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -22,6 +23,9 @@ from livemem_http.status import look_at_health
 
 logger = function_logger("reads")
 api = Api()
+
+TOO_FAR_BACK = [HTTPStatus.CONFLICT]
+"""A look back over too many changes is refused."""
 
 Limit = Annotated[
     int, Query(ge=1, le=limits.PAGE_ITEMS, description="The most items that the page may hold.", examples=[20])
@@ -113,6 +117,7 @@ def get_rules(space_id: str) -> views.Rules:
     needs="read",
     tag="spaces",
     markdown=markdown.summary,
+    refuses=TOO_FAR_BACK,
     summary="Get all that an agent loads at its start",
 )
 def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
@@ -128,6 +133,7 @@ def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> v
     needs="read",
     tag="bank",
     markdown=markdown.synthesis,
+    refuses=TOO_FAR_BACK,
     summary="Get the synthesis",
 )
 def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
@@ -185,6 +191,7 @@ def get_note(space_id: str, note_id: str) -> views.NoteView:
     needs="read",
     tag="bank",
     markdown=markdown.bank,
+    refuses=TOO_FAR_BACK,
     summary="List the bank files",
 )
 def list_bank(space_id: str, content: WithContent = False, at: At = None) -> views.FileList:
@@ -198,6 +205,7 @@ def list_bank(space_id: str, content: WithContent = False, at: At = None) -> vie
     "/v1/spaces/{space_id}/bank/{path+}",
     needs="read",
     markdown=markdown.file,
+    refuses=TOO_FAR_BACK,
     tag="bank",
     summary="Get a bank file",
 )
@@ -207,7 +215,14 @@ def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) ->
     return views.FileWithSources.of_file(file, cited)
 
 
-@api.route("GET", "/v1/runs", needs="read", tag="runs", summary="List the runs of a space by its name")
+@api.route(
+    "GET",
+    "/v1/runs",
+    needs="read",
+    tag="runs",
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="List the runs of a space by its name",
+)
 def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
     """The same list as below the space, for who has the space's id in a parameter."""
     return list_runs(space_id, limit, cursor)

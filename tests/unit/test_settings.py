@@ -192,3 +192,15 @@ def test_a_weak_bootstrap_key_is_a_problem_that_names_the_variable_and_not_the_v
 @given(st.text(alphabet="0123456789abcdefABCDEF", min_size=32, max_size=200).filter(lambda key: len(set(key)) > 4))
 def test_a_long_random_bootstrap_key_is_no_problem(key: str):
     assert Settings(admin_bootstrap_key=key).bootstrap_key_problem() is None
+
+
+@pytest.mark.parametrize("name", ["LLMAAS_API_URL", "S3_ENDPOINT_URL"])
+@pytest.mark.parametrize(
+    "url", ["not a url", "http://", "ftp://127.0.0.1/v1", "http://127.0.0.1:99999/v1", "http://[broken/v1", "host:9000"]
+)
+def test_an_address_that_is_none_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch, name: str, url: str):
+    monkeypatch.setenv(name, url)
+    settings.cache_clear()
+
+    with pytest.raises(NotConfigured, match=f"{name}: must be an http or https URL"):
+        settings()

@@ -7,7 +7,7 @@ query or body should be, and nothing is parsed that is too large.
 import inspect
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, Literal, TypeVar
@@ -97,13 +97,15 @@ class Api:
         also: HTTPStatus | None = None,
         markdown: Renderer | None = None,
         tag: str | None = None,
+        refuses: Collection[int] = (),
         summary: str,
     ) -> Callable[[F], F]:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
         `also` is another status of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
         returns, for clients that prefer `text/markdown`. OpenAPI has the handler's name as the operation's id, its
-        docstring as the description, and puts it under `tag`.
+        docstring as the description, and puts it under `tag`. `refuses`: statuses of errors beyond those that its path
+        and method imply.
         """
         key = f"{method} {path}"
         self.needs[key] = needs
@@ -112,7 +114,8 @@ class Api:
         described: dict[int, Any] = {
             code: {"description": text, "content": {problems.MEDIA_TYPE: {"model": problems.Problem}}}
             for code, text in PROBLEMS.items()
-            if (code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET")
+            if code in refuses
+            or ((code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET"))
         }
         if markdown is not None:
             self.in_markdown[key] = markdown

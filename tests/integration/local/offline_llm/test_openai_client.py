@@ -104,7 +104,7 @@ def test_models_are_listed_and_found_by_name(client: openai.OpenAI) -> None:
         ({"n": 2}, "n"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_completion_tokens": "many"}, "max_completion_tokens"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format.type"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
     ],
 )
 def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
