@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from livemem.errors import LiveMemoryError
@@ -68,14 +68,6 @@ class Ask(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Look:
-    """Whether the LLM's API answers as it should, and what is to be said of it."""
-
-    status: Literal["ok", "unreachable", "refused", "not_configured"]
-    detail: str | None = None
-
-
 def connect(settings: Settings) -> Ask:
     """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted."""
 
@@ -92,28 +84,10 @@ def connect(settings: Settings) -> Ask:
             create: Callable[..., object] = client.chat.completions.create
             return create(model=settings.llmaas_model, messages=messages, **optional)
 
-        key = _key(settings)
-        return _call(settings, key, timeout, request, lambda completion: _reply(completion, key, messages))
+        key = key_of(settings)
+        return call(settings, key, timeout, request, lambda completion: _reply(completion, key, messages))
 
     return ask
-
-
-def look(settings: Settings, *, timeout: float = 3) -> Look:
-    """Ask the LLM's API for its models, with the key: it costs nothing, and shows a bad address, key or model.
-
-    `timeout` is in seconds, for all of it.
-    """
-
-    def request(client: "openai.OpenAI") -> object:
-        return client.get("/models", cast_to=object)
-
-    try:
-        names = _call(settings, _key(settings), timeout, request, _model_names)
-    except LlmError as error:
-        return _look_at(error)
-    if names and not _lists(names, settings.llmaas_model):
-        return Look("ok", f"The LLM's API does not list the model {settings.llmaas_model!r}.")
-    return Look("ok")
 
 
 def was_cut(messages: Messages, prompt_tokens: int | None) -> bool:
@@ -130,7 +104,7 @@ def was_cut(messages: Messages, prompt_tokens: int | None) -> bool:
     return prompt_tokens < max(words, size // MOST_BYTES_PER_TOKEN)
 
 
-def _call(
+def call(
     settings: Settings, key: str, timeout: float, request: Callable[["openai.OpenAI"], object], read: Callable[[Any], T]
 ) -> T:
     """What `read` makes of the answer to one request; whatever goes wrong becomes an LlmError here."""
@@ -213,32 +187,6 @@ def _is_strict(schema: object) -> bool:
     )
 
 
-def _model_names(body: object) -> set[str]:
-    """The names in a list of models; empty where the answer is JSON of another form. Raises ValueError for no JSON."""
-    if isinstance(body, str):
-        raise ValueError("no JSON")  # noqa: TRY004 - it is what is wrong with the answer, not with a caller
-    models = body.get("data") if isinstance(body, dict) else body
-    if not isinstance(models, list):
-        return set()
-    return {model["id"] for model in models if isinstance(model, dict) and isinstance(model.get("id"), str)}
-
-
-def _lists(names: set[str], model: str) -> bool:
-    # Ollama lists `qwen3:latest` and takes `qwen3`; Google lists `models/gemini-...` and takes it without.
-    return not names.isdisjoint({model, f"{model}:latest", f"models/{model}"})
-
-
-def _look_at(error: LlmError) -> Look:
-    if error.http_status in (404, 405, 501):
-        # Not every provider lists its models; but this is also what a wrong path looks like.
-        return Look("ok", f"{error.detail} It has no list of models, or LLMAAS_API_URL has a wrong path (/v1?).")
-    if error.code in ("llm_not_configured", "llm_key_unreadable"):
-        return Look("not_configured", error.detail)
-    if error.code in ("llm_timeout", "llm_unreachable", "llm_unavailable"):
-        return Look("unreachable", error.detail)
-    return Look("refused", error.detail)
-
-
 def _within(seconds: float, request: Callable[[], object]) -> object:
     """What the request gives; raises TimeoutError if that takes longer, all in all.
 
@@ -285,7 +233,7 @@ def _usage(completion: Any) -> dict[str, int]:
     return {name: count for name, count in counted.items() if isinstance(count, int)}
 
 
-def _key(settings: Settings) -> str:
+def key_of(settings: Settings) -> str:
     """The key of the settings' LLM; raises LlmError where it can't be read, or can't be one, or there is no LLM."""
     if not settings.llmaas_api_url:
         raise LlmError("llm_not_configured", "LLMAAS_API_URL is not set.")

@@ -18,7 +18,10 @@ BACKOFF_LONGEST = timedelta(hours=1)
 
 
 class Lease(Document):
-    """`_lease.json`. `kind`: what the holder does (`queued`, `consolidation`, `manual`, `undo`, `backoff`)."""
+    """`_lease.json`.
+
+    `kind` is what the holder does: `queued`, `consolidation`, `manual`, `rules`, `undo`, `sweep`; or `backoff`.
+    """
 
     owner: str
     kind: str

@@ -8,7 +8,7 @@ from typing import Literal
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, StoreUnavailable
-from livemem.llm import client as llm
+from livemem.llm import look as looks
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import directory, room
@@ -83,7 +83,7 @@ def _llm_name(settings: Settings) -> str:
 
 
 def _look_at_llm(settings: Settings) -> dict[str, str | float | None]:
-    seen = llm.look(settings)
+    seen = looks.look(settings)
     status = _llm_name(settings) if seen.status == "ok" else seen.status
     return {"llm": status, "llm_detail": seen.detail} if seen.detail else {"llm": status}
 
