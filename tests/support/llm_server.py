@@ -97,6 +97,10 @@ def serving(*script: Step) -> Iterator[LlmServer]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
             pass
 
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # a client may leave in the middle of an answer
+                super().handle()
+
         def do_POST(self) -> None:
             size = int(self.headers.get("Content-Length", "0"))
             body = json.loads(self.rfile.read(size) or b"null")
