@@ -6,6 +6,7 @@ each step looks like no change when it was done before.
 """
 
 import logging
+from collections.abc import Iterable
 
 from livemem.changes import records, tracing
 from livemem.changes.records import Before, FileChange, Record
@@ -138,12 +139,12 @@ def recover(process: Process, head: Head) -> Head:
     return head
 
 
-def clear_abandoned(process: Process, head: Head, held: Held) -> Head:
-    """Clear away what runs left whose lease ran out before they committed; returns the head to build on.
+def clear_abandoned(process: Process, head: Head, run_ids: Iterable[str]) -> Head:
+    """Clear away what the runs left that lost the lease before they committed; returns the head to build on.
 
     The head is changed first, which keeps a worker that wakes up late from committing a plan that is gone.
     """
-    for run_id in held.lease.abandoned:
+    for run_id in run_ids:
         plan = planned(process, head.meta.space_id, run_id)
         if plan and plan.uid == head.meta.uid and plan.number == head.meta.changes + 1:
             try:

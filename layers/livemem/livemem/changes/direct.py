@@ -31,7 +31,7 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
     # Where a failure leaves something behind the lease stays: it tells the next one, or the sweep, what to clear away.
     try:
         head = commit.recover(process, heads.load(process, space_id))
-        head = commit.clear_abandoned(process, head, held)
+        head = commit.clear_abandoned(process, head, held.lease.abandoned)
     except NotFound:
         lease.release(process, held)
         raise

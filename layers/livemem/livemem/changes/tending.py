@@ -1,6 +1,6 @@
 """Changes of banks that were interrupted: finished if they are committed, cleared away if not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from livemem.changes import commit
 from livemem.errors import Busy, NotFound
@@ -14,20 +14,23 @@ from livemem.store import keys
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
     """Finish what is committed, and clear away what is not, once its lease has run out."""
-    if not _unfinished(space):
-        return {}
+    return {"recovered": 1} if _unfinished(space) and clear_up(process, space.space_id) else {}
+
+
+def clear_up(process: Process, space_id: str, ended: Sequence[str] = ()) -> bool:
+    """Do so under the lease, also with what the runs `ended` left; False if the space is busy."""
     until = process.clock() + INTERRUPTED_AFTER
     try:
-        held = lease.acquire(process, space.space_id, process.new_id(), "sweep", until=until, by_hand=False)
+        held = lease.acquire(process, space_id, process.new_id(), "sweep", until=until, by_hand=False)
     except Busy:
-        return {}
+        return False
     try:
-        head = commit.recover(process, heads.load(process, space.space_id))
-        commit.clear_abandoned(process, head, held)
+        head = commit.recover(process, heads.load(process, space_id))
+        commit.clear_abandoned(process, head, [*held.lease.abandoned, *ended])
     except NotFound:
         pass
     lease.release(process, held)
-    return {"recovered": 1}
+    return True
 
 
 def problems(_: Process, space: Space) -> list[Problem]:

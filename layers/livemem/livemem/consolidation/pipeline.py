@@ -11,7 +11,7 @@ from typing import Any
 
 from livemem import clock as clocks
 from livemem.bank import synthesis as syntheses
-from livemem.changes import commit, diffs
+from livemem.changes import commit, diffs, tending
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record, SynthesisChange
 from livemem.consolidation import asking, checks, collecting, prompt
@@ -48,7 +48,12 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     require_conditional_writes(process.store)
     head = heads.find(process, space_id)
     saved = runs.find(process, space_id, run_id)
-    if not head or head.meta.uid != uid or not saved or saved.run.uid != uid or saved.run.status in runs.FINAL:
+    if not head or head.meta.uid != uid or not saved or saved.run.uid != uid:
+        return None
+    if saved.run.status in runs.FINAL:
+        # A second worker of the run may have written its plan after the first had ended it, and died over it.
+        if commit.planned(process, space_id, run_id):
+            tending.clear_up(process, space_id, [run_id])
         return None
     if saved.run.dry_run:
         return _rehearse(process, head, saved, deadline)
@@ -114,7 +119,7 @@ def _fold(process: Process, space_id: str, saved: Saved, held: Held, deadline: d
         fresh = runs.find(process, space_id, run.run_id)
         if fresh and fresh.run.status in runs.FINAL:
             return fresh.run
-    head = commit.clear_abandoned(process, head, held)
+    head = commit.clear_abandoned(process, head, held.lease.abandoned)
     if run.status == "running":
         left = _left_by_first_try(process, head, run)
         if left:

@@ -1,0 +1,69 @@
+"""An invocation that Lambda delivers twice: the slow worker may die over a run that the quick one has ended."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from livemem.consolidation import pipeline
+from livemem.store import keys
+from tests.support.actors import Actor
+from tests.support.audit import audit
+from tests.support.world import World
+
+SPACE = "demo"
+
+
+def _slow_worker(world: World, payload: dict[str, str]) -> Actor:
+    until = world.clock() + timedelta(seconds=900)
+
+    def work(actor: Actor) -> object:
+        process = replace(actor.process, ask=world.process.ask)
+        return pipeline.consolidate(process, SPACE, payload["run_id"], payload["uid"], deadline=until)
+
+    return Actor("slow", world, work, until)
+
+
+def _killed_after(before: int, after: int) -> tuple[World, dict[str, str], list[str], bool]:
+    """The slow worker makes `before` requests, the quick one does everything, the slow one makes `after` more."""
+    world = World()
+    world.create_space(SPACE, threshold=3)
+    notes = [world.note(f"note {number}").note_id for number in range(3)]
+    world.count()
+    payload = dict(world.queued[0])
+    slow = _slow_worker(world, payload)
+    slow.step(before)
+    world.work()
+    slow.step(after)
+    ended = slow.done
+    slow.kill()
+    return world, payload, notes, ended
+
+
+@pytest.mark.parametrize("before", range(1, 31))
+def test_what_a_second_worker_of_an_ended_run_leaves_is_cleared_when_lambda_tries_again(before: int):
+    after, ended = 0, False
+    while not ended:
+        world, payload, notes, ended = _killed_after(before, after)
+        world.work(payload)
+        # A lease of its own that it died with runs out, and is the sweep's.
+        world.clock.move(1_200)
+        world.sweep()
+        found = audit(world.inner.objects, SPACE, notes)
+        assert found.clean(), f"{before} requests, then {after}: {found}"
+        after += 1
+
+
+def test_there_is_a_moment_at_which_it_leaves_a_plan():
+    def left(before: int, after: int) -> bool:
+        world, payload, _, _ = _killed_after(before, after)
+        return keys.plan(SPACE, payload["run_id"]) in world.inner.objects
+
+    assert any(left(before, after) for before in range(1, 31) for after in range(1, 6))
+
+
+def test_a_delivery_of_a_run_that_ended_takes_3_get():
+    world, payload, _, _ = _killed_after(0, 0)
+    world.client.reset()
+    assert world.work(payload) is None
+    assert world.client.counts == {"GET": 3}
