@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from livemem.access.registry import Registry
 from livemem.errors import ConditionalWritesUnsupported
 from livemem.store import keys, probe
 from livemem.store.objects import Store
 from livemem.upkeep import health
 from tests.support.bucket import FakeS3, error
 from tests.support.world import World
-from tests.unit.store.test_store_failures import ADMIN_TOKEN, NEEDING
+from tests.unit.store.test_store_failures import NEEDING, with_a_run_queued
 
 
 @pytest.fixture(name="store")
@@ -31,14 +30,7 @@ def contents(store: Store) -> dict[str, bytes]:
 
 def moved_here(store: Store) -> World:
     """A service whose bucket was copied from a good store to this one, with a run that is queued."""
-    world = World()
-    world.create_space(threshold=2)
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=[ADMIN_TOKEN]).to_bytes())
-    world.note("one")
-    world.consolidate()
-    world.note("two")
-    world.note("three")
-    world.order()
+    world = with_a_run_queued()
     for key, stored in world.inner.objects.items():
         if key != keys.PROBE:
             store.put(key, stored.body)

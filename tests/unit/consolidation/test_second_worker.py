@@ -54,12 +54,26 @@ def test_what_a_second_worker_of_an_ended_run_leaves_is_cleared_when_lambda_trie
         after += 1
 
 
-def test_there_is_a_moment_at_which_it_leaves_a_plan():
-    def left(before: int, after: int) -> bool:
-        world, payload, _, _ = _killed_after(before, after)
-        return keys.plan(SPACE, payload["run_id"]) in world.inner.objects
+def _with_a_plan_left() -> tuple[World, dict[str, str]]:
+    for before in range(1, 31):
+        for after in range(1, 6):
+            world, payload, _, _ = _killed_after(before, after)
+            if (
+                keys.plan(SPACE, payload["run_id"]) in world.inner.objects
+                and keys.lease(SPACE) not in world.inner.objects
+            ):
+                return world, payload
+    raise AssertionError("It leaves no plan at any moment.")
 
-    assert any(left(before, after) for before in range(1, 31) for after in range(1, 6))
+
+def test_a_put_event_that_found_the_space_busy_with_clearing_up_is_not_forgotten():
+    world, payload = _with_a_plan_left()
+    for number in range(3):
+        world.note(f"later {number}")
+    assert not world.queued
+    world.work(payload)
+    assert keys.plan(SPACE, payload["run_id"]) not in world.inner.objects
+    assert len(world.queued) == 1
 
 
 def test_a_delivery_of_a_run_that_ended_takes_3_get():

@@ -151,6 +151,21 @@ class NoConditions(NoIfNoneMatch, NoIfMatch):
 
 IGNORING = [NoIfNoneMatch, NoIfMatch, NoConditions]
 ADMIN_TOKEN = Token(hash=token().hash, name="ann", permissions=["read", "write"], space_ids=["demo"])
+
+
+def with_a_run_queued() -> World:
+    """A service on a good store: a token, a bank of one consolidation, and a run that is queued."""
+    world = World()
+    world.create_space(threshold=2)
+    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=[ADMIN_TOKEN]).to_bytes())
+    world.note("one")
+    world.consolidate()
+    world.note("two")
+    world.note("three")
+    world.order()
+    return world
+
+
 NEEDING: dict[str, Callable[[World], Any]] = {
     "create a space": lambda world: world.create_space("new"),
     "change a space": lambda world: heads.patch(world.process, "demo", description="new"),
@@ -173,14 +188,7 @@ NEEDING: dict[str, Callable[[World], Any]] = {
 def test_a_store_that_ignores_conditions_is_never_written_to_unprotected(
     act: Callable[[World], Any], kind: type[FakeS3]
 ):
-    world = World()
-    world.create_space(threshold=2)
-    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=Registry(tokens=[ADMIN_TOKEN]).to_bytes())
-    world.note("one")
-    world.consolidate()
-    world.note("two")
-    world.note("three")
-    world.order()
+    world = with_a_run_queued()
     ignoring = kind(world.clock)
     ignoring.objects = world.inner.objects
     world.process = world.with_parts(store=Store(BUCKET, ignoring, ignoring, threads=1))  # type: ignore[arg-type]

@@ -52,8 +52,9 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
         return None
     if saved.run.status in runs.FINAL:
         # A second worker of the run may have written its plan after the first had ended it, and died over it.
-        if commit.planned(process, space_id, run_id):
-            tending.clear_up(process, space_id, [run_id])
+        if commit.planned(process, space_id, run_id) and tending.clear_up(process, space_id, [run_id]):
+            # A put event that came while it held the lease found the space busy.
+            counter.start_if_due(process, space_id, "threshold")
         return None
     if saved.run.dry_run:
         return _rehearse(process, head, saved, deadline)
