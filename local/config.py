@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from local.front.guard import Networks
+from local.functions.async_queue import RETRY_SECONDS
 from local.service_settings import find_problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +45,7 @@ class Config:
     llm_url: str | None
     admin_key: str | None
     sweep_seconds: float | None
+    retry_seconds: tuple[float, ...]
     invoke_from: Networks
     outer: Mapping[str, str]
 
@@ -100,6 +102,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         llm_url=values.get("LLMAAS_API_URL") or None,
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
         sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
+        retry_seconds=checks.read("LIVEMEM_RETRY_SECONDS", _read_pauses, RETRY_SECONDS),
         invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),
         outer=values,
     )
@@ -121,6 +124,16 @@ def _read_seconds(text: str) -> float | None:
     if not 0.1 <= seconds < 1e7:
         raise ValueError(f"LIVEMEM_SWEEP_SECONDS is {text!r}; it takes a number of seconds from 0.1 to 9,999,999.")
     return seconds
+
+
+def _read_pauses(text: str) -> tuple[float, ...]:
+    try:
+        pauses = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        pauses = (math.nan,)
+    if not all(0 <= pause < 1e7 for pause in pauses):
+        raise ValueError(f"LIVEMEM_RETRY_SECONDS is {text!r}; it takes numbers of seconds with commas, like 60,120.")
+    return pauses
 
 
 def _read_networks(text: str) -> Networks:

@@ -126,7 +126,7 @@ class Runtime:
     def _start_functions(self, provided: dict[str, str]) -> None:
         for function in self.template.functions:
             self._pools[function.logical_id] = self._make_pool(function, provided)
-        self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters)
+        self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
         self._http_api = HttpApi(self.template.functions, self._pools)
         self._server.start()

@@ -8,7 +8,7 @@ import json
 import logging
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +20,11 @@ from local.spool import Entry, Spool
 
 _log = logging.getLogger(__name__)
 
-# Lambda waits one and then two minutes; nobody watches a terminal that long.
-RETRY_SECONDS = (1.0, 3.0)
+RETRY_SECONDS = (60.0, 120.0)
+"""What Lambda waits before the second and the third attempt. Who meets another worker at the same work raises, and must
+not come again before that one is done or surely dead."""
+# An event that has reached no handler (no environment could be started) has met nobody.
+_START_AGAIN_SECONDS = (1.0, 3.0)
 
 
 class AsyncQueue:
@@ -33,11 +36,14 @@ class AsyncQueue:
         spool: Spool,
         dead_letters: Path,
         retry_seconds: tuple[float, ...] = RETRY_SECONDS,
+        later: Callable[[float, Callable[[], None]], None] | None = None,
     ) -> None:
+        """Prepare; `later` calls a function after so many seconds, by default in a thread of its own."""
         self._pools = pools
         self._spool = spool
         self._dead_letters = dead_letters
         self._retry_seconds = retry_seconds
+        self._later = later or _call_later
         self._closed = threading.Event()
 
     def start(self) -> int:
@@ -88,10 +94,9 @@ class AsyncQueue:
         if attempt > pool.function.retries:
             self._give_up(entry, attempt, outcome.payload.decode("utf-8", "replace"))
             return
-        delay = self._retry_seconds[min(attempt, len(self._retry_seconds)) - 1]
-        timer = threading.Timer(delay, self._deliver, (entry, attempt + 1))
-        timer.daemon = True
-        timer.start()
+        pauses = self._retry_seconds if outcome.begun else _START_AGAIN_SECONDS
+        delay = pauses[min(attempt, len(pauses)) - 1]
+        self._later(delay, lambda: self._deliver(entry, attempt + 1))
 
     def _give_up(self, entry: Entry, attempts: int, error: str) -> None:
         folder = self._dead_letters / entry.content["function"]
@@ -102,6 +107,12 @@ class AsyncQueue:
         write_file(path, json.dumps(letter, indent=2, ensure_ascii=False).encode())
         self._spool.remove(entry)
         _log.error("%s: given up after %d attempts, event kept in %s", entry.content["function"], attempts, path)
+
+
+def _call_later(seconds: float, call: Callable[[], None]) -> None:
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    timer.start()
 
 
 def _now() -> str:

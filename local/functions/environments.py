@@ -27,10 +27,14 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an invocation: the handler's JSON answer, or Lambda's description of the failure."""
+    """What came of an invocation: the handler's JSON answer, or Lambda's description of the failure.
+
+    `begun` is false when the event has reached no handler.
+    """
 
     payload: bytes
     failed: bool = False
+    begun: bool = True
 
     def describe(self) -> str:
         """The failure in one line, for people."""
@@ -199,6 +203,10 @@ class Environment:
         self.discard()
         text = f"RequestId: {request_id} Error: Task timed out after {timeout:.2f} seconds"
         return failure("Sandbox.Timedout", text, request_id)
+
+    def has_ended(self) -> bool:
+        """Whether its process is known to have ended, without having been asked to."""
+        return self._exited.done()
 
     def kill(self) -> None:
         """Kill the environment, whatever it is doing; from any thread. Who waits for an outcome gets a failure."""

@@ -1,8 +1,9 @@
 """The environments of one function, and who waits for one.
 
 As in Lambda an environment works on one request at a time. A pool grows while requests wait, one environment after the
-other up to a small limit, and keeps what it has; further requests queue. Synchronous requests go before asynchronous
-ones, and one environment is never given to asynchronous work, so that long consolidations do not shut the API out.
+other up to the function's reserved concurrency (or a small limit, where it reserves none), and keeps what it has;
+further requests queue, first come, first served. Where a function has routes, synchronous requests go before
+asynchronous ones, and one environment is never given to asynchronous work, so that long work does not shut the API out.
 """
 
 import logging
@@ -11,7 +12,7 @@ import time
 import uuid
 from collections import deque
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from local.functions.environments import Environment, Nursery, Outcome, failure
@@ -23,6 +24,7 @@ from local.functions.worker import WorkerSpec
 _log = logging.getLogger(__name__)
 
 MAX_ENVIRONMENTS = 4
+"""Of a function that reserves no concurrency."""
 
 
 class PoolClosedError(Exception):
@@ -52,8 +54,8 @@ class FunctionPool:
         self._nursery = nursery
         self._variables = variables
         self._log = log
-        self._limit = max(1, min(limit, function.reserved_concurrency or limit))
-        self._asynchronous_limit = max(1, self._limit - 1)
+        self._limit = max(1, function.reserved_concurrency or limit)
+        self._asynchronous_limit = max(1, self._limit - 1) if function.routes else self._limit
         self._change = threading.Condition()
         self._jobs: dict[bool, deque[_Job]] = {False: deque(), True: deque()}
         self._slots = 0
@@ -129,11 +131,16 @@ class FunctionPool:
             self._starting -= 1
             self._grow(free=1)
         while (job := self._next_job()) is not None:
+            if environment is not None and environment.has_ended():
+                # Killed while it was idle: no reason to fail a request.
+                self._forget(environment)
+                environment = None
             if environment is None and problem is None:
                 environment, problem = self._start_environment()
             if environment is None:
                 # The import failed: this job learns why, and the next one makes a new attempt.
                 outcome = problem or failure("Runtime.Unknown", "Error: no environment", job.request_id)
+                outcome = replace(outcome, begun=False)
                 problem = None
             else:
                 begin = time.monotonic()

@@ -162,6 +162,7 @@ class _Reader:
     def __init__(self, document: dict[str, Any], root: Path) -> None:
         self._root = root
         self._parameters: dict[str, Any] = document.get("Parameters") or {}
+        self._conditions: dict[str, Any] = document.get("Conditions") or {}
         self._resources: dict[str, Any] = document["Resources"]
         self._globals: dict[str, Any] = (document.get("Globals") or {}).get("Function") or {}
 
@@ -215,6 +216,22 @@ class _Reader:
                 return self._reference(value.value)
             if value.name == "Sub":
                 return self._substitute(value.value)
+        if isinstance(value, Tagged) and value.name == "If":
+            condition, then, otherwise = value.value
+            holds = self._holds(self._conditions.get(condition))
+            return None if holds is None else self._text(then if holds else otherwise)
+        return None
+
+    def _holds(self, condition: Any) -> bool | None:
+        """Whether a condition holds with the parameters' defaults, or None when only a deployment knows it."""
+        if not isinstance(condition, Tagged):
+            return None
+        if condition.name == "Equals":
+            left, right = (self._text(side) for side in condition.value)
+            return None if left is None or right is None else left == right
+        if condition.name == "Not":
+            holds = self._holds(condition.value[0])
+            return None if holds is None else not holds
         return None
 
     def _reference(self, name: str) -> str | None:

@@ -12,6 +12,11 @@ def test_variables_choose_everything_and_nothing_is_needed():
     assert (config.port, config.data, config.s3_url, config.sweep_seconds) == (0, Path.cwd() / "x", None, 2.5)
 
 
+def test_what_failed_is_tried_again_when_lambda_would_unless_somebody_says_otherwise():
+    assert read_config({}).retry_seconds == (60, 120)
+    assert read_config({"LIVEMEM_RETRY_SECONDS": "0.5, 2"}).retry_seconds == (0.5, 2)
+
+
 @pytest.mark.parametrize(
     ("variables", "embedded", "aws"),
     [
@@ -46,6 +51,8 @@ def test_the_region_is_that_of_the_store_or_else_aws_own():
         ("LIVEMEM_SWEEP_SECONDS", "0", "a number of seconds from 0.1"),
         ("LIVEMEM_SWEEP_SECONDS", "soon", "a number of seconds from 0.1"),
         ("LIVEMEM_SWEEP_SECONDS", "nan", "a number of seconds from 0.1"),
+        ("LIVEMEM_RETRY_SECONDS", "soon", "numbers of seconds with commas, like 60,120."),
+        ("LIVEMEM_RETRY_SECONDS", "1,-2", "numbers of seconds with commas, like 60,120."),
         ("LIVEMEM_INVOKE_FROM", "lan", "networks like 172.17.0.0/16"),
         ("S3_ENDPOINT_URL", "127.0.0.1:9000", "must be an http or https URL."),
         ("LLMAAS_API_URL", "api.openai.com/v1", "must be an http or https URL."),

@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from local.functions.async_queue import AsyncQueue
 from local.functions.pools import PoolClosedError
+from local.functions.template import Route
 from local.spool import Spool
 from tests.integration.local.support import ROOT, is_alive, wait_until
 
@@ -138,7 +140,7 @@ def test_a_module_that_cannot_be_imported_is_reported_to_each_request(make_pool)
     pool = make_pool("import no_such_module")
     for _ in range(2):
         outcome = invoke(pool, {})
-        assert outcome.failed
+        assert (outcome.failed, outcome.begun) == (True, False)
         assert "no_such_module" in outcome.describe()
 
 
@@ -163,10 +165,52 @@ def test_logs_are_json_lines(make_pool, tmp_path):
 
 
 def test_synchronous_requests_are_not_shut_out_by_asynchronous_work(make_pool):
-    pool = make_pool(SEVERAL, limit=2)
+    pool = make_pool(SEVERAL, limit=2, routes=(Route("GET", "/x"),))
     slow = [pool.submit(b'{"do": "sleep", "seconds": 20}', asynchronous=True) for _ in range(3)]
     assert run(pool, do="count")["calls"] == 1
     assert not any(future.done() for future in slow)
+
+
+MEETING = """
+import os, pathlib, time
+
+def handler(event, context):
+    room = pathlib.Path(event["room"])
+    (room / context.aws_request_id).touch()
+    while len(list(room.iterdir())) < event["guests"]:
+        time.sleep(0.01)
+    return os.getpid()
+"""
+
+
+def test_a_function_without_routes_works_on_as_many_events_at_once_as_it_reserves(make_pool, tmp_path):
+    (room := tmp_path / "room").mkdir()
+    pool = make_pool(MEETING, limit=2, reserved_concurrency=5)
+    event = json.dumps({"room": str(room), "guests": 5}).encode()
+    futures = [pool.submit(event, asynchronous=True) for _ in range(5)]
+    assert len({future.result(30).payload for future in futures}) == 5
+
+
+def test_environments_are_started_only_for_what_waits(make_pool):
+    pool = make_pool(SEVERAL, reserved_concurrency=50)
+    pids = {json.loads(invoke(pool, {"do": "count"}, asynchronous=True).payload)["pid"] for _ in range(5)}
+    assert len(pids) == 1
+
+
+def test_asynchronous_events_are_worked_on_in_the_order_of_their_arrival(make_pool, tmp_path):
+    pool = make_pool(COUNTING, reserved_concurrency=1)
+    event = json.dumps({"log": str(tmp_path / "attempts"), "good_at": 0}).encode()
+    futures = [pool.submit(event, asynchronous=True, request_id=str(number)) for number in range(20)]
+    assert not any(future.result(30).failed for future in futures)
+    assert (tmp_path / "attempts").read_text().split() == [str(number) for number in range(20)]
+
+
+def test_an_environment_that_was_killed_while_it_was_idle_fails_no_request(make_pool):
+    pool = make_pool(SEVERAL, limit=1)
+    pid = run(pool, do="count")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(next(iter(pool._environments)).has_ended)
+    assert run(pool, do="count")["calls"] == 1
 
 
 def test_a_request_that_nobody_waits_for_any_more_does_not_run(make_pool):

@@ -183,6 +183,26 @@ def test_a_missing_template_is_an_error_in_words(folder):
         read_template(folder / "none.yaml")
 
 
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ("{C: !Not [!Equals [!Ref Slots, 0]]}", 5),
+        ("{C: !Equals [!Ref Slots, 0]}", None),
+        ("{C: !Not [!Equals [!Ref OnlyADeploymentKnows, 0]]}", None),
+        ("{C: !Or [!Equals [!Ref Slots, 0], !Equals [!Ref Slots, 5]]}", None),
+        ("{}", None),
+    ],
+)
+def test_a_value_under_a_condition_is_that_of_the_parameters_defaults(folder, conditions, expected):
+    text = function_with(
+        "{Type: HttpApi, Properties: {Path: /a, Method: GET}}",
+        "ReservedConcurrentExecutions: !If [C, !Ref Slots, !Ref AWS::NoValue]",
+    )
+    text += f"Parameters: {{Slots: {{Type: Number, Default: 5}}}}\nConditions: {conditions}\n"
+    assert read(folder, text).functions[0].reserved_concurrency == expected
+
+
 def test_the_template_of_the_project_can_be_read():
     template = read_template(Path(__file__).resolve().parents[4] / "template.yaml")
     assert {"IngestFunction", "ConsolidateFunction"} <= {f.logical_id for f in template.functions}
+    assert template.find("ConsolidateFunction").reserved_concurrency == 5
