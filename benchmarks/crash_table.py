@@ -1,4 +1,5 @@
-"""Kills and breaks every operation at every S3 request, plays random histories, and prints what came of it.
+"""Kills and breaks every operation at every S3 request, plays all that can happen between two operations and random
+histories, and prints what came of it.
 
     python -m benchmarks.crash_table [--histories 20000]
 
@@ -10,15 +11,27 @@ import argparse
 import logging
 import sys
 import time
+from collections.abc import Iterable
 
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.support import crash
-from tests.support.histories import Histories
+from tests.support import crash, pairs
+from tests.support.audit import Audit
+from tests.support.histories import Calm, Histories
 
-COLUMNS = ("tried", "lost", "folded twice", "wrong files", "LLM repeated", "left behind")
-WIDTH = 34
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "lost": ("lost",),
+    "doubled": ("folded_twice", "both_live_and_folded", "doubled"),
+    "wrong files": ("wrong_files", "wrong_numbers"),
+    "wrong runs": ("wrong_runs",),
+    "left behind": ("left_behind",),
+    "wrong reads": ("wrong_reads",),
+    "blocked": ("blocked",),
+    "wrong health": ("wrong_health",),
+}
+"""What of an audit is counted in each."""
+WIDTH = 52
 STEPS = 40
 PART = 1_000
 
@@ -28,36 +41,48 @@ def row(name: str, *cells: object) -> str:
     return f"| {name:<{WIDTH}} | " + " | ".join(f"{cell:>12}" for cell in cells) + " |"
 
 
-def crash_rows() -> int:
-    """Print a row per operation; returns the number of broken promises."""
-    broken = 0
-    sums = [0] * len(COLUMNS)
+def cells(tried: int, audits: Iterable[Audit], repeated_calls: int = 0) -> list[int]:
+    """The cells of a row."""
+    found = list(audits)
+    counted = [sum(len(getattr(one, name)) for one in found for name in names) for names in COLUMNS.values()]
+    return [tried, *counted, repeated_calls]
+
+
+def rows(name: str, parts: Iterable[tuple[str, list[int]]]) -> int:
+    """Print a row per part and one of their sums, and return the number of broken promises."""
+    sums = [0] * (len(COLUMNS) + 2)
+    for part, found in parts:
+        sums = [total + cell for total, cell in zip(sums, found, strict=True)]
+        print(row(part, *found), flush=True)
+    print(row(name, *sums), flush=True)
+    return sum(sums[1:])
+
+
+def crash_rows() -> Iterable[tuple[str, list[int]]]:
+    """A row per operation."""
     results: dict[str, list[crash.Result]] = {}
     for result in crash.table():
         results.setdefault(result.operation, []).append(result)
     for operation, parts in results.items():
-        cells = [
-            sum(part.points for part in parts),
-            sum(part.count("lost") for part in parts),
-            sum(part.count("folded_twice") + part.count("both_live_and_folded") for part in parts),
-            sum(part.count("wrong_files") + part.count("wrong_numbers") for part in parts),
-            sum(part.repeated_calls for part in parts),
-            sum(part.count("left_behind") for part in parts),
-        ]
-        sums = [total + cell for total, cell in zip(sums, cells, strict=True)]
-        broken += sum(cells[1:])
-        print(row(operation, *cells), flush=True)
-    print(row("all operations", *sums))
-    return broken
+        audits = (found for part in parts for found in part.audits)
+        calls = sum(part.repeated_calls for part in parts)
+        yield operation, cells(sum(part.points for part in parts), audits, calls)
 
 
-def play(count: int) -> int:
+def pair_rows() -> Iterable[tuple[str, list[int]]]:
+    """A row per pair of operations."""
+    for pair in pairs.PAIRS:
+        audits = [found for _, found in pair.play()]
+        yield pair.name, cells(len(audits), audits)
+
+
+def play(machine: type[Calm], count: int) -> int:
     """Play random histories; a broken promise raises with the shortest history that shows it."""
     played = 0
     while played < count:
         part = min(PART, count - played)
         run_state_machine_as_test(
-            seed(played)(type("Histories", (Histories,), {})),
+            seed(played)(type(machine.__name__, (machine,), {})),
             settings=settings(
                 max_examples=part,
                 stateful_step_count=STEPS,
@@ -77,12 +102,14 @@ def main() -> int:
     wanted = parser.parse_args()
     logging.disable(logging.CRITICAL)
     faults = len(crash.KILLS) + len(crash.ERRORS)
-    print(f"Every request of every operation, {faults} faults, {len(crash.RECOVERIES)} ways to recover\n")
-    print(row("operation", *COLUMNS))
-    print(row("-" * WIDTH, *(["-" * 12] * len(COLUMNS))))
+    print(f"Every request of every operation, {faults} faults, {len(crash.RECOVERIES)} ways to recover;")
+    print("everything that can happen between two operations; random histories, and such without faults\n")
+    print(row("operation", "tried", *COLUMNS, "LLM repeated"))
+    print(row("-" * WIDTH, *(["-" * 12] * (len(COLUMNS) + 2))))
     started = time.monotonic()
-    broken = crash_rows()
-    print(row("random histories", play(wanted.histories), 0, 0, 0, 0, 0))
+    broken = rows("all operations", crash_rows()) + rows("all pairs", pair_rows())
+    for name, machine, share in (("random histories", Histories, 1), ("histories without faults", Calm, 5)):
+        print(row(name, *cells(play(machine, wanted.histories // share), [])), flush=True)
     print(f"\n{time.monotonic() - started:.0f} s")
     return 1 if broken else 0
 

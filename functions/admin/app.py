@@ -23,7 +23,7 @@ api = Api()
 @api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
 def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
     """Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use only
-    some spaces gets this one added. The id of a deleted space is free again after 15 minutes.
+    some spaces gets this one added. The id of a deleted space is free again after 21 minutes.
     """
     meta = life.create(process(), api.principal(), body.wanted())
     return api.json(HTTPStatus.CREATED, views.SpaceView.of(meta), headers={"Location": f"/v1/spaces/{meta.space_id}"})

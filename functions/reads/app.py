@@ -9,10 +9,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import limits
 from livemem.bank import history
+from livemem.changes import progress
 from livemem.notes import pages
-from livemem.recall import summary
-from livemem.runs import run as runs
-from livemem.spaces import contents, directory, rules
+from livemem.recall import overview, summary
+from livemem.spaces import directory, rules
 from livemem.store import cursors
 from livemem.upkeep import about
 from livemem_http import markdown, views
@@ -102,7 +102,7 @@ def list_spaces(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> vi
 @api.route("GET", "/v1/spaces/{space_id}", needs="read", tag="spaces", summary="Get a space")
 def get_space(space_id: str) -> views.SpaceInfo:
     """A space with its settings, the number of its live notes and the list of its bank files, without contents."""
-    return views.SpaceInfo.of_info(contents.info(process(), space_id))
+    return views.SpaceInfo.of_info(overview.info(process(), space_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", summary="Get the rules")
@@ -232,14 +232,14 @@ def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: 
 def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
     """Runs, newest first, as they stand: also those that failed, with the reason."""
     before = cursors.decode_run(cursor)
-    found, more = runs.page(process(), api.principal(), space_id, limit=limit, before=before)
+    found, more = progress.page(process(), api.principal(), space_id, limit=limit, before=before)
     return views.RunPage(items=[views.RunView.of(run) for run in found], next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
 def get_run(space_id: str, run_id: str) -> views.RunView:
     """A run: how it stands, what it did, or why it failed. Ask again until its status is final."""
-    return views.RunView.of(runs.view(process(), space_id, run_id))
+    return views.RunView.of(progress.view(process(), space_id, run_id))
 
 
 @api.route(

@@ -88,7 +88,7 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     assert len(body(demo.http("reads", "GET", f"{SPACE}/notes", space_id="demo"))["items"]) == 2
     health = body(demo.http("reads", "GET", "/v1/health"))
     assert health["status"] == "degraded"
-    assert [problem["code"] for problem in health["spaces"]] == ["last_run_failed"]
+    assert [problem["code"] for problem in health["spaces"]] == ["blocked", "last_run_failed"]
 
 
 def correct(service, content):

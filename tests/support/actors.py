@@ -1,39 +1,66 @@
 """Processes that take turns: each stops before every S3 request (and every LLM call) until it is given its turn.
 
-So a test decides the order in which several processes reach the store, and can end one for good between two requests.
+So a test decides the order in which several processes reach the store, can end one for good between two requests, and
+can lose the answer to a write. A slow LIST takes two turns.
 """
 
-import threading
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
-from tests.support.counting import CountingClient, Killed
+from botocore.exceptions import ClientError
+from greenlet import getcurrent, greenlet
+
+from tests.support.bucket import error
+from tests.support.counting import CountingClient, Killed, Request
 from tests.support.world import World
+
+Listing = Literal["at once", "begin", "end"]
+"""How long a LIST takes, and when it sees the store if it is slow."""
+Loss = Literal["again", "for good", "hangs"]
+"""What follows on the loss of an answer: the store's client sends the write again, and gets the second answer; or it
+gives up, and the process gets an error although the write was done, or may be done only later."""
 
 
 class Actor:
-    """One process of a world, with a store and caches of its own. `deadline` is when its function would time out."""
+    """One process of a world, with a store and caches of its own. `deadline` is when its function would time out.
 
-    def __init__(self, name: str, world: World, work: Callable[["Actor"], Any], deadline: Any) -> None:
+    Its clock is off by `skew` seconds. `loses` is what happens to the answer of its next write.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        world: World,
+        work: Callable[["Actor"], Any],
+        deadline: datetime,
+        *,
+        skew: float = 0.0,
+        lists: Listing = "at once",
+    ) -> None:
         self.name = name
         self.deadline = deadline
+        self.until = deadline + timedelta(seconds=skew)
+        """The deadline by its own clock."""
         self.result: Any = None
         self.error: BaseException | None = None
-        self.client = CountingClient(world.inner)
-        self.process = world.process_on(self.client)
-        self._work = work
-        self._turn = threading.Semaphore(0)
-        self._paused = threading.Semaphore(0)
-        self._killed = False
+        self.loses: Loss | None = None
+        self.killed = False
         self.done = False
+        self.client = CountingClient(world.inner)
+        self.process = world.process_on(self.client, clock=world.clock.off_by(skew))
+        self.client.reset()
+        self._world = world
+        self._work = work
+        self._lists = lists
         self.client.before = lambda index, verb: self.pause()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self.client.carry = self._carry
+        self._self = greenlet(self._run)
 
     def _run(self) -> None:
         try:
-            self._turn.acquire()
-            if not self._killed:
+            if not self.killed:
                 self.result = self._work(self)
         except Killed:
             pass
@@ -41,22 +68,51 @@ class Actor:
             self.error = error
         finally:
             self.done = True
-            self._paused.release()
 
     def pause(self) -> None:
         """Give the turn back; called by the process before each request."""
-        self._paused.release()
-        self._turn.acquire()
-        if self._killed:
+        if getcurrent() is not self._self:
+            # What it does in the background while it waits for its turn takes none.
+            return
+        self._self.parent.switch()
+        if self.killed:
             raise Killed
+
+    def _carry(self, request: Request) -> Any:
+        if request.verb == "LIST":
+            return self._list(request)
+        if request.writes and self.loses:
+            return self._lose(request, self.loses)
+        # Before its outcome is known: a write that was refused may come through the second time.
+        self._world.note_sent(request)
+        return request.send(self.client.inner)
+
+    def _list(self, request: Request) -> Any:
+        if self._lists == "end":
+            self.pause()
+        answer = request.send(self.client.inner)
+        if self._lists == "begin":
+            self.pause()
+        return answer
+
+    def _lose(self, request: Request, loss: Loss) -> Any:
+        self.loses = None
+        if loss != "hangs":
+            with suppress(ClientError):
+                request.send(self.client.inner)
+        if loss != "again":
+            self._world.note_sent(request)
+            raise error("InternalError", 500, request.verb)
+        self.pause()
+        return request.send(self.client.inner)
 
     def step(self, requests: int = 1) -> None:
         """Let it do this many requests, or fewer if it ends."""
         for _ in range(requests):
             if self.done:
                 return
-            self._turn.release()
-            self._paused.acquire()
+            self._self.parent = getcurrent()
+            self._self.switch()
 
     def finish(self) -> None:
         """Let it run to its end."""
@@ -65,6 +121,6 @@ class Actor:
 
     def kill(self) -> None:
         """End it where it stands."""
-        self._killed = True
+        if not self.done:
+            self.killed = True
         self.finish()
-        self._thread.join()

@@ -1,29 +1,49 @@
-"""The promise (docs/reliability.md), checked from the bucket alone: what an operator's own script could check too."""
+"""The promise (docs/reliability.md), checked from the bucket alone: what an operator's own script could check too.
+
+What users and operators are shown besides is checked in tests/support/rest.py.
+"""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from livemem.changes.records import Record
+from livemem.runs.run import FINAL
 from livemem.store import keys
 from tests.support.bucket import Stored
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Note ids that break the promise, files and numbers of the head that are not what the records say, and remains of
-    unfinished work."""
+    """Notes that break the promise; files, numbers of the head and runs that are not what the records say; remains of
+    unfinished work; and what users and operators are shown that is not so.
+    """
 
     lost: list[str] = field(default_factory=list)
     folded_twice: list[str] = field(default_factory=list)
     both_live_and_folded: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    """One text in several notes, where each was posted once."""
     wrong_files: list[str] = field(default_factory=list)
     wrong_numbers: list[str] = field(default_factory=list)
+    wrong_runs: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
+    wrong_reads: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
+    """The space takes no work although nobody works, and nobody is told."""
+    wrong_health: list[str] = field(default_factory=list)
 
     def clean(self) -> bool:
         return self == Audit()
+
+    def __add__(self, other: "Audit") -> "Audit":
+        return Audit(*(sorted({*getattr(self, one.name), *getattr(other, one.name)}) for one in fields(Audit)))
+
+    def __str__(self) -> str:
+        found = ((one.name, getattr(self, one.name)) for one in fields(Audit))
+        return "; ".join(f"{name}: {', '.join(what)}" for name, what in found if what) or "clean"
 
 
 def records_of(objects: Mapping[str, Stored], space_id: str) -> list[Record]:
@@ -45,8 +65,8 @@ def live(objects: Mapping[str, Stored], space_id: str) -> set[str]:
     return {found[1].note_id for found in parsed if found and found[0] == space_id}
 
 
-def audit(objects: Mapping[str, Stored], space_id: str, acknowledged: Iterable[str]) -> Audit:
-    """Check a space at rest: nothing runs, nothing is committed and unapplied."""
+def audit(objects: Mapping[str, Stored], space_id: str, acknowledged: Iterable[str], *, unique: bool = False) -> Audit:
+    """Check a space at rest: nothing runs, nothing is committed and unapplied. `unique`: each text was posted once."""
     records = records_of(objects, space_id)
     folded = Counter(source.note_id for record in standing(records) for source in record.notes)
     living = live(objects, space_id)
@@ -54,10 +74,27 @@ def audit(objects: Mapping[str, Stored], space_id: str, acknowledged: Iterable[s
         lost=sorted(note for note in acknowledged if note not in living and note not in folded),
         folded_twice=sorted(note for note, count in folded.items() if count > 1),
         both_live_and_folded=sorted(living & set(folded)),
+        doubled=_doubled(objects, space_id, records) if unique else [],
         wrong_files=_wrong_files(objects, space_id, records),
         wrong_numbers=_wrong_numbers(objects, space_id, records),
+        wrong_runs=_wrong_runs(objects, space_id, records),
         left_behind=_left_behind(objects, space_id),
     )
+
+
+def text_of(raw: str) -> str:
+    """A note's text, without its front matter."""
+    return raw.partition("---\n\n")[2]
+
+
+def _doubled(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
+    ids = defaultdict(set)
+    for note_id in live(objects, space_id):
+        ids[text_of(objects[keys.note(space_id, note_id)].body.decode())].add(note_id)
+    for record in standing(records):
+        for source in record.notes:
+            ids[text_of(source.raw)].add(source.note_id)
+    return sorted(f"{text!r} in {', '.join(sorted(found))}" for text, found in ids.items() if len(found) > 1)
 
 
 def _wrong_files(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
@@ -75,15 +112,23 @@ def _wrong_files(objects: Mapping[str, Stored], space_id: str, records: list[Rec
         for key, stored in objects.items()
         if (key.startswith(keys.bank_prefix(space_id)) and key.endswith(".md")) or key in others
     }
-    return sorted(key for key in set(expected) | set(actual) if expected.get(key) != actual.get(key))
+    wrong = {key for key in set(expected) | set(actual) if expected.get(key) != actual.get(key)}
+    if _living(objects, space_id) and keys.rules(space_id) not in objects:
+        wrong.add(keys.rules(space_id))
+    return sorted(wrong)
+
+
+def _living(objects: Mapping[str, Stored], space_id: str) -> dict[str, Any] | None:
+    """The space's head; None where there is none, or a tombstone, which keeps the numbers of the space that it was."""
+    meta = objects.get(keys.meta(space_id))
+    head = json.loads(meta.body) if meta else None
+    return head if head and not head["deleted_at"] else None
 
 
 def _wrong_numbers(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
-    meta = objects.get(keys.meta(space_id))
-    if meta is None or json.loads(meta.body)["deleted_at"]:
-        # A tombstone keeps the numbers of the space that it was.
+    head, counted = _living(objects, space_id), standing(records)
+    if not head:
         return []
-    head, counted = json.loads(meta.body), standing(records)
     expected = {
         "changes": max((record.number for record in records), default=0),
         "consolidation_count": len(counted),
@@ -103,12 +148,32 @@ def _untold(records: list[Record]) -> str | None:
     return moment
 
 
+def _runs(objects: Mapping[str, Stored], space_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for key, stored in objects.items():
+        if key.startswith(keys.runs_prefix(space_id)) and keys.parse_run(key):
+            yield key, json.loads(stored.body)
+
+
+def _wrong_runs(objects: Mapping[str, Stored], space_id: str, records: list[Record]) -> list[str]:
+    """Runs that end otherwise than the records say: as `ok` if and only if one bears their id, but for dry runs."""
+    if not _living(objects, space_id):
+        return []
+    numbers = {record.run_id: record.number for record in records}
+    wrong, seen = [], set()
+    for _, run in _runs(objects, space_id):
+        number, said = numbers.get(run["run_id"]), f"{run['status']} {run['error'] or run['message'] or ''}".strip()
+        seen.add(run["run_id"])
+        if number is not None and (run["status"] != "ok" or run["consolidation"] != number):
+            wrong.append(f"{run['run_id']} says {said} of {run['consolidation']}, but record {number} is its own")
+        elif number is None and run["status"] == "ok" and not run["dry_run"]:
+            wrong.append(f"{run['run_id']} says ok, but no record is its own")
+    gone = [record for record in records if record.kind == "consolidation" and record.run_id not in seen]
+    return sorted([*wrong, *(f"{record.run_id} is gone, but record {record.number} is its own" for record in gone)])
+
+
 def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
-    meta = objects.get(keys.meta(space_id))
-    if meta is None:
-        return sorted(key for key in objects if key.startswith(keys.prefix(space_id)))
-    head = json.loads(meta.body)
-    if head["deleted_at"]:
+    head = _living(objects, space_id)
+    if not head:
         # A tombstone stays, with nothing beside it.
         return sorted(key for key in objects if key.startswith(keys.prefix(space_id)) and key != keys.meta(space_id))
     unfinished = [keys.meta(space_id)] if head["committed_run"] else []
@@ -116,14 +181,8 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
         key
         for key in objects
         if key == keys.lease(space_id)
-        or (key.startswith(f"{space_id}/_runs/") and (key.endswith(".plan.json") or ".displaced/" in key))
+        or (key.startswith(keys.runs_prefix(space_id)) and (key.endswith(".plan.json") or ".displaced/" in key))
     ]
-    running = [
-        key
-        for key, stored in objects.items()
-        if key.startswith(f"{space_id}/_runs/")
-        and key.count("/") == 2
-        and not key.endswith(".plan.json")
-        and json.loads(stored.body)["status"] == "running"
-    ]
-    return sorted([*unfinished, *remains, *running])
+    unended = [f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["status"] not in FINAL]
+    strange = [f"{key} of another life" for key, run in _runs(objects, space_id) if run["uid"] != head["uid"]]
+    return sorted([*unfinished, *remains, *unended, *strange])

@@ -1,7 +1,8 @@
 """A bucket in memory with the semantics that the service relies on, as an S3 client: a fake, not a mock.
 
-Strongly consistent, atomic per request, conditional writes with 412, listings in key order with pages. The storage
-tests run on it, on moto and on real stores alike, so that it can't drift from them.
+Strongly consistent, atomic per request, conditional writes with 412, listings in key order with pages, and a clock of
+its own that every answer tells. The storage tests run on it, on moto and on real stores alike, so that it can't drift
+from them.
 """
 
 import hashlib
@@ -10,6 +11,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import lru_cache
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -23,14 +26,26 @@ class Stored:
     metadata: dict[str, str]
 
 
-def error(code: str, status: int, operation: str) -> ClientError:
-    """What boto3 raises for an S3 error."""
-    response: Any = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+def error(code: str, status: int, operation: str, moment: datetime | None = None) -> ClientError:
+    """What boto3 raises for an S3 error, answered at `moment` if the store itself says it."""
+    response: Any = {"Error": {"Code": code, "Message": code}, **answered(status, moment)}
     return ClientError(response, operation)
 
 
+def answered(status: int, moment: datetime | None) -> dict[str, Any]:
+    """What every answer tells besides its content."""
+    headers = {"date": http_date(moment)} if moment else {}
+    return {"ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": headers}}
+
+
+@lru_cache
+def http_date(moment: datetime) -> str:
+    """The moment as the `Date` header has it (RFC 1123): whole seconds."""
+    return format_datetime(moment.astimezone(UTC), usegmt=True)
+
+
 class FakeS3:
-    """The client's methods that the service uses; `clock` gives LastModified."""
+    """The client's methods that the service uses; `clock` gives LastModified and Date."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.objects: dict[str, Stored] = {}
@@ -53,38 +68,39 @@ class FakeS3:
         with self._lock:
             current = self.objects.get(Key)
             if IfNoneMatch == "*" and current:
-                raise error("PreconditionFailed", 412, "PutObject")
+                raise self._error("PreconditionFailed", 412, "PutObject")
             if IfMatch and not current:
-                raise error("NoSuchKey", 404, "PutObject")
+                raise self._error("NoSuchKey", 404, "PutObject")
             if IfMatch and current and current.etag != IfMatch:
-                raise error("PreconditionFailed", 412, "PutObject")
+                raise self._error("PreconditionFailed", 412, "PutObject")
             etag = f'"{hashlib.md5(Body, usedforsecurity=False).hexdigest()}"'
             self.objects[Key] = Stored(bytes(Body), etag, self._clock(), dict(Metadata or {}))
-            return {"ETag": etag}
+            return {"ETag": etag, **self._answered()}
 
     def get_object(self, *, Bucket: str, Key: str, IfNoneMatch: str | None = None) -> dict[str, Any]:
         with self._lock:
             current = self.objects.get(Key)
         if not current:
-            raise error("NoSuchKey", 404, "GetObject")
+            raise self._error("NoSuchKey", 404, "GetObject")
         if IfNoneMatch == current.etag:
-            raise error("304", 304, "GetObject")
+            raise self._error("304", 304, "GetObject")
         return {
             "Body": io.BytesIO(current.body),
             "ETag": current.etag,
             "LastModified": current.last_modified,
             "Metadata": current.metadata,
+            **self._answered(),
         }
 
     def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> dict[str, Any]:
         with self._lock:
             current = self.objects.get(Key)
             if IfMatch and not current:
-                raise error("NoSuchKey", 404, "DeleteObject")
+                raise self._error("NoSuchKey", 404, "DeleteObject")
             if IfMatch and current and current.etag != IfMatch:
-                raise error("PreconditionFailed", 412, "DeleteObject")
+                raise self._error("PreconditionFailed", 412, "DeleteObject")
             self.objects.pop(Key, None)
-        return {}
+        return self._answered()
 
     def delete_objects(self, *, Bucket: str, Delete: dict[str, Any]) -> dict[str, Any]:
         doomed = [item["Key"] for item in Delete["Objects"]]
@@ -92,7 +108,7 @@ class FakeS3:
         with self._lock:
             for key in doomed:
                 self.objects.pop(key, None)
-        return {}
+        return self._answered()
 
     def list_objects_v2(
         self,
@@ -131,5 +147,12 @@ class FakeS3:
             "Contents": contents,
             "CommonPrefixes": [{"Prefix": folder} for folder in folders],
             "IsTruncated": truncated,
+            **self._answered(),
         }
         return {**answer, "NextContinuationToken": last} if truncated else answer
+
+    def _answered(self) -> dict[str, Any]:
+        return answered(200, self._clock())
+
+    def _error(self, code: str, status: int, operation: str) -> ClientError:
+        return error(code, status, operation, self._clock())

@@ -1,7 +1,8 @@
 """A client around an S3 client that counts requests, and can stop the process or break the store at any of them."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tests.support.bucket import error
@@ -15,14 +16,48 @@ class Killed(BaseException):
     """The process is gone: nothing in the service catches it."""
 
 
+@dataclass(frozen=True)
+class Request:
+    """One request on its way to a store."""
+
+    index: int
+    name: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def verb(self) -> str:
+        return NAMES[self.name]
+
+    @property
+    def key(self) -> str:
+        """Or the prefix; empty where there is neither."""
+        return str(self.arguments.get("Key", self.arguments.get("Prefix", "")))
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change the store."""
+        return self.name in WRITES
+
+    def send(self, store: Any) -> Any:
+        """Let the store execute it; this may be done again."""
+        return getattr(store, self.name)(**self.arguments)
+
+    def __str__(self) -> str:
+        return f"{self.index} {self.verb} {self.key}"
+
+
 class CountingClient:
-    """Passes requests on; `requests` is what was asked, in order, as (verb, key or prefix)."""
+    """Passes requests on; `requests` is what was asked, in order, as (verb, key or prefix).
+
+    `carry` brings a request to the store and its answer back: a test may let something happen on the way.
+    """
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
         self.requests: list[tuple[str, str]] = []
         self.before: Callable[[int, str], None] = lambda index, verb: None
         self.after: Callable[[int, str], None] = lambda index, verb: None
+        self.carry: Callable[[Request], Any] = lambda request: request.send(inner)
 
     @property
     def counts(self) -> Counter[str]:
@@ -33,17 +68,15 @@ class CountingClient:
         self.requests.clear()
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self.inner, name)
-        verb = NAMES.get(name)
-        if verb is None:
-            return method
+        if name not in NAMES:
+            return getattr(self.inner, name)
 
         def call(**arguments: Any) -> Any:
-            index = len(self.requests)
-            self.requests.append((verb, str(arguments.get("Key", arguments.get("Prefix", "")))))
-            self.before(index, verb)
-            answer = method(**arguments)
-            self.after(index, verb)
+            request = Request(len(self.requests), name, arguments)
+            self.requests.append((request.verb, request.key))
+            self.before(request.index, request.verb)
+            answer = self.carry(request)
+            self.after(request.index, request.verb)
             return answer
 
         return call

@@ -4,9 +4,9 @@ Used by the tests and by benchmarks/crash_table.py.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from livemem.bank import corrections
@@ -19,8 +19,9 @@ from livemem.runs import space_change
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from tests.support.audit import Audit, audit, records_of, standing
+from tests.support.audit import Audit, audit, records_of, standing, text_of
 from tests.support.counting import Killed
+from tests.support.rest import check_alive, check_deserted, check_rest, come_to_rest
 from tests.support.world import EVERYONE, World
 
 SPACE = "demo"
@@ -31,12 +32,15 @@ LATER = 20 * 60
 
 @dataclass(frozen=True)
 class Operation:
-    """What is killed. `prepare` makes the world just before it, `act` does it, `again` is how its caller repeats it."""
+    """What is killed. `prepare` makes the world just before it, `act` does it. Where it `works` off an invocation it is
+    repeated if it failed, and only then.
+    """
 
     name: str
     prepare: Callable[[World], None]
     act: Callable[[World], Any]
     deletes: bool = False
+    works: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,9 +173,9 @@ def _queued_several(world: World) -> None:
 
 
 OPERATIONS = (
-    Operation("first consolidation", _queued_first, lambda world: world.work(world.queued[0])),
-    Operation("consolidation", _queued, lambda world: world.work(world.queued[0])),
-    Operation("consolidation, 2 files", _queued_several, lambda world: world.work(world.queued[0])),
+    Operation("first consolidation", _queued_first, lambda world: world.work(world.queued[0]), works=True),
+    Operation("consolidation", _queued, lambda world: world.work(world.queued[0]), works=True),
+    Operation("consolidation, 2 files", _queued_several, lambda world: world.work(world.queued[0]), works=True),
     Operation("put event at the threshold", _at_the_threshold, World.count),
     Operation("undo", _consolidated, lambda world: world.undo(1)),
     Operation("second undo", _undone_once, lambda w: w.undo(1)),
@@ -201,7 +205,12 @@ OPERATIONS = (
     ),
     Operation("change of the rules", _consolidated, _change_rules),
     Operation("undo of a change of the rules", _with_changed_rules, lambda world: world.undo(2)),
-    Operation("consolidation, changed rules", _queued_with_changed_rules, lambda world: world.work(world.queued[0])),
+    Operation(
+        "consolidation, changed rules",
+        _queued_with_changed_rules,
+        lambda world: world.work(world.queued[0]),
+        works=True,
+    ),
     Operation(
         "end of a pause",
         _paused,
@@ -248,10 +257,25 @@ RECOVERIES: tuple[tuple[str, Callable[[World, Operation], None]], ...] = (
 )
 
 
-def requests_of(operation: Operation, new_world: Callable[[], World] = World) -> int:
-    """How many S3 requests the operation makes undisturbed."""
+@cache
+def _prepared(operation: Operation) -> World:
+    world = World()
+    operation.prepare(world)
+    return world
+
+
+def _world(operation: Operation, new_world: Callable[[], World]) -> World:
+    """The world just before the operation."""
+    if new_world is World:
+        return _prepared(operation).fork()
     world = new_world()
     operation.prepare(world)
+    return world
+
+
+def requests_of(operation: Operation, new_world: Callable[[], World] = World) -> int:
+    """How many S3 requests the operation makes undisturbed."""
+    world = _world(operation, new_world)
     world.new_process()
     operation.act(world)
     return len(world.client.requests)
@@ -266,26 +290,59 @@ def crash(
 ) -> tuple[Audit, int]:
     """One crash at request `point`: what the audit says after recovery, and how often the LLM was asked again for
     notes that were committed already. `new_world` may give worlds on a real store, empty ones."""
-    world = new_world()
-    operation.prepare(world)
+    world = _world(operation, new_world)
     acknowledged = _acknowledged(world)
+    unique = not audit(world.inner.objects, SPACE, acknowledged, unique=True).doubled
     world.new_process()
     fault.arm(world, point)
-    with suppress(Killed, LiveMemoryError):
-        operation.act(world)
+    failed = _fails(world, operation)
     world.new_process()
+    if operation.works and not failed:
+        # Nobody delivers again what did not fail.
+        world.queued.popleft()
+    if new_world is not World:
+        return _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique)
+    # Many points leave one state: what follows is then the same.
+    state = (operation, recovery, failed, world.state())
+    if state not in _RECOVERED:
+        _RECOVERED[state] = _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique)
+    return _RECOVERED[state]
+
+
+_RECOVERED: dict[Hashable, tuple[Audit, int]] = {}
+
+
+def _recover(
+    world: World,
+    operation: Operation,
+    recovery: Callable[[World, Operation], None],
+    acknowledged: list[str],
+    *,
+    failed: bool,
+    unique: bool,
+) -> tuple[Audit, int]:
     committed = _committed(world)
     asked = len(world.llm.prompts)
-    recovery(world, operation)
-    _come_to_rest(world)
+    found = check_deserted(world, SPACE)
+    if failed or not operation.works:
+        recovery(world, operation)
+    found += come_to_rest(world, SPACE)
     gone = operation.deletes and not heads.find(world.process, SPACE)
-    objects = world.inner.objects
-    found = audit(objects, SPACE, [] if gone else acknowledged)
     again = sum(
         any(f'"content": {json.dumps(text)}' in prompt[1]["content"] for text in committed)
         for prompt in world.llm.prompts[asked:]
     )
-    return found, again
+    expected = [] if gone else acknowledged
+    found += check_rest(world, SPACE, expected, unique=unique) + check_alive(world, SPACE)
+    return found + check_rest(world, SPACE, expected, unique=unique), again
+
+
+def _fails(world: World, operation: Operation) -> bool:
+    try:
+        operation.act(world)
+    except (Killed, LiveMemoryError):
+        return True
+    return False
 
 
 def _acknowledged(world: World) -> list[str]:
@@ -302,16 +359,7 @@ def _committed(world: World) -> set[str]:
     plan = objects.get(f"{SPACE}/_runs/{run_id}.plan.json")
     if plan and run_id not in {record.run_id for record in records}:
         records.append(Record.from_bytes(plan.body))
-    return {source.raw.partition("---\n\n")[2] for record in standing(records) for source in record.notes}
-
-
-def _come_to_rest(world: World) -> None:
-    """Everything that would happen by itself, and time for it: queued runs, the sweep twice, the queue again."""
-    for _ in range(3):
-        world.settle()
-        world.clock.move(LATER)
-        world.sweep()
-    world.settle()
+    return {text_of(source.raw) for record in standing(records) for source in record.notes}
 
 
 def table(points_of: Callable[[Operation], range] | None = None) -> Iterator[Result]:

@@ -149,6 +149,9 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setenv("LLMAAS_API_KEY", LLM_KEY)
         # Handlers take the time from the module, processes from their field.
         patch.setattr(clocks, "now", clock)
+        # The store's own clock is moved with it.
+        patch.setattr("moto.s3.models.utcnow", lambda: clock().replace(tzinfo=None))
+        patch.setattr("livemem.store.objects._date", lambda answer: clock())
         patch.setattr(environment, "Process", partial(Process, clock=clock))
         boto3.client("ssm").put_parameter(Name=LLM_KEY, Value="key", Type="SecureString")
         yield Account(service, clock, llm)
@@ -347,6 +350,57 @@ def a_creation_that_is_interrupted(account: Account, recover: Story) -> None:
     recover(account)
 
 
+def a_note_that_is_written_once_more(account: Account, recover: Story) -> None:
+    account.create()
+    note_id = account.note()
+    account.start()
+    account.work()
+    account.put(f"demo/live/{note_id}.md")
+    account.clock.move(1)
+    account.call("reads", "GET", f"{SPACE}/notes", 200)
+    recover(account)
+
+
+def an_undo_that_late_requests_disturb(account: Account, recover: Story) -> None:
+    account.create()
+    note_id = account.note()
+    account.start()
+    account.work()
+    account.correct("# Hand\n")
+    account.change_rules()
+    for number in (3, 2, 1):
+        account.undo(number)
+    account.service.s3.delete_object(Bucket=BUCKET, Key=f"demo/live/{note_id}.md")
+    for name in ("bank/log.md", "bank/hand.md", "_rules.md", "_synthesis.md"):
+        account.service.s3.put_object(
+            Bucket=BUCKET, Key=f"demo/{name}", Body=b"# Late\n", Metadata={"consolidation": "1"}
+        )
+    recover(account)
+
+
+def a_space_whose_holder_is_silent(account: Account, kind: str) -> None:
+    account.create(threshold=1)
+    note_id = account.note()
+    held = {"owner": "01HZZZZZZZ0000000000000001", "kind": kind, "seconds": 90, "expires_at": "2026-02-20T14:00:00Z"}
+    account.put("demo/_lease.json", dumps(held))
+    account.clock.move(85)
+    account.written(note_id)
+    account.call("reads", "GET", "/v1/health", 200)
+    account.call("admin", "PUT", FILE, 409, path="hand.md", body={"content": "# Hand\n"})
+    account.call("admin", "PATCH", SPACE, 200, body={"consolidation_threshold": 1})
+    account.sweep()
+
+
+def a_run_that_nobody_ever_starts(account: Account) -> None:
+    account.create()
+    account.note()
+    account.start()
+    account.service.lambda_api.invoked.clear()
+    account.clock.move(2 * HOUR)
+    account.sweep()
+    account.sweep()
+
+
 def notes_of_a_space_that_is_gone(account: Account) -> None:
     account.create()
     note_id = account.note()
@@ -422,6 +476,10 @@ def the_sweep_recovers(account: Account) -> None:
     assert done.get("recovered") or done.get("cleaned")
 
 
+def a_sweep_comes_by(account: Account) -> None:
+    account.sweep()
+
+
 def a_creation_recovers(account: Account) -> None:
     account.create()
 
@@ -435,7 +493,8 @@ def a_creation_clears_up(account: Account) -> None:
 def name_of(story: Story) -> str:
     """The story's title."""
     if isinstance(story, partial):
-        return f"{story.func.__name__}, {story.keywords['recover'].__name__}"
+        chosen = next(iter(story.keywords.values()))
+        return f"{story.func.__name__}, {getattr(chosen, '__name__', chosen)}"
     return story.__name__
 
 
@@ -451,6 +510,13 @@ STORIES: list[Story] = [
     runs_that_can_not_be_queued,
     idempotency_keys_that_expire,
     notes_of_a_space_that_is_gone,
+    a_run_that_nobody_ever_starts,
+    *(partial(a_space_whose_holder_is_silent, kind=kind) for kind in ("consolidation", "manual")),
+    *(
+        partial(story, recover=recover)
+        for story in (a_note_that_is_written_once_more, an_undo_that_late_requests_disturb)
+        for recover in (a_correction_recovers, a_consolidation_recovers, a_sweep_comes_by)
+    ),
     what_no_route_matches,
     a_change_of_the_rules,
     sections_that_are_corrected,

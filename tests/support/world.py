@@ -1,15 +1,25 @@
-"""A whole small world for tests of the domain: a bucket, a clock that is moved by hand, a scripted model, a queue."""
+"""A whole small world for tests of the domain: a bucket, a clock that is moved by hand, a scripted model, a queue.
+
+Not all goes well in it, where a test wants it so: a write may reach the store a second time, processes have clocks that
+are off, and an invocation that failed is delivered again. (How processes interleave: actors.py.)
+"""
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from livemem.access.principal import PERMISSIONS, Principal
+from livemem.changes import progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
+from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.notes import appending
 from livemem.notes import note as notes
@@ -20,16 +30,23 @@ from livemem.runs import run as runs
 from livemem.settings import Settings
 from livemem.spaces import contents, life
 from livemem.spaces import head as heads
+from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep
 from tests.support.bucket import FakeS3
-from tests.support.counting import CountingClient
+from tests.support.counting import CountingClient, Request
 
 START = datetime(2026, 2, 20, 14, 0, 0, tzinfo=UTC)
 EVERYONE = Principal("admin", frozenset(PERMISSIONS), frozenset())
 BOOTSTRAP_KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 INVOCATION = timedelta(minutes=15)
+EVENT_AGE = timedelta(hours=1)
+"""After which the function service delivers an invocation no more (MaximumEventAgeInSeconds in the template)."""
+RETRIES = (60, 120)
+"""Seconds after which it delivers again what failed."""
+REPEATED_WITHIN = timedelta(seconds=900)
+"""How late a write may reach the store once more."""
 
 
 class HandClock:
@@ -43,6 +60,10 @@ class HandClock:
 
     def move(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
+
+    def off_by(self, seconds: float) -> Callable[[], datetime]:
+        """The clock of a machine that is ahead of this one by so much, or behind."""
+        return lambda: self.moment + timedelta(seconds=seconds)
 
 
 Answerer = Callable[[dict[str, Any]], str]
@@ -97,22 +118,65 @@ def append_everything(prompt: dict[str, Any]) -> str:
 
 
 class Ids:
-    """ULID-shaped ids that count up."""
+    """ULIDs of the moment that the clock shows, which count up."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: HandClock) -> None:
         self.count = 0
+        self._clock = clock
 
     def __call__(self) -> str:
         self.count += 1
-        return f"01HZZZZZZZ{self.count:016d}"
+        return f"{keys.run_moment(int(self._clock().timestamp() * 1_000))}{self.count:016d}"
 
     def suffix(self) -> str:
         self.count += 1
         return f"{self.count:08x}"
 
 
+class Invocation(dict[str, Any]):
+    """The payload of an asynchronous invocation, with what the function service remembers of it."""
+
+    def __init__(self, payload: Mapping[str, Any], queued_at: datetime, tries: int = 0) -> None:
+        super().__init__(payload)
+        self.queued_at = queued_at
+        self.tries = tries
+        self.ready_at = queued_at
+
+    def again(self, now: datetime) -> "Invocation | None":
+        """What is delivered after a try that failed `now`; None if that is given up."""
+        if self.tries == len(RETRIES):
+            return None
+        later = Invocation(self, self.queued_at, self.tries + 1)
+        later.ready_at = now + timedelta(seconds=RETRIES[self.tries])
+        return later
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A write that the store has executed at `moment`, and may execute once more."""
+
+    request: Request
+    moment: datetime
+
+
+@dataclass
+class Beat:
+    """What a process does every so many seconds while it does something else."""
+
+    action: Callable[[], None]
+    seconds: float
+    due: datetime
+
+
+@cache
+def _settings(**settings: Any) -> Settings:
+    return Settings(admin_bootstrap_key=BOOTSTRAP_KEY, llmaas_api_url="http://llm.invalid/v1", **settings)
+
+
 class World:
-    """One account. `queued` holds the asynchronous invocations that nobody has worked off yet."""
+    """One account. `queued` holds the asynchronous invocations that nobody has worked off yet; `sent` the writes that
+    may reach the store once more.
+    """
 
     def __init__(self, inner: Any = None, *, threads: int = 1, **settings: Any) -> None:
         self.clock = HandClock()
@@ -120,10 +184,34 @@ class World:
         self.client = CountingClient(self.inner)
         self.threads = threads
         self.llm = ScriptedLlm()
-        self.ids = Ids()
-        self.queued: deque[dict[str, Any]] = deque()
-        self.settings = Settings(admin_bootstrap_key=BOOTSTRAP_KEY, llmaas_api_url="http://llm.invalid/v1", **settings)
+        self.ids = Ids(self.clock)
+        self.queued: deque[Invocation] = deque()
+        self.sent: list[Sent] = []
+        self.beats: list[Beat] = []
+        self.probed: list[bool] = []
+        """Shared by all processes: what a store heeds does not change."""
+        self.settings = _settings(**settings)
         self.process = self.new_process()
+
+    def fork(self) -> "World":
+        """A world that goes on from here on its own, with a bucket in memory."""
+        twin = World(threads=self.threads)
+        twin.probed = self.probed
+        twin.settings = self.settings
+        twin.clock.moment = self.clock.moment
+        twin.inner.objects = dict(self.inner.objects)
+        twin.llm = ScriptedLlm(self.llm.default, deque(self.llm.queue))
+        twin.ids.count = self.ids.count
+        twin.queued = deque(self.queued)
+        twin.sent = list(self.sent)
+        twin.new_process()
+        return twin
+
+    def state(self) -> Hashable:
+        """All that what happens from here on depends on, where nobody is at work and no process has a cache."""
+        objects = ((key, stored.etag, stored.last_modified) for key, stored in self.inner.objects.items())
+        queued = ((*waiting.items(), waiting.queued_at, waiting.ready_at, waiting.tries) for waiting in self.queued)
+        return frozenset(objects), tuple(queued), self.clock(), self.ids.count
 
     @property
     def store(self) -> Store:
@@ -139,7 +227,7 @@ class World:
 
     def process_on(self, client: Any, *, threads: int = 1, **parts: Any) -> Process:
         """A process of this world whose requests go through `client`; `parts` replaces some of its parts."""
-        store = Store("bucket", client, client, threads=threads, sleep=lambda seconds: None)
+        store = Store("bucket", client, client, threads=threads, sleep=lambda seconds: None, probed=self.probed)
         assert has_conditional_writes(store)
         return self.with_parts(store=store, **parts)
 
@@ -154,6 +242,7 @@ class World:
             "new_id": self.ids,
             "clock": self.clock,
             "timer": lambda: self.clock().timestamp(),
+            "meanwhile": self.meanwhile,
         }
         return Process(**{**usual, **parts})
 
@@ -162,7 +251,52 @@ class World:
         return self.llm(*asked)
 
     def start(self, payload: Mapping[str, Any]) -> None:
-        self.queued.append(dict(payload))
+        self.queued.append(Invocation(payload, self.clock()))
+
+    def retry(self, failed: Invocation) -> None:
+        """The function service takes note that an invocation failed."""
+        later = failed.again(self.clock())
+        if later:
+            self.queued.append(later)
+
+    @contextmanager
+    def meanwhile(self, action: Callable[[], None], seconds: float) -> Iterator[None]:
+        """Call `action` every so many seconds of those that pass in the world (pass_time)."""
+        beat = Beat(action, seconds, self.clock() + timedelta(seconds=seconds))
+        self.beats.append(beat)
+        try:
+            yield
+        finally:
+            self.beats.remove(beat)
+
+    def pass_time(self, seconds: float, *, beating: bool = True) -> None:
+        """Let time pass. Without `beating` what processes do every so often is held up, as in a machine that stalls."""
+        end = self.clock() + timedelta(seconds=seconds)
+        while beating and (due := [beat for beat in self.beats if beat.due <= end]):
+            beat = min(due, key=lambda beat: beat.due)
+            self.clock.moment = max(self.clock(), beat.due)
+            beat.due = self.clock() + timedelta(seconds=beat.seconds)
+            beat.action()
+        self.clock.moment = end
+
+    def expire(self) -> None:
+        """The function service gives up what waits for too long."""
+        self.queued = deque(waiting for waiting in self.queued if self.clock() - waiting.queued_at < EVENT_AGE)
+
+    def note_sent(self, request: Request) -> None:
+        """Remember a write that may reach the store once more."""
+        if request.writes and request.key != keys.PROBE:
+            self.sent.append(Sent(request, self.clock()))
+
+    def repeatable(self) -> list[Sent]:
+        """The writes that may still do so, newest first."""
+        return [sent for sent in reversed(self.sent) if self.clock() - sent.moment <= REPEATED_WITHIN]
+
+    def repeat(self, sent: Sent) -> None:
+        """A write reaches the store once more, and nobody waits for its answer."""
+        self.sent.remove(sent)
+        with suppress(ClientError):
+            sent.request.send(self.inner)
 
     def create_space(self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.") -> heads.Meta:
         return life.create(self.process, EVERYONE, life.NewSpace(space_id, rules=rules, threshold=threshold))
@@ -196,7 +330,7 @@ class World:
         return ended
 
     def view(self, run_id: str, space_id: str = "demo") -> runs.Run:
-        return runs.view(self.process, space_id, run_id)
+        return progress.view(self.process, space_id, run_id)
 
     def sweep(self) -> sweep.Report:
         return sweep.sweep(self.process, deadline=self.clock() + INVOCATION)
@@ -224,9 +358,15 @@ class World:
         }
 
     def settle(self, rounds: int = 500) -> None:
-        """Work off whatever is queued, until nothing is."""
+        """Work off whatever is queued, and again what fails, until nothing is left."""
         for _ in range(rounds):
             if not self.queued:
                 return
-            self.work()
+            invocation = min(self.queued, key=lambda waiting: waiting.ready_at)
+            self.queued.remove(invocation)
+            self.clock.moment = max(self.clock(), invocation.ready_at)
+            try:
+                self.work(invocation)
+            except LiveMemoryError:
+                self.retry(invocation)
         raise AssertionError("the queue does not empty")

@@ -124,6 +124,10 @@ class Busy(LiveMemoryError):
     retry_after = 10
 
 
+class StillAtWork(LiveMemoryError):
+    """Another delivery of the same invocation is at work; a later one sees what became of it. No user meets it."""
+
+
 class Conflict(LiveMemoryError):
     """The state of the space does not allow the operation; `detail` says what to do instead."""
 

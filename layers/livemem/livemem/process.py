@@ -7,9 +7,11 @@ modules, and two processes can live in one interpreter.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from livemem import background
 from livemem import clock as clocks
 from livemem.clock import Clock
 from livemem.llm.client import Ask
@@ -20,6 +22,9 @@ C = TypeVar("C")
 
 Start = Callable[[Mapping[str, Any]], None]
 """Queues one asynchronous invocation of the consolidation with this payload; raises StoreUnavailable."""
+
+Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
+"""Calls something every so many seconds for as long as the context lasts."""
 
 Timer = Callable[[], float]
 """Seconds from any beginning, never going back: what caches age by."""
@@ -37,6 +42,7 @@ class Process:
     new_id: Callable[[], str] = clocks.new_id
     clock: Clock = clocks.now
     timer: Timer = time.monotonic
+    meanwhile: Meanwhile = background.every
     _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

@@ -21,7 +21,7 @@ OPERATIONS = {
 BEFORE, AFTER = crash.KILLS
 STRIDES = {"moto": 3, "minio": 1}
 """Of moto's requests every third one is enough: it is slow, and all are done on MinIO and in memory."""
-HISTORIES, STEPS = 25, 25
+HISTORIES, STEPS = 12, 25
 
 
 @pytest.fixture(name="remote")

@@ -18,7 +18,7 @@ from tests.support.world import World
 from tests.unit.access.test_access import SECRET, enter, token, world_with
 
 LIFE = 30
-QUARTER = 15 * 60
+QUARTER = 21 * 60
 
 
 def put(world: World, *tokens: Token) -> None:

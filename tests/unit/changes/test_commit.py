@@ -6,7 +6,7 @@ import pytest
 
 from livemem.changes import commit
 from livemem.changes.commit import CommitLost
-from livemem.errors import Busy
+from livemem.errors import Busy, StillAtWork
 from livemem.notes import appending
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
@@ -118,6 +118,7 @@ def test_of_two_plans_of_one_run_the_first_counts(world):
     other = plan.model_copy(update={"files": []})
     assert commit.prepare(world.process, "demo", other) == plan
     asked = len(world.llm.prompts)
+    world.clock.move(lease.LIFE.total_seconds())
     ended = world.work(payload)
     assert ended is not None
     assert ended.status == "ok"
@@ -154,18 +155,20 @@ def test_a_worker_whose_lease_was_taken_over_commits_nothing_over_a_changed_spac
     def answer(prompt):
         # Time runs out, somebody else takes over, and the space changes as well.
         world.clock.move(2_000)
-        until = world.clock().replace(year=2030)
-        lease.acquire(world.process, "demo", "other", "manual", until=until, by_hand=True)
+        lease.acquire(world.process, "demo", "other", "manual")
         heads.patch(world.process, "demo", description="changed")
         return append_everything(prompt)
 
     world.llm.queue.append(answer)
-    run = world.consolidate()
-    assert (run.status, run.error) == (
-        "error", {"code": "space_changed", "detail": "The time of this run is over."}
-    )  # fmt: skip
+    run = world.order()
+    with pytest.raises(StillAtWork):
+        world.work(world.queued[0])
     assert len(world.live_ids()) == 2
     assert world.bank() == {}
+    world.clock.move(2_000)
+    world.sweep()
+    assert (world.view(run.run_id).error or {})["code"] == "interrupted"
+    assert not [key for key in world.keys("demo/") if key.endswith(".plan.json")]
 
 
 def test_a_plan_based_on_an_older_bank_is_lost(world):
@@ -174,10 +177,7 @@ def test_a_plan_based_on_an_older_bank_is_lost(world):
     _, plan, _ = committed_plan(world)
     world.clock.move(1_200)
     world.sweep()
-    held = lease.acquire(
-        world.process, "demo", "late", "consolidation", until=world.clock().replace(year=2030),
-        by_hand=True,
-    )  # fmt: skip
+    held = lease.acquire(world.process, "demo", "late", "consolidation")
     stale = plan.model_copy(update={"run_id": "late"})
     with pytest.raises(CommitLost):
         commit.commit(world.process, head, held, stale)

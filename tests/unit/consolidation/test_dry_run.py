@@ -8,6 +8,7 @@ import pytest
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.counting import Killed
 from tests.support.world import World, append_everything
 
 
@@ -126,3 +127,23 @@ def test_a_dry_run_delivered_twice_asks_once():
 
     assert world.work(todo) is None
     assert len(world.llm.prompts) == asked + 1
+
+
+def test_a_dry_run_beside_a_commit_that_is_not_written_out_asks_nobody():
+    world = space_with_a_bank()
+    world.order()
+    commits = iter(range(2))
+
+    def die_once_committed(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("PUT", keys.meta("demo")) and next(commits) == 0:
+            raise Killed
+
+    world.client.after = die_once_committed
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+    asked = len(world.llm.prompts)
+
+    run = world.consolidate(dry_run=True)
+
+    assert (run.status, len(world.llm.prompts)) == ("busy", asked)

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from livemem.consolidation import pipeline
+from livemem.spaces import lease
 from livemem.store import keys
 from tests.support.actors import Actor
 from tests.support.audit import audit
@@ -33,6 +34,8 @@ def _killed_after(before: int, after: int) -> tuple[World, dict[str, str], list[
     payload = dict(world.queued[0])
     slow = _slow_worker(world, payload)
     slow.step(before)
+    # So long that its lease has run out, as if it could not renew it.
+    world.clock.move(lease.LIFE.total_seconds())
     world.work()
     slow.step(after)
     ended = slow.done
@@ -76,8 +79,8 @@ def test_a_put_event_that_found_the_space_busy_with_clearing_up_is_not_forgotten
     assert len(world.queued) == 1
 
 
-def test_a_delivery_of_a_run_that_ended_takes_3_get():
+def test_a_delivery_of_a_run_that_ended_takes_4_get():
     world, payload, _, _ = _killed_after(0, 0)
     world.client.reset()
     assert world.work(payload) is None
-    assert world.client.counts == {"GET": 3}
+    assert world.client.counts == {"GET": 4}

@@ -37,8 +37,9 @@ def space_with_notes(count: int = 12) -> World:
 
 
 def know(world: World) -> None:
-    """The space's head is read, so that counts are those of pages alone."""
-    heads.load_recent(world.process, "demo")
+    """The space's head is read after all notes were written, so that counts are those of pages alone."""
+    world.clock.move(1)
+    heads.refresh(world.process, "demo")
     world.client.reset()
 
 
@@ -199,7 +200,8 @@ def test_a_note_that_was_read_before_costs_nothing_and_is_shown_only_while_it_is
 
     assert contents(again) == [12, 11, 9]
     assert again.items[1:] == [first.items[0], first.items[2]]
-    assert world.client.counts == {"LIST": 1, "GET": 1}
+    # The new note, and the head: a note that is newer than what is known of the space may be an echo.
+    assert world.client.counts == {"LIST": 1, "GET": 2}
 
 
 def test_an_object_that_was_replaced_is_read_again():
@@ -396,7 +398,7 @@ def test_oldest_first_begins_its_listing_at_the_cursor():
 def test_a_page_by_tag_reads_at_most_five_hundred_notes_and_goes_on_behind_them():
     world = space_with_notes(0)
     many(world, 700)
-    world.client.reset()
+    know(world)
 
     page = pages.page(world.process, "demo", Filter(tag="rare"), limit=10)
 

@@ -66,7 +66,7 @@ def test_a_batch_takes_1_put_a_note(world):
 @pytest.mark.parametrize(("count", "lists"), [(900, 1), (1_050, 2), (3_050, 2)])
 def test_a_page_of_notes_takes_1_or_2_lists_and_1_get_a_note_shown(world, count, lists):
     fill(world, count)
-    heads.load_recent(world.process, "demo")
+    heads.refresh(world.process, "demo")
     world.client.reset()
     pages.page(world.process, "demo", Filter(), limit=20)
     assert counts(world) == {"LIST": lists, "GET": 20}

@@ -49,7 +49,8 @@ def test_each_further_failure_doubles_the_wait_up_to_an_hour():
             world.clock.move(30)
         waits.append((world.clock() - start).total_seconds() / 60)
         world.queued.clear()
-        world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=found[0].to_bytes())
+        run_out = found.lease.model_copy(update={"seconds": 0})
+        world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=run_out.to_bytes())
 
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
@@ -74,7 +75,7 @@ def test_a_failure_by_hand_counts_as_well_and_says_why_in_the_lease():
     found = lease.look(world.process, "demo")
 
     assert found
-    assert (found[0].kind, found[0].failures, found[0].error) == ("backoff", 1, "llm_unreachable")
+    assert (found.lease.kind, found.lease.failures, found.lease.error) == ("backoff", 1, "llm_unreachable")
     assert world.count().result == "busy"
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.runs import counter
 from livemem.spaces import head as heads
@@ -11,6 +12,7 @@ from livemem.spaces import lease, life
 from livemem.store import keys
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
+from tests.support.counting import Killed
 from tests.support.world import World, append_everything
 
 
@@ -173,12 +175,12 @@ def test_a_run_that_can_not_be_queued_says_so_and_frees_the_space():
     assert world.count().result == "started"
 
 
-def test_a_queued_run_that_nobody_works_off_keeps_events_away_for_a_minute_only():
+def test_a_queued_run_keeps_its_place_for_as_long_as_its_invocation_can_come():
     world = space_with_notes(3)
     first = world.count()
-    world.clock.move(59)
+    world.clock.move(59 * 60)
     assert world.count().result == "busy"
-    world.clock.move(2)
+    world.clock.move(2 * 60)
 
     second = world.count()
 
@@ -190,6 +192,35 @@ def test_a_queued_run_that_nobody_works_off_keeps_events_away_for_a_minute_only(
     assert len(world.llm.prompts) == 1
     assert first.run_id is not None
     assert (world.view(first.run_id).error or {})["code"] == "not_started"
+
+
+def test_who_dies_before_the_invocation_is_handed_over_blocks_the_space_for_a_minute_only():
+    world = space_with_notes(3)
+
+    def die(payload: Any) -> None:
+        raise Killed
+
+    process = world.with_parts(start=die)
+    with pytest.raises(Killed):
+        counter.start_if_due(process, "demo", "threshold")
+    world.clock.move(59)
+    assert world.count().result == "busy"
+    world.clock.move(1)
+    assert world.count().result == "started"
+
+
+def test_a_correction_goes_ahead_of_a_queued_run_and_leaves_it_its_place():
+    world = space_with_notes(3)
+    world.count()
+
+    corrections.write_file(world.process, "admin", "demo", "new.md", "# New\n", None)
+
+    assert world.count().result == "busy"
+    assert len(world.queued) == 1
+    run = world.work()
+    assert run is not None
+    assert run.status == "ok"
+    assert lease.look(world.process, "demo") is None
 
 
 def test_pausing_between_event_and_run_keeps_the_notes():

@@ -98,13 +98,12 @@ def test_a_run_whose_worker_died_is_running_until_its_lease_ran_out_and_then_an_
     assert len(world.live_ids()) == 1
 
 
-def test_a_run_that_died_after_its_commit_is_applying_and_then_an_error_that_says_so():
+def test_a_run_that_died_after_its_commit_is_applying_however_long_that_takes():
     world, run_id = killed_after_the_commit()
 
     assert shown(world, run_id) == ("running", "applying", None)
     world.clock.move(INVOCATION)
-    assert shown(world, run_id) == ("error", None, "interrupted")
-    assert "died after the commit" in (world.view(run_id).error or {})["detail"]
+    assert shown(world, run_id) == ("running", "applying", None)
 
 
 def test_a_run_that_died_after_its_commit_is_ok_once_somebody_has_finished_it():
@@ -149,7 +148,7 @@ def test_a_run_that_another_worker_has_ended_is_not_ended_again():
 
     said = runs.finish(world.process, mine, "error", error={"code": "x", "detail": "y"})
 
-    assert said.run.status == "error"
+    assert said.status == "ok"
     assert (world.view(run_id).status, world.view(run_id).consolidation) == ("ok", 1)
 
 
@@ -157,7 +156,7 @@ def test_a_run_is_not_found_in_a_namesake_of_its_space():
     world, run_id = ordered()
     body = world.text(keys.run("demo", run_id)).encode()
     life.delete(world.process, "demo", "demo")
-    world.clock.move(15 * 60)
+    world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
     world.create_space()
     world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
 

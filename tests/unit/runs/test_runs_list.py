@@ -6,6 +6,7 @@ import pytest
 from ulid import ULID
 
 from livemem.access.principal import Principal
+from livemem.changes import progress
 from livemem.errors import Forbidden, InvalidName, NotFound
 from livemem.runs import run as runs
 from livemem.runs.run import Run
@@ -35,7 +36,7 @@ def walk(world: World, limit: int) -> list[str]:
     found: list[str] = []
     before = None
     while True:
-        items, before = runs.page(world.process, EVERYONE, "demo", limit=limit, before=before)
+        items, before = progress.page(world.process, EVERYONE, "demo", limit=limit, before=before)
         assert len(items) <= limit
         found += [run.run_id for run in items]
         if before is None:
@@ -70,7 +71,7 @@ def test_a_run_is_listed_as_it_stands_in_truth():
     never = world.order().run_id
     world.clock.move(3_700)
 
-    found, more = runs.page(world.process, EVERYONE, "demo", limit=50)
+    found, more = progress.page(world.process, EVERYONE, "demo", limit=50)
 
     assert more is None
     assert [(run.run_id, run.status, (run.error or {}).get("code")) for run in found] == [
@@ -85,7 +86,7 @@ def test_a_run_is_listed_as_it_stands_in_truth():
 def test_a_page_costs_the_runs_that_it_shows_and_few_lists(count: int):
     world, ids = with_runs(count)
 
-    found, more = runs.page(world.process, EVERYONE, "demo", limit=10)
+    found, more = progress.page(world.process, EVERYONE, "demo", limit=10)
 
     assert [run.run_id for run in found] == ids[:10]
     assert more == ids[9]
@@ -108,8 +109,8 @@ def test_who_may_not_see_the_space_is_refused_whether_it_exists_or_not():
 
     for space_id in ("demo", "nowhere"):
         with pytest.raises(Forbidden):
-            runs.page(world.process, other, space_id, limit=1)
+            progress.page(world.process, other, space_id, limit=1)
     with pytest.raises(InvalidName):
-        runs.page(world.process, other, "no space", limit=1)
+        progress.page(world.process, other, "no space", limit=1)
     with pytest.raises(NotFound):
-        runs.page(world.process, EVERYONE, "nowhere", limit=1)
+        progress.page(world.process, EVERYONE, "nowhere", limit=1)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from livemem.errors import StillAtWork
 from livemem.spaces import head as heads
 from livemem.spaces import lease, life
 from livemem.store import keys
@@ -55,7 +56,9 @@ def test_an_invocation_delivered_twice_at_once_folds_the_notes_once():
     todo = dict(world.queued[0])
 
     def second_delivery(prompt: dict[str, Any]) -> str:
-        world.work(todo)
+        for _ in range(4):
+            with pytest.raises(StillAtWork):
+                world.work(todo)
         return append_everything(prompt)
 
     world.llm.queue.append(second_delivery)
@@ -65,6 +68,7 @@ def test_an_invocation_delivered_twice_at_once_folds_the_notes_once():
     assert heads.load(world.process, "demo").meta.consolidation_count == 1
     assert len(world.keys("demo/_consolidations/")) == 1
     assert world.view(todo["run_id"]).status == "ok"
+    assert len(world.llm.prompts) == 1
     assert not [key for key in world.keys("demo/") if key.endswith((".plan.json", "_lease.json"))]
 
 
@@ -88,20 +92,20 @@ def test_a_second_run_finds_the_space_busy_and_asks_nobody():
     assert len(world.llm.prompts) == 1
 
 
-def test_the_lease_outlives_the_invocation_and_is_gone_after_the_run():
+def test_the_lease_is_there_during_the_run_and_gone_after_it():
     world = queued()
     held: list[lease.Lease] = []
 
     def looking(prompt: dict[str, Any]) -> str:
         found = lease.look(world.process, "demo")
         assert found
-        held.append(found[0])
+        held.append(found.lease)
         return append_everything(prompt)
 
     world.llm.queue.append(looking)
     world.work()
 
-    assert (held[0].kind, held[0].expires_at) == ("consolidation", "2026-02-20T14:15:33.000Z")
+    assert (held[0].kind, held[0].expires_at) == ("consolidation", "2026-02-20T14:01:33.000Z")
     assert lease.look(world.process, "demo") is None
 
 
@@ -114,7 +118,7 @@ def test_the_lease_of_a_dead_run_is_taken_over_when_it_has_run_out_and_not_befor
     world.new_process()
 
     assert world.consolidate().status == "busy"
-    world.clock.move(15 * 60 + 31)
+    world.clock.move(90)
     run = world.consolidate()
 
     assert run.status == "ok"
@@ -124,13 +128,17 @@ def test_the_lease_of_a_dead_run_is_taken_over_when_it_has_run_out_and_not_befor
     assert (ended.status, (ended.error or {})["code"]) == ("error", "interrupted")
 
 
-def test_the_retry_of_a_dead_invocation_enters_its_own_lease_at_once():
+def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed():
     world = queued()
     todo = dict(world.queued[0])
     world.llm.queue.append(die)
     with pytest.raises(Killed):
         world.work()
     world.new_process()
+    world.clock.move(60)
+    with pytest.raises(StillAtWork):
+        world.work(todo)
+    world.clock.move(120)
 
     run = world.work(todo)
 
@@ -165,7 +173,7 @@ def test_a_late_invocation_for_a_deleted_space_does_nothing():
 def test_a_late_invocation_for_a_namesake_of_a_deleted_space_does_nothing():
     world = queued()
     life.delete(world.process, "demo", "demo")
-    world.clock.move(15 * 60)
+    world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
     world.create_space()
     world.note("a note of the new space")
     before = dict(world.inner.objects)
@@ -183,7 +191,7 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
         if world.client.requests[index] == ("GET", keys.lease("demo")):
             world.client.before = lambda index, verb: None
             life.delete(world.process, "demo", "demo")
-            world.clock.move(15 * 60)
+            world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
             world.create_space()
             world.note("a note of the new space")
 
@@ -202,7 +210,7 @@ def test_a_late_invocation_does_not_even_touch_a_run_of_the_same_id_in_a_namesak
     run_key = keys.run("demo", todo["run_id"])
     body = world.text(run_key).encode()
     life.delete(world.process, "demo", "demo")
-    world.clock.move(15 * 60)
+    world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
     new = world.create_space()
     world.note("a note of the new space")
     # What a write that was under way during the deletion can leave behind.

@@ -9,10 +9,10 @@ from livemem.access.principal import Principal
 from livemem.bank import corrections
 from livemem.errors import Conflict, Forbidden, SpaceBroken
 from livemem.notes.appending import Draft, append
-from livemem.recall import summary
+from livemem.recall import overview, summary
 from livemem.runs import queue
 from livemem.runs.queue import Order
-from livemem.spaces import contents, directory, life
+from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.spaces.life import NewSpace
 from livemem.upkeep import health
@@ -47,7 +47,7 @@ ACTS: dict[str, Any] = {
     "patch": lambda world: heads.patch(world.process, COPY, description="mine"),
     "delete": lambda world: life.delete(world.process, COPY, COPY),
     "create": lambda world: life.create(world.process, EVERYONE, NewSpace(COPY)),
-    "info": lambda world: contents.info(world.process, COPY),
+    "info": lambda world: overview.info(world.process, COPY),
     "summary": lambda world: summary.summary(world.process, COPY),
 }
 

@@ -1,10 +1,12 @@
 """The lease: one holder at a time, whoever loses the race is busy, and a lost answer is told from a lost race."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 
-from livemem.errors import Busy
+from livemem.errors import Busy, StillAtWork
 from livemem.spaces import lease
 from livemem.spaces.lease import Held
 from livemem.store import keys
@@ -14,9 +16,15 @@ RUN, OTHER = "01HZZZZZZZ0000000000000001", "01HZZZZZZZ0000000000000002"
 MINUTE = timedelta(minutes=1)
 
 
-def acquire(world: World, run_id: str = RUN, kind: str = "consolidation", *, by_hand: bool = False) -> Held:
-    now = world.clock()
-    return lease.acquire(world.process, "demo", run_id, kind, until=now + MINUTE, by_hand=by_hand)
+def acquire(
+    world: World, run_id: str = RUN, kind: str = "consolidation", *, worker: str = "w", by_hand: bool = False
+) -> Held:
+    return lease.acquire(world.process, "demo", run_id, kind, worker=worker, life=MINUTE, by_hand=by_hand)
+
+
+def shown(world: World) -> tuple[lease.Lease, str] | None:
+    seen = lease.look(world.process, "demo")
+    return (seen.lease, seen.etag) if seen else None
 
 
 def test_taking_the_lease_costs_one_get_and_one_put():
@@ -26,18 +34,18 @@ def test_taking_the_lease_costs_one_get_and_one_put():
 
     assert world.client.counts == {"GET": 1, "PUT": 1}
     assert (held.lease.owner, held.lease.expires_at) == (RUN, "2026-02-20T14:01:00.000Z")
-    assert lease.look(world.process, "demo") == (held.lease, held.etag)
+    assert shown(world) == (held.lease, held.etag)
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_lease_keeps_every_other_run_out_until_it_runs_out(by_hand: bool):
     world = World()
     acquire(world)
-    world.clock.move(59.9)
+    world.clock.move(59)
     with pytest.raises(Busy):
         acquire(world, OTHER, by_hand=by_hand)
 
-    world.clock.move(0.1)
+    world.clock.move(1)
     held = acquire(world, OTHER, by_hand=by_hand)
 
     assert (held.lease.owner, held.lease.rev, held.lease.abandoned) == (OTHER, 2, [RUN])
@@ -60,7 +68,7 @@ def test_those_left_behind_are_remembered_over_several_takeovers():
         acquire(world, f"01HZZZZZZZ000000000000000{number}")
         world.clock.move(60)
 
-    found = lease.look(world.process, "demo")
+    found = shown(world)
 
     assert found is not None
     assert found[0].abandoned == [RUN, OTHER]
@@ -83,7 +91,7 @@ def test_of_two_runs_at_the_same_moment_one_gets_it_and_the_other_is_busy(taken_
     with pytest.raises(Busy):
         acquire(world)
 
-    assert lease.look(world.process, "demo") == (won[0].lease, won[0].etag)
+    assert shown(world) == (won[0].lease, won[0].etag)
 
 
 def test_a_lease_whose_answer_got_lost_is_ours():
@@ -92,7 +100,7 @@ def test_a_lease_whose_answer_got_lost_is_ours():
 
     held = acquire(world)
 
-    assert lease.look(world.process, "demo") == (held.lease, held.etag)
+    assert shown(world) == (held.lease, held.etag)
     assert lease.still_ours(world.process, held)
 
 
@@ -100,9 +108,9 @@ def test_a_lease_is_ours_until_it_runs_out_or_is_taken_over_or_is_gone():
     world = World()
     held = acquire(world)
 
-    world.clock.move(59.999)
+    world.clock.move(59)
     assert lease.still_ours(world.process, held)
-    world.clock.move(0.001)
+    world.clock.move(1)
     assert not lease.still_ours(world.process, held)
     newer = acquire(world, OTHER)
     assert not lease.still_ours(world.process, held)
@@ -120,7 +128,7 @@ def test_a_late_release_does_not_free_the_lease_of_the_next_holder():
     lease.release(world.process, late)
     lease.back_off(world.process, late, "llm_timeout")
 
-    found = lease.look(world.process, "demo")
+    found = shown(world)
     assert found is not None
     assert (found[0].owner, found[0].kind) == (OTHER, "consolidation")
 
@@ -145,3 +153,88 @@ def test_a_wait_after_a_failure_binds_events_and_not_people(by_hand: bool, enter
     else:
         with pytest.raises(Busy, match="backoff"):
             acquire(world, OTHER, by_hand=by_hand)
+
+
+def test_another_delivery_of_the_run_waits_while_the_holder_lives_and_goes_on_after_it():
+    world = World()
+    acquire(world, worker="first")
+    world.clock.move(59)
+    with pytest.raises(StillAtWork):
+        acquire(world, worker="second", by_hand=True)
+
+    world.clock.move(1)
+    held = acquire(world, worker="second")
+
+    assert (held.lease.worker, held.lease.abandoned) == ("second", [])
+
+
+@pytest.mark.parametrize("ahead", [-300, 300])
+def test_a_clock_that_differs_by_minutes_takes_no_lease_early_and_waits_for_none_longer(ahead: int):
+    world = World()
+    acquire(world)
+    other = world.with_parts(clock=lambda: world.clock() + timedelta(seconds=ahead))
+    world.clock.move(59)
+    with pytest.raises(Busy):
+        lease.acquire(other, "demo", OTHER, "consolidation")
+
+    world.clock.move(1)
+    assert lease.acquire(other, "demo", OTHER, "consolidation").lease.owner == OTHER
+
+
+def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
+    world = World()
+    ticks: list[Callable[[], None]] = []
+
+    @contextmanager
+    def meanwhile(action: Callable[[], None], seconds: float) -> Iterator[None]:
+        ticks.append(action)
+        yield
+
+    process = world.with_parts(meanwhile=meanwhile)
+    held = lease.acquire(process, "demo", RUN, "consolidation", worker="w")
+    world.client.reset()
+    with lease.kept(process, held):
+        for _ in range(15):
+            world.clock.move(20)
+            ticks[0]()
+            with pytest.raises(Busy):
+                acquire(world, OTHER)
+    assert world.client.counts["PUT"] == 5
+    lease.release(process, held)
+    assert keys.lease("demo") not in world.inner.objects
+
+
+@pytest.mark.parametrize("status", ["ok", "nothing_to_do", "busy", "error"])
+def test_the_lease_of_a_run_that_has_ended_is_free_at_once(status: str):
+    world = World()
+    acquire(world)
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=f'{{"status": "{status}"}}'.encode())
+
+    assert acquire(world, OTHER).lease.abandoned == [RUN]
+
+
+def test_a_queued_run_keeps_its_place_against_events_and_gets_it_back_from_who_goes_ahead():
+    world = World()
+    lease.acquire(world.process, "demo", RUN, "queued", life=timedelta(hours=1))
+    world.clock.move(30 * 60)
+    with pytest.raises(Busy):
+        lease.acquire(world.process, "demo", OTHER, "queued", life=MINUTE)
+
+    held = acquire(world, OTHER, "manual")
+    lease.release(world.process, held)
+
+    again = shown(world)
+    assert again is not None
+    assert (again[0].owner, again[0].kind, again[0].seconds) == (RUN, "queued", 1_800)
+    assert acquire(world, RUN, worker="w").lease.owner == RUN
+
+
+def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
+    world = World()
+    lease.acquire(world.process, "demo", RUN, "queued", life=timedelta(hours=1))
+    held = acquire(world, OTHER, "manual")
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=b'{"status": "busy"}')
+
+    lease.release(world.process, held)
+
+    assert lease.look(world.process, "demo") is None

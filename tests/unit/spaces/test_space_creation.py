@@ -19,7 +19,7 @@ from livemem.spaces.life import NewSpace
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, World
 
-LATER = 15 * 60
+LATER = life.TOMBSTONE_LIFE.total_seconds()
 
 
 def create(world: World, **changes: Any) -> heads.Meta:
@@ -62,6 +62,11 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "rules_changed_at": None,
         "undone": [],
         "committed_run": None,
+        "last_run": None,
+        "folded_until": "",
+        "echoes": [],
+        "settling": None,
+        "runs_seen": None,
         "prompt_cut": False,
         "set_aside": {"beside": 0, "needs": {}},
         "left_out": [],
@@ -265,7 +270,7 @@ def test_of_two_creations_at_once_with_the_same_rules_exactly_one_succeeds(point
     assert sorted(outcomes) == sorted(["space_exists", winner])
 
 
-def test_a_creation_over_old_leftovers_takes_nothing_over():
+def test_a_creation_over_the_remains_of_another_space_is_refused_and_removes_nothing():
     world = World()
     create(world)
     world.note("an old note")
@@ -274,10 +279,12 @@ def test_a_creation_over_old_leftovers_takes_nothing_over():
     world.inner.delete_object(Bucket="b", Key="demo/_meta.json")
     world.clock.move(LATER)
 
-    new = create(world, rules="New rules.")
+    before = dict(world.inner.objects)
 
-    assert len(world.keys("demo/")) == 4
-    assert (new.consolidation_count, world.text("demo/_rules.md")) == (0, "New rules.")
+    with pytest.raises(Conflict, match="remains of another space"):
+        create(world, rules="New rules.")
+
+    assert world.inner.objects == before
 
 
 def test_a_space_of_the_same_name_gets_a_new_uid():

@@ -10,15 +10,15 @@ from botocore.exceptions import ClientError
 from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, NotFound, SpaceBroken, TooLarge
 from livemem.notes import pages
-from livemem.recall import summary
-from livemem.spaces import contents, directory, life, rules
+from livemem.recall import overview, summary
+from livemem.spaces import directory, life, rules
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.counting import Killed
 from tests.support.world import World
 
 ADMIN = Principal("admin", frozenset(("read", "write", "admin")), frozenset())
-LATER = 15 * 60
+LATER = life.TOMBSTONE_LIFE.total_seconds()
 TOMBSTONE = ["demo/_meta.json"]
 
 
@@ -118,7 +118,7 @@ def test_a_change_of_this_process_is_seen_by_it_at_once():
 
     heads.patch(world.process, "demo", description="new")
 
-    assert heads.load_recent(world.process, "demo").description == "new"
+    assert heads.load_recent(world.process, "demo").meta.description == "new"
 
 
 def test_a_head_that_can_not_be_read_is_an_error_and_not_an_unknown_space():
@@ -137,7 +137,7 @@ def test_an_unknown_space_is_not_found(space_id: str):
 
     for ask in (
         lambda: heads.load(world.process, space_id),
-        lambda: contents.info(world.process, space_id),
+        lambda: overview.info(world.process, space_id),
         lambda: heads.patch(world.process, space_id, owner="x"),
         lambda: life.delete(world.process, space_id, space_id),
         lambda: summary.summary(world.process, space_id),
@@ -153,7 +153,7 @@ def test_the_info_of_a_space_counts_notes_and_files_and_nothing_else():
     world.inner.put_object(Bucket="b", Key="demo/live/stranger.md", Body=b"x")
     world.inner.put_object(Bucket="b", Key="demo/bank/stranger.txt", Body=b"x")
 
-    found = contents.info(world.process, "demo")
+    found = overview.info(world.process, "demo")
 
     assert [entry.key for entry in found.live] == [keys.note("demo", note_id) for note_id in world.live_ids()]
     assert [entry.key for entry in found.bank] == ["demo/bank/log.md"]
@@ -245,7 +245,7 @@ def test_a_creation_over_an_interrupted_deletion_waits_and_then_finishes_it(poin
     assert world.live_ids() == []
 
 
-def test_an_id_is_free_again_a_quarter_of_an_hour_after_the_deletion_and_the_refusal_says_when():
+def test_an_id_is_free_again_21_minutes_after_the_deletion_and_the_refusal_says_when():
     world = space_in_use()
     old = heads.load(world.process, "demo").meta.uid
     life.delete(world.process, "demo", "demo")
@@ -255,7 +255,7 @@ def test_an_id_is_free_again_a_quarter_of_an_hour_after_the_deletion_and_the_ref
         world.create_space()
 
     assert refused.value.retry_after == 1
-    assert "2026-02-20T14:15:00Z" in refused.value.detail
+    assert "2026-02-20T14:21:00Z" in refused.value.detail
     world.clock.move(0.5)
     assert world.create_space().uid != old
     assert heads.load(world.process, "demo").meta.rev == 1

@@ -9,6 +9,7 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.settings import Settings
 from livemem.spaces import head as heads
+from livemem.spaces import lease
 from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.upkeep import health
@@ -189,7 +190,11 @@ def test_a_failed_last_run_degrades_until_one_succeeds(llm_server: LlmServer):
 def test_a_run_that_died_degrades_once_its_lease_ran_out_and_until_the_sweep(llm_server: LlmServer):
     world, _ = killed_while_asking()
     assert look(world, llm_server).status == "ok"
-    world.clock.move(INVOCATION)
+    world.clock.move(lease.LIFE.total_seconds() - 1)
+    found = look(world, llm_server)
+    assert (found.status, problems(found)) == ("degraded", [("demo", "blocked")])
+    assert "not heard of for 89 s; the space is free at 2026-02-20T14:01:" in found.problems[0].detail
+    world.clock.move(1)
 
     found = look(world, llm_server)
 
@@ -198,15 +203,13 @@ def test_a_run_that_died_degrades_once_its_lease_ran_out_and_until_the_sweep(llm
     assert look(world, llm_server).status == "ok"
 
 
-def test_an_unfinished_commit_degrades_once_its_lease_ran_out_and_until_the_sweep(llm_server: LlmServer):
+def test_an_unfinished_commit_degrades_at_once_and_until_the_sweep(llm_server: LlmServer):
     world, _ = killed_after_the_commit()
-    assert look(world, llm_server).status == "ok"
-    world.clock.move(INVOCATION)
-
-    found = look(world, llm_server)
-
-    assert found.status == "degraded"
-    assert ("demo", "commit_unfinished") in problems(found)
+    for _ in range(2):
+        found = look(world, llm_server)
+        assert found.status == "degraded"
+        assert ("demo", "commit_unfinished") in problems(found)
+        world.clock.move(INVOCATION)
     world.sweep()
     assert look(world, llm_server).status == "ok"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
+from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
 from livemem.spaces import head as heads
@@ -38,6 +38,8 @@ def test_a_healthy_account_is_left_as_it_is():
     world.settle()
     world.count()
     world.settle()
+    # It notes once up to where all runs have ended.
+    world.sweep()
     before = dict(world.inner.objects)
 
     report = world.sweep()
@@ -68,7 +70,7 @@ def test_a_space_that_is_not_due_is_not_started(change: dict[str, Any]):
 
 def test_a_run_under_way_is_left_alone():
     world, run_id = killed_while_asking()
-    world.clock.move(INVOCATION - 1)
+    world.clock.move(lease.LIFE.total_seconds() - 1)
 
     report = world.sweep()
 
@@ -169,9 +171,9 @@ def interrupted_deletion() -> World:
     return world
 
 
-def test_an_interrupted_deletion_is_finished_after_a_quarter_of_an_hour():
+def test_an_interrupted_deletion_is_finished_when_the_id_is_free_again():
     world = interrupted_deletion()
-    world.clock.move(QUARTER - 1)
+    world.clock.move(life.TOMBSTONE_LIFE.total_seconds() - 1)
     assert world.sweep().did("cleaned") == []
 
     world.clock.move(1)
@@ -192,29 +194,57 @@ def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
     assert world.sweep().did("cleaned") == []
     world.clock.move(1)
     assert world.sweep().did("cleaned") == ["demo"]
-    assert world.keys("demo/") == []
+    assert world.keys("demo/") == ["demo/_meta.json"]
+
+
+def test_the_deletion_of_a_dead_creation_can_not_hit_a_space_that_is_created_meanwhile():
+    world = World()
+    world.client.kill_at(len(world.client.requests) + 3, done=True)
+    with pytest.raises(Killed):
+        world.create_space()
+    world.clock.move(QUARTER)
+    created: list[str] = []
+
+    def create_meanwhile(index: int, verb: str) -> None:
+        if verb == "DeleteObjects" or world.client.requests[index] == ("PUT", "demo/_meta.json"):
+            world.client.before = lambda index, verb: None
+            other = World(world.inner)
+            other.clock = world.clock
+            try:
+                created.append(other.create_space().uid)
+            except Conflict:
+                created.append("refused")
+
+    world.new_process()
+    world.client.before = create_meanwhile
+    world.sweep()
+
+    assert len(created) == 1
+    assert created == ["refused"] or len(world.keys("demo/")) == 4
 
 
 OURS = [
-    "demo/live/20260220T140000_ann_todo_00000001.md",
     "demo/_runs/01HZZZZZZZ0000000000000001.json",
     "demo/_idempotency/" + "0" * 64 + ".json",
-    "demo/bank/log.md",
     "demo/_lease.json",
+    "demo/_rules.md",
 ]
 
 
 @pytest.mark.parametrize("key", OURS)
-def test_a_write_that_came_just_after_a_deletion_is_cleared_away(key: str):
+def test_what_was_written_without_a_space_is_cleared_away(key: str):
     world = World()
     world.inner.put_object(Bucket="b", Key=key, Body=b"x")
     world.clock.move(QUARTER)
 
     assert world.sweep().did("cleaned") == ["demo"]
-    assert world.keys("demo/") == []
+    assert world.keys("demo/") == ["demo/_meta.json"]
 
 
 FOREIGN = [
+    ["demo/live/20260220T140000_ann_todo_00000001.md"],
+    ["demo/_rules.md", "demo/bank/log.md"],
+    ["demo/_consolidations/000001_20260220T140000_20260220T140000.json"],
     ["logs/2026/02/20/access.log"],
     ["demo/README.md"],
     ["demo/live/notes.txt"],
@@ -328,8 +358,9 @@ def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
 
     assert [report.most("expired_keys") for report in reports if report.most("expired_keys")] == [3]
     assert claims(world) == [young]
-    # Beyond looking at the space (2 GET a round): the list of spaces each time, and that of its keys once a day.
-    assert world.client.counts == {"GET": 2 * 96, "LIST": 96 + 1, "DELETE": 3}
+    # Beyond looking at the space (2 GET a round): the lists of spaces and of its runs each time, and that of its keys
+    # once a day.
+    assert world.client.counts == {"GET": 2 * 96, "LIST": 2 * 96 + 1, "DELETE": 3}
     assert set(expired) < set(world.live_ids())
 
 

@@ -34,6 +34,8 @@ class Registry(Document):
     """`_system/tokens.json`, changed by compare-and-swap alone."""
 
     version: int = 1
+    rev: int = 0
+    """Grows with each change, so that no two versions have the same bytes, and thus the same ETag."""
     tokens: list[Token] = []
 
 
@@ -128,6 +130,8 @@ def _change(process: Process, change: Callable[[Registry], Registry]) -> None:
         changed = change(current)
         if changed == current:
             return
+        # Bytes that were there before would give a late repeat of an earlier change its ETag back.
+        changed = changed.model_copy(update={"rev": current.rev + 1})
         condition = {"if_match": etag} if etag else {"if_none_match": True}
         try:
             etag = process.store.put(keys.TOKENS, changed.to_bytes(), content_type=documents.JSON, **condition)

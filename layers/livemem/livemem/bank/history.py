@@ -99,8 +99,8 @@ def _holders(process: Process, space_id: str, record: Record, undone: bool) -> d
         return {source.note_id: record.number for source in record.notes}
     # Its notes came back to life, and may have been folded again since.
     names = [keys.parse_note_id(source.note_id) for source in record.notes]
-    held = records.holding(process, space_id, names, records.names(process, space_id)) if names else {}
-    return {note_id: number for note_id, (number, _) in held.items()}
+    kept = records.find_notes(process, space_id, names)
+    return {note_id: found.consolidation for note_id, found in kept.items() if found.consolidation is not None}
 
 
 def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, int]) -> Detail:

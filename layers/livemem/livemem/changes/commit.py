@@ -1,24 +1,23 @@
 """Commit and application of a change of the bank: the one way in which a bank changes.
 
 The change is planned in full as its record. One compare-and-swap of `_meta.json` commits it; from then on it will be
-applied, by this process or by whoever comes next, from the plan and without asking anybody. Applying is idempotent:
-each step looks like no change when it was done before.
+applied, by this process or by whoever comes next (recovery.py), from the plan and without asking anybody. Applying is
+idempotent: each step looks like no change when it was done before.
 """
 
 import logging
-from collections.abc import Iterable
 
-from livemem.changes import records, tracing
+from livemem.changes import records, settling, tracing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.process import Process
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.spaces.head import Head
 from livemem.spaces.lease import Held
 from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys
+from livemem.store.objects import Object
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +28,10 @@ LEFT_OUT = 1_000
 
 class CommitLost(LiveMemoryError):
     """Nothing was committed: the space is gone, or somebody else changed its bank first."""
+
+
+class LeaseLost(CommitLost):
+    """Nothing was committed: somebody else has the space by now, and clears up or goes on."""
 
 
 class Superseded(LiveMemoryError):
@@ -63,44 +66,60 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
     """
     for _ in range(TRIES):
         try:
-            return heads.swap(process, head, **_committed(head, record))
+            return heads.swap(process, head, **_committed(process, head, record))
         except (PreconditionLost, StoreUnavailable) as error:
             # The answer to a swap that did happen can get lost: only a look tells.
             newest = heads.find(process, head.meta.space_id)
-            if newest and newest.meta.uid == record.uid and newest.meta.committed_run == record.run_id:
+            if newest and newest.meta.uid == record.uid and newest.meta.last_run == record.run_id:
                 return newest
             if isinstance(error, StoreUnavailable):
                 raise
         if not newest or newest.meta.uid != record.uid or newest.meta.changes != record.number - 1:
+            # Of a run with several workers another one may have committed it: the caller looks into the records.
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
             raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
         # Only a description or a threshold changed. The lease is looked at after the head: who takes the lease over
         # changes the head before clearing our plan away, so a swap based on this head can't outlive the plan.
         if not lease.still_ours(process, held):
-            raise CommitLost("The time of this run is over.")
+            raise LeaseLost("The time of this run is over.")
         head = newest
     raise CommitLost("The space changes too often.")
 
 
-def _committed(head: Head, record: Record) -> dict[str, object]:
+def _committed(process: Process, head: Head, record: Record) -> dict[str, object]:
     changes: dict[str, object] = {
         "changes": record.number,
         # Counted here and not by the close, which may be that of a commit from before `changes` was there: that one
         # counted itself already.
         "consolidation_count": head.meta.consolidation_count + record.consolidations(),
         "committed_run": record.run_id,
+        "last_run": record.run_id,
+        "settling": settling.watching(head, record, process.clock()),
     }
+    if record.kind == "consolidation":
+        changes["folded_until"] = _folded_until(process, head, record)
     if record.undoes is not None:
         changes["undone"] = head.meta.with_undo(record.undoes, record.number)
     return changes
 
 
+def _folded_until(process: Process, head: Head, record: Record) -> str:
+    known = head.meta.folded_until
+    if known is None:
+        # An older version did not keep it: 1 LIST, once.
+        known = max((name.last for name in records.names(process, head.meta.space_id)), default="")
+    return max(known, record.name().last)
+
+
 def apply(process: Process, head: Head, record: Record) -> Head:
     """Write everything that the committed `record` says, then clear `committed_run`; safe to repeat at any point.
 
-    Raises CommitUnfinished if the store fails on the way; the next run or the sweep goes on.
+    Nothing is done where `head` says that it was applied already. Raises CommitUnfinished if the store fails on the
+    way; the next run or the sweep goes on.
     """
     space_id = head.meta.space_id
+    if head.meta.committed_run != record.run_id:
+        return head
     try:
         if record.kind == "undo":
             process.store.map(lambda source: _restore(process, space_id, source), record.notes)
@@ -117,57 +136,6 @@ def apply(process: Process, head: Head, record: Record) -> Head:
         return heads.load(process, space_id)
     except StoreUnavailable as error:
         raise CommitUnfinished("The change is committed; what is left to write will be written shortly.") from error
-
-
-def recover(process: Process, head: Head) -> Head:
-    """Finish the committed change that `head` names, if any, and return the head after it. No LLM call."""
-    run_id = head.meta.committed_run
-    if not run_id:
-        return head
-    space_id = head.meta.space_id
-    record = planned(process, space_id, run_id)
-    if not record:
-        newest = heads.load(process, space_id)
-        if newest.meta.committed_run != run_id:
-            return newest
-        record = records.get(process, space_id, head.meta.changes)
-    logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
-    head = apply(process, head, record)
-    saved = runs.find(process, space_id, run_id)
-    if saved and saved.run.status not in runs.FINAL:
-        runs.finish(process, saved, "ok", consolidation=record.number, metrics=record.metrics, error=None)
-    return head
-
-
-def clear_abandoned(process: Process, head: Head, run_ids: Iterable[str]) -> Head:
-    """Clear away what the runs left that lost the lease before they committed; returns the head to build on.
-
-    The head is changed first, which keeps a worker that wakes up late from committing a plan that is gone.
-    """
-    for run_id in run_ids:
-        plan = planned(process, head.meta.space_id, run_id)
-        if plan and plan.uid == head.meta.uid and plan.number == head.meta.changes + 1:
-            try:
-                head = heads.swap(process, head)
-            except PreconditionLost:
-                head = heads.load(process, head.meta.space_id)
-                if head.meta.committed_run == run_id:
-                    head = recover(process, head)
-                    continue
-                head = heads.swap(process, head)
-        if plan:
-            process.store.delete(keys.plan(head.meta.space_id, run_id))
-        saved = runs.find(process, head.meta.space_id, run_id)
-        if saved and saved.run.status not in runs.FINAL:
-            died = saved.run.status == "running"
-            problem = {
-                "code": "interrupted" if died else "not_started",
-                "detail": "The worker died before the commit; all notes are still live."
-                if died
-                else "Another run went ahead before this one was started.",
-            }
-            runs.finish(process, saved, "error", error=problem)
-    return head
 
 
 def _restore(process: Process, space_id: str, source: records.NoteSource) -> None:
@@ -214,7 +182,7 @@ def _write(
         newest = heads.find(process, head.meta.space_id)
         if not newest or newest.meta.committed_run != record.run_id:
             raise Superseded("Somebody else has applied it.")
-        if current and current.etag != etag:
+        if current and current.etag != etag and not _is_own(process, head.meta.space_id, path, current):
             # Somebody wrote to the bank without the service. Their text is kept aside, the commit stands.
             logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
             process.store.put(keys.displaced(head.meta.space_id, record.run_id, path), current.body)
@@ -222,14 +190,19 @@ def _write(
     raise StoreUnavailable("A bank file keeps changing.")
 
 
+def _is_own(process: Process, space_id: str, path: str, current: Object) -> bool:
+    """Whether it is what an earlier change wrote, come once more: then it is in that record."""
+    name = records.written_by(current)
+    record = records.find(process, space_id, name) if name else None
+    after = record.written().get(path) if record else None
+    return after is not None and after.encode() == current.body
+
+
 def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None, record: Record) -> bool:
     if wanted is None:
         return etag is None or process.store.delete(key, if_match=etag)
     try:
-        # The number travels with the object, so reading a file tells its consolidation without a look at the records;
-        # and so does the record's name, which leads from a file to what it rests on.
-        metadata = {"consolidation": str(record.number), "record": keys.record_text(record.name())}
-        process.store.put(key, wanted, if_match=etag, if_none_match=etag is None, metadata=metadata)
+        process.store.put(key, wanted, if_match=etag, if_none_match=etag is None, metadata=record.metadata())
     except PreconditionLost:
         return False
     return True

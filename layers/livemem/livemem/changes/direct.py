@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from livemem.changes import commit
+from livemem.changes import commit, records, recovery, settling
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record
-from livemem.errors import NotFound, PreconditionLost
+from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.spaces import head as heads
@@ -15,7 +15,7 @@ from livemem.spaces.head import Head
 from livemem.store.probe import require_conditional_writes
 
 LEASE_LIFE = timedelta(seconds=60)
-"""Longer than an HTTP function can run (29 s)."""
+"""Longer than an HTTP function can run (29 s), so it needs no renewal."""
 
 
 def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, str], Record]) -> Record:
@@ -27,28 +27,43 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     run_id = process.new_id()
-    held = lease.acquire(process, space_id, run_id, kind, until=process.clock() + LEASE_LIFE, by_hand=True)
-    # Where a failure leaves something behind the lease stays: it tells the next one, or the sweep, what to clear away.
+    held = lease.acquire(process, space_id, run_id, kind, life=LEASE_LIFE, by_hand=True)
     try:
-        head = commit.recover(process, heads.load(process, space_id))
-        head = commit.clear_abandoned(process, head, held.lease.abandoned)
+        head = recovery.recover(process, heads.load(process, space_id))
+        head = settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
     except NotFound:
         lease.release(process, held)
+        raise
+    except LiveMemoryError:
+        lease.let_go(process, held)
         raise
     try:
         record = plan(head, run_id)
         # What can't be written is found out now, while there is nothing to clear away.
         record.to_bytes()
     except Exception:
-        lease.release(process, held)
+        lease.quietly_release(process, held)
         raise
     try:
         record = commit.prepare(process, space_id, record)
-        head = commit.commit(process, head, held, record)
+        commit.apply(process, commit.commit(process, head, held, record), record)
     except CommitLost as error:
-        lease.release(process, held)
-        raise PreconditionLost(str(error)) from error
-    commit.apply(process, head, record)
-    lease.release(process, held)
+        lease.quietly_release(process, held)
+        if not _is_made(process, space_id, record):
+            raise PreconditionLost(str(error)) from error
+    except LiveMemoryError:
+        # What it left behind is cleared away, or written out if it is committed, by whoever comes next.
+        lease.let_go(process, held)
+        raise
+    else:
+        lease.quietly_release(process, held)
     counter.start_if_possible(process, space_id)
     return record
+
+
+def _is_made(process: Process, space_id: str, record: Record) -> bool:
+    """Whether it is committed all the same: the answer to the swap was lost, and others have gone on since."""
+    try:
+        return records.get(process, space_id, record.number).run_id == record.run_id
+    except NotFound:
+        return False

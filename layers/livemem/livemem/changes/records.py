@@ -6,6 +6,7 @@ all read these records; the plan of a change is its record before it is committe
 
 import base64
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -123,6 +124,17 @@ class Record(Document):
         """All files that it changes, and the rules as one of them."""
         return [*self.files, *([self.rules] if self.rules else [])]
 
+    def written(self) -> dict[str, str | None]:
+        """What each path that it changes holds afterwards, `_synthesis.md` among them; None for a deleted file."""
+        files = {change.path: change.after for change in self.changed()}
+        return files | ({keys.SYNTHESIS: self.synthesis.after} if self.synthesis else {})
+
+    def metadata(self) -> dict[str, str]:
+        """What an object that it wrote says of it: so reading a file tells its consolidation without a look at the
+        records, and leads to what it rests on.
+        """
+        return {"consolidation": str(self.number), "record": keys.record_text(self.name())}
+
     def consolidations(self) -> int:
         """By how much it changes the number of consolidations that stand."""
         if self.kind == "undo":
@@ -217,30 +229,33 @@ def undone(records: Iterable[Record]) -> set[int]:
     return {record.undoes for record in records if record.undoes is not None}
 
 
-def find_note(process: Process, space_id: str, name: keys.NoteName) -> tuple[int, str] | None:
-    """Number of the consolidation that holds the note now, and the note's text; None if none does."""
-    held = holding(process, space_id, [name], names(process, space_id))
-    return held.get(name.note_id)
-
-
-def holding(
-    process: Process, space_id: str, wanted: Sequence[keys.NoteName], listed: Sequence[keys.RecordName]
-) -> dict[str, tuple[int, str]]:
-    """For each note id of `wanted` that a record holds: the consolidation's number and the note's text.
-
-    Reads only the records whose times cover a wanted note. An undone consolidation holds nothing: its notes are live.
+@dataclass(frozen=True)
+class Kept:
+    """A note that records tell of: its object's bytes, and the number of the consolidation that holds it. None where an
+    undo gave it back: then it is live, or was and is being brought back.
     """
-    covering = [record for record in listed if any(record.covers(name) for name in wanted)]
+
+    body: bytes
+    consolidation: int | None
+
+
+def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | None:
+    """What the records tell of a note, None if nothing: 1 LIST, and the records whose times cover it."""
+    return find_notes(process, space_id, [name]).get(name.note_id)
+
+
+def find_notes(process: Process, space_id: str, wanted: Sequence[keys.NoteName]) -> dict[str, Kept]:
+    """The same of several notes by their ids: 1 LIST, and the records whose times cover one of them."""
+    if not wanted:
+        return {}
     ids = {name.note_id for name in wanted}
-    held: dict[str, tuple[int, str]] = {}
+    covering = [record for record in names(process, space_id) if any(record.covers(name) for name in wanted)]
+    kept: dict[str, Kept] = {}
     for start in range(0, len(covering), AT_ONCE):
         for record in read_many(process, space_id, covering[start : start + AT_ONCE]):
             for source in record.notes:
-                if source.note_id not in ids:
-                    continue
-                # Oldest first: an undo gives the note back, a later consolidation takes it again.
-                if record.kind == "undo":
-                    held.pop(source.note_id, None)
-                else:
-                    held[source.note_id] = (record.number, source.body().decode(errors="replace"))
-    return held
+                if source.note_id in ids:
+                    # Oldest first: an undo gives the note back, a later consolidation takes it again.
+                    number = None if record.kind == "undo" else record.number
+                    kept[source.note_id] = Kept(source.body(), number)
+    return kept

@@ -1,55 +1,94 @@
-"""Changes of banks that were interrupted: finished if they are committed, cleared away if not."""
+"""Changes of banks that were interrupted or disturbed: finished if they are committed, cleared away if not."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from livemem.changes import commit
-from livemem.errors import Busy, NotFound
+from livemem.changes import echoes, leftovers, recovery, settling
+from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.process import Process
+from livemem.spaces import contents, lease
 from livemem.spaces import head as heads
-from livemem.spaces import lease
-from livemem.spaces.life import INTERRUPTED_AFTER
+from livemem.spaces.head import Head
 from livemem.spaces.room import Problem, Room, Space
 from livemem.store import keys
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """Finish what is committed, and clear away what is not, once its lease has run out."""
-    return {"recovered": 1} if _unfinished(space) and clear_up(process, space.space_id) else {}
+    """Finish what is committed, clear away what is not, remove echoes, mend what late requests disturbed, and end runs
+    that nobody ends any more.
+    """
+    left = leftovers.find(process, space.head)
+    unfinished = _unfinished(space)
+    if unfinished or left.run_ids or space.head.meta.settling or _has_echoes(process, space):
+        done = clear_up(process, space.space_id, left.run_ids)
+        return {"recovered": 1} if done and (unfinished or left.run_ids) else {}
+    leftovers.remember(process, space.head, left)
+    return {}
 
 
-def clear_up(process: Process, space_id: str, ended: Sequence[str] = ()) -> bool:
-    """Do so under the lease, also with what the runs `ended` left; False if the space is busy."""
-    until = process.clock() + INTERRUPTED_AFTER
+def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
+    """Do so under the lease, also with what these runs left; False if the space is busy."""
     try:
-        held = lease.acquire(process, space_id, process.new_id(), "sweep", until=until, by_hand=False)
+        held = lease.acquire(process, space_id, process.new_id(), "sweep")
     except Busy:
         return False
-    try:
-        head = commit.recover(process, heads.load(process, space_id))
-        commit.clear_abandoned(process, head, [*held.lease.abandoned, *ended])
-    except NotFound:
-        pass
+    with lease.kept(process, held), suppress(NotFound):
+        head = recovery.recover(process, heads.load(process, space_id))
+        head = recovery.clear_abandoned(process, head, [*held.lease.abandoned, *run_ids])
+        head = remove_echoes(process, settling.settle(process, head))
     lease.release(process, held)
     return True
 
 
+def remove_echoes(process: Process, head: Head) -> Head:
+    """Remove the echoes among the space's live notes; returns the head after it. They wait if the head changes."""
+    found = _echoes(process, head)
+    if not found:
+        return head
+    try:
+        return echoes.remove(process, head, found)
+    except PreconditionLost:
+        return heads.load(process, head.meta.space_id)
+
+
+def _has_echoes(process: Process, space: Space) -> bool:
+    meta = space.head.meta
+    if meta.committed_run or not meta.changes or meta.folded_until == "":
+        return False
+    if meta.automatic() and len(space.live) < meta.consolidation_threshold:
+        # All that waits is listed already.
+        return bool(echoes.among(process, space.head, space.live))
+    return bool(_echoes(process, space.head))
+
+
+def _echoes(process: Process, head: Head) -> set[str]:
+    listed = contents.notes_until(process, head.meta.space_id, head.meta.folded_until)
+    return echoes.among(process, head, listed)
+
+
 def problems(_: Process, space: Space) -> list[Problem]:
-    """A commit that nobody is writing out, and a lease that nobody gave back."""
+    """A commit that is not written out, a lease that nobody gave back, and one that binds while nobody works."""
     found = []
-    held = space.lease
-    if held and not space.busy() and held.kind != "backoff":
+    seen = space.lease
+    if seen and not space.busy and seen.lease.kind != "backoff":
         found.append(Problem(space.space_id, "run_died", "A run died; the sweep clears up after it."))
-    if space.head.meta.committed_run and not space.busy():
-        detail = "A commit is not written out; the sweep finishes it."
+    if space.head.meta.committed_run:
+        detail = "A commit is not written out yet; whoever holds the space, the next run or the sweep finishes it."
         found.append(Problem(space.space_id, "commit_unfinished", detail))
+    reason = space.blocked()
+    if seen and reason:
+        found.append(
+            Problem(space.space_id, "blocked", f"{reason}; the space is free at {seen.until()} at the latest.")
+        )
     return found
 
 
 def _unfinished(space: Space) -> bool:
-    if space.busy():
+    if space.busy:
         return False
-    left = space.lease and (space.lease.kind != "backoff" or space.lease.abandoned)
-    return bool(space.head.meta.committed_run or left)
+    seen = space.lease
+    left = seen and (seen.lease.kind != "backoff" or seen.lease.abandoned)
+    return bool(space.head.meta.committed_run or space.head.meta.echoes or left)
 
 
 ROOM = Room(owns=keys.is_of_changes, tend=tend, problems=problems)

@@ -6,6 +6,7 @@ object, one Markdown fence around it, unknown keys.
 
 import json
 import re
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -128,6 +129,7 @@ def parse(text: str) -> Answer:
         raise ContractError("The answer is nested too deeply.") from None
 
 
+@cache
 def schema() -> dict[str, Any]:
     """The answer as a JSON schema that providers take as strict.
 

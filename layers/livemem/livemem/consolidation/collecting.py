@@ -116,11 +116,11 @@ class _Read:
     waiting: int
 
 
-def collect(process: Process, head: Head, run: Run) -> Collected:
-    """Rules, synthesis, bank and the oldest notes that fit the run; raises NothingToDo or RunError."""
+def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Collected:
+    """Rules, synthesis, bank and the oldest of the `live` notes that fit the run; raises NothingToDo or RunError."""
     space_id, settings = head.meta.space_id, process.settings
     window, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
-    listed = sorted(contents.live_notes(process, space_id), key=lambda entry: contents.note_name(entry).order)
+    listed = sorted(live, key=lambda entry: contents.note_name(entry).order)
     aside = head.meta.set_aside.standing(window)
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
     if run.trigger != "api" and waiting < head.meta.consolidation_threshold:
@@ -132,7 +132,6 @@ def collect(process: Process, head: Head, run: Run) -> Collected:
     candidates = [entry for entry in listed if contents.note_name(entry).note_id not in known]
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
     found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
-    found = _without_consolidated(process, space_id, found, remove=not run.dry_run)
     too_large = {**known, **found.too_large}
     if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > window:
         raise _bank_too_large(empty.bank, fixed, window)
@@ -206,21 +205,6 @@ def _oldest(
             if need > room:
                 too_large[note.note_id] = need
     return _Read(found, too_large, len(listed) - position)
-
-
-def _without_consolidated(process: Process, space_id: str, read: _Read, *, remove: bool) -> _Read:
-    """The notes that no record holds. One that a record holds is the late echo of a write: it must not be folded a
-    second time, and is removed if `remove`.
-    """
-    wanted = [keys.parse_note_id(note_id) for note_id in (*(note.note_id for note, _ in read.notes), *read.too_large)]
-    held = records.holding(process, space_id, wanted, records.names(process, space_id))
-    if held and remove:
-        process.store.delete_many([keys.note(space_id, note_id) for note_id in held])
-    return replace(
-        read,
-        notes=[(note, body) for note, body in read.notes if note.note_id not in held],
-        too_large={note_id: need for note_id, need in read.too_large.items() if note_id not in held},
-    )
 
 
 def _bank_too_large(bank: Sequence[BankFile], fixed: int, window: int) -> RunError:

@@ -5,45 +5,43 @@ commit nothing but the run's own documents is written; after it nothing is asked
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.bank import synthesis as syntheses
-from livemem.changes import commit, diffs, tending
-from livemem.changes.commit import CommitLost
-from livemem.changes.records import Record, SynthesisChange
-from livemem.consolidation import asking, checks, collecting, prompt
-from livemem.consolidation.asking import Asked
+from livemem.changes import commit, echoes, recovery, settling, tending
+from livemem.changes.commit import CommitLost, LeaseLost
+from livemem.changes.records import Record
+from livemem.consolidation import asking, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
-from livemem.errors import Busy, LiveMemoryError, NotFound, PreconditionLost, RunError
+from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.runs import run as runs
-from livemem.runs.run import Saved
+from livemem.runs.run import Saved, Status
+from livemem.spaces import contents, lease
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.spaces.head import Head
 from livemem.spaces.lease import Held
 from livemem.store import keys
+from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 
-LEASE_MARGIN = timedelta(seconds=30)
-"""The lease outlives the invocation by this much, so two holders never run at once."""
-
-
-class TakenOver(LiveMemoryError):
-    """Another worker of the same run is at it."""
+RUN_MARGIN = timedelta(seconds=30)
+"""After its deadline a worker is dead for sure."""
 
 
 def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadline: datetime) -> runs.Run | None:
     """Work off one queued run before `deadline`, and return how it ended.
 
-    None if there is nothing to say: the space or the run is gone, or the invocation came a second time.
-    Raises StoreUnavailable or CommitUnfinished if the store fails: then repeating the invocation goes on safely.
+    None if there is nothing to say: the space or the run is gone, or the run has ended before.
+    Raises StoreUnavailable or CommitUnfinished if the store fails, and StillAtWork if another delivery of the run is
+    at work: then repeating the invocation goes on safely.
     """
     require_conditional_writes(process.store)
     head = heads.find(process, space_id)
@@ -51,90 +49,173 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     if not head or head.meta.uid != uid or not saved or saved.run.uid != uid:
         return None
     if saved.run.status in runs.FINAL:
-        # A second worker of the run may have written its plan after the first had ended it, and died over it.
-        if commit.planned(process, space_id, run_id) and tending.clear_up(process, space_id, [run_id]):
-            # A put event that came while it held the lease found the space busy.
-            counter.start_if_due(process, space_id, "threshold")
+        _clear_up_after(process, space_id, run_id)
         return None
+    worker = process.new_id()
     if saved.run.dry_run:
-        return _rehearse(process, head, saved, deadline)
+        return rehearsal.rehearse(process, head, saved, deadline)
     try:
         held = lease.acquire(
-            process,
-            space_id,
-            run_id,
-            "consolidation",
-            until=deadline + LEASE_MARGIN,
-            by_hand=saved.run.trigger == "api",
+            process, space_id, run_id, "consolidation", worker=worker, by_hand=saved.run.trigger == "api"
         )
     except Busy as error:
-        return runs.finish(process, saved, "busy", message=error.detail).run
+        # Where it is running an earlier worker of it was here, and has lost the space since.
+        with suppress(NotFound):
+            alone = saved.run.status == "queued"
+            return _if_ended(recovery.end(process, saved, "busy", alone=alone, message=error.detail))
+        return None
     return _work_under_lease(process, space_id, saved, held, deadline)
 
 
+def _clear_up_after(process: Process, space_id: str, run_id: str) -> None:
+    """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it."""
+    looks: list[Callable[[], Any]] = [
+        lambda: lease.look(process, space_id),
+        lambda: commit.planned(process, space_id, run_id),
+    ]
+    seen, plan = process.store.map(lambda look: look(), looks)
+    left = seen and seen.lease.owner == run_id and seen.lease.kind != "backoff"
+    if (left or plan) and tending.clear_up(process, space_id, [run_id]):
+        # A put event that came while it held the lease found the space busy.
+        counter.start_if_due(process, space_id, "threshold")
+
+
 def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> runs.Run | None:
-    run_id = saved.run.run_id
+    failed = None
     try:
-        ended = _fold(process, space_id, saved, held, deadline)
-    except NothingToDo as reason:
-        ended = _end(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
-    except CommitLost as reason:
-        if not heads.find(process, space_id):
-            lease.release(process, held)
-            return None
-        ended = _end(process, saved, "error", error={"code": "space_changed", "detail": str(reason)})
-    except RunError as error:
-        # The run's end is written over what is stored now: asking has changed it.
-        ended = _end(process, saved, "error", error={"code": error.code, "detail": error.detail}, metrics=error.usage)
-        lease.back_off(process, held, error.code)
-        return ended
+        with lease.kept(process, held):
+            ended, failed = _end(process, space_id, saved, held, deadline)
     except NotFound:
         # The space was deleted under way; nothing of this run may stay in it.
         lease.release(process, held)
         return None
-    except TakenOver:
-        # The lease stays for the other worker; it runs out by itself.
-        return None
+    except Exception:
+        # Lambda tries again: then the lease must not keep it out.
+        lease.let_go(process, held)
+        raise
+    if failed:
+        lease.back_off(process, held, failed)
+        return ended
     lease.release(process, held)
-    logger.info("run ended", extra={"space_id": space_id, "run_id": run_id, "status": ended.status})
+    logger.info("run ended", extra={"space_id": space_id, "run_id": ended.run_id, "status": ended.status})
     # A put event that came while the lease was held found the space busy: so look once more.
     counter.start_if_due(process, space_id, "threshold")
-    return ended
+    return _if_ended(ended)
 
 
-def _end(process: Process, saved: Saved, status: runs.Status, **changes: object) -> runs.Run:
-    fresh = runs.find(process, saved.run.space_id, saved.run.run_id) or saved
-    if fresh.run.status in runs.FINAL:
-        # Another worker of the same run was faster; what it says holds.
-        return fresh.run
-    return runs.finish(process, fresh, status, **changes).run
+def _if_ended(run: runs.Run) -> runs.Run | None:
+    """The run, unless another worker of it goes on with it."""
+    return run if run.status in runs.FINAL else None
 
 
-def _fold(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> runs.Run:
-    run, started = saved.run, process.clock()
-    head = heads.load(process, space_id)
-    if head.meta.uid != run.uid:
-        raise NotFound("space", space_id)
-    if head.meta.committed_run:
-        head = commit.recover(process, head)
-        fresh = runs.find(process, space_id, run.run_id)
-        if fresh and fresh.run.status in runs.FINAL:
-            return fresh.run
-    head = commit.clear_abandoned(process, head, held.lease.abandoned)
-    if run.status == "running":
-        left = _left_by_first_try(process, head, run)
+def _end(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> tuple[runs.Run, str | None]:
+    """The run as it ended, and the code of the failure after which automatic runs wait."""
+    taken_over = saved.run.status == "running"
+    work = _Work(process, space_id, saved, held, deadline)
+    status: Status
+    changes: dict[str, Any]
+    failed = None
+    try:
+        return work.fold(), None
+    except NothingToDo as reason:
+        status, changes = "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
+    except LeaseLost:
+        # Who has the space now ends this run, or goes on with it.
+        raise StillAtWork("Another worker has the space now.") from None
+    except CommitLost as reason:
+        status, changes = "error", {"error": {"code": "space_changed", "detail": str(reason)}}
+    except RunError as error:
+        status, failed = "error", error.code
+        changes = {"error": {"code": error.code, "detail": error.detail}, "metrics": error.usage}
+    ended = recovery.end(process, work.saved, status, alone=not taken_over, **changes)
+    return ended, failed if ended.status == "error" else None
+
+
+@dataclass
+class _Work:
+    """What one worker does for a run; `saved` is the run as it was last read or written."""
+
+    process: Process
+    space_id: str
+    saved: Saved
+    held: Held
+    deadline: datetime
+
+    def fold(self) -> runs.Run:
+        """Fold the notes and return the run as it ended; raises NothingToDo, RunError, CommitLost, NotFound."""
+        process, run, started = self.process, self.saved.run, self.process.clock()
+        head = heads.load(process, self.space_id)
+        if head.meta.uid != run.uid:
+            raise NotFound("space", self.space_id)
+        head = recovery.recover(process, head)
+        record = recovery.made_by(process, head, run)
+        if record:
+            return recovery.succeed(process, self.saved, record)
+        head = recovery.clear_abandoned(process, head, [one for one in self.held.lease.abandoned if one != run.run_id])
+        head = settling.settle(process, head)
+        left = self._left_by_first_try(head)
         if left:
-            return _commit_and_apply(process, head, held, saved, left)
-    if run.trigger != "api" and not head.meta.automatic():
-        raise NothingToDo("Automatic consolidation is switched off or paused.")
-    collected = collecting.collect(process, head, run)
-    if not collected.notes:
-        _remember_set_aside(process, head, collected)
-        raise collected.nothing()
-    saved = _announce(process, saved, collected, held)
-    asked = asking.ask(process, collected, deadline)
-    record = _record(process, head, saved.run, collected, asked, started)
-    return _commit_and_apply(process, head, held, saved, record)
+            return self._commit_and_apply(head, left)
+        if run.trigger != "api" and not head.meta.automatic():
+            raise NothingToDo("Automatic consolidation is switched off or paused.")
+        head, live = self._live(head)
+        collected = collecting.collect(process, head, run, live)
+        if not collected.notes:
+            _remember_set_aside(process, head, collected)
+            raise collected.nothing()
+        self._announce(head, collected)
+        asked = asking.ask(process, collected, self.deadline)
+        return self._commit_and_apply(head, outcome.record(process, head, self.saved.run, collected, asked, started))
+
+    def _left_by_first_try(self, head: Head) -> Record | None:
+        """The plan of this very run that died before it committed: it saves the LLM call. A plan is written once: where
+        it can't be committed any more the run has failed.
+        """
+        if self.saved.run.status != "running":
+            return None
+        plan = commit.planned(self.process, self.space_id, self.saved.run.run_id)
+        if plan and plan.number != head.meta.changes + 1:
+            self.process.store.delete(keys.plan(self.space_id, plan.run_id))
+            raise CommitLost("The bank was changed by somebody else.")
+        return plan
+
+    def _live(self, head: Head) -> tuple[Head, list[Entry]]:
+        """The head, and the live notes as of it; echoes among them are removed first."""
+        for _ in range(commit.TRIES):
+            listed = contents.live_notes(self.process, self.space_id)
+            stray = echoes.among(self.process, head, listed)
+            if not stray:
+                return head, listed
+            try:
+                head = echoes.remove(self.process, head, stray)
+            except PreconditionLost:
+                # Somebody changed the space just now: what was listed is to be judged anew.
+                head = recovery.recover(self.process, heads.load(self.process, self.space_id))
+        raise CommitLost("The space changes too often.")
+
+    def _announce(self, head: Head, collected: Collected) -> None:
+        """Say that the run works, and who does: from then on no other worker of it can end it unseen."""
+        now = self.process.clock()
+        try:
+            self.saved = runs.change(
+                self.process,
+                self.saved,
+                status="running",
+                step="asking",
+                started_at=clocks.iso_millis(now),
+                expires_at=clocks.iso_millis(self.deadline + RUN_MARGIN),
+                worker=self.held.lease.worker,
+                base=head.meta.changes,
+                model=self.process.settings.llmaas_model,
+                metrics={"notes_processed": len(collected.notes), "notes_remaining": collected.remaining},
+            )
+        except PreconditionLost:
+            raise StillAtWork("Another worker of this run is at it, or has ended it.") from None
+
+    def _commit_and_apply(self, head: Head, record: Record) -> runs.Run:
+        record = commit.prepare(self.process, self.space_id, record)
+        commit.apply(self.process, commit.commit(self.process, head, self.held, record), record)
+        return recovery.succeed(self.process, self.saved, record)
 
 
 def _remember_set_aside(process: Process, head: Head, collected: Collected) -> None:
@@ -143,125 +224,3 @@ def _remember_set_aside(process: Process, head: Head, collected: Collected) -> N
     if remembered != head.meta.set_aside:
         with suppress(PreconditionLost):
             heads.swap(process, head, set_aside=remembered)
-
-
-def _left_by_first_try(process: Process, head: Head, run: runs.Run) -> Record | None:
-    """The plan of this very run that died before it committed, if it can still be committed: it saves the LLM call."""
-    plan = commit.planned(process, head.meta.space_id, run.run_id)
-    if plan and plan.number != head.meta.changes + 1:
-        process.store.delete(keys.plan(head.meta.space_id, run.run_id))
-        return None
-    return plan
-
-
-def _announce(process: Process, saved: Saved, collected: Collected, held: Held) -> Saved:
-    try:
-        return runs.change(
-            process,
-            saved,
-            status="running",
-            step="asking",
-            started_at=clocks.iso_millis(process.clock()),
-            expires_at=held.lease.expires_at,
-            model=process.settings.llmaas_model,
-            metrics={"notes_processed": len(collected.notes), "notes_remaining": collected.remaining},
-        )
-    except PreconditionLost:
-        raise TakenOver("Another worker of this run is at it.") from None
-
-
-def _commit_and_apply(process: Process, head: Head, held: Held, saved: Saved, record: Record) -> runs.Run:
-    record = commit.prepare(process, head.meta.space_id, record)
-    head = commit.commit(process, head, held, record)
-    commit.apply(process, head, record)
-    changes: dict[str, Any] = {"consolidation": record.number, "metrics": record.metrics, "error": None}
-    return runs.finish(process, saved, "ok", **changes).run
-
-
-def _record(
-    process: Process,
-    head: Head,
-    run: runs.Run,
-    collected: Collected,
-    asked: Asked,
-    started: datetime,
-) -> Record:
-    outcome, usage = asked.outcome, asked.usage
-    ids = [note.note_id for note in collected.notes]
-    # A note that two runs in a row leave out is folded all the same, and marked: it must not wait for ever.
-    kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
-    uncited = sorted(outcome.uncited - kept)
-    taken = [number for number in range(1, len(ids) + 1) if number not in kept]
-    number = head.meta.changes + 1
-    now = process.clock()
-    text = syntheses.format_synthesis(
-        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
-    )
-    metrics: dict[str, Any] = {
-        "notes_processed": len(taken),
-        "notes_remaining": collected.remaining + len(kept),
-        "notes_discarded": len(outcome.discarded),
-        "notes_uncited": len(uncited),
-        "notes_left_out": len(kept),
-        "notes_set_aside": len(collected.set_aside.needs),
-        "bank_files_created": sum(change.before is None for change in outcome.files),
-        "bank_files_updated": sum(change.before is not None for change in outcome.files),
-        "bank_files_unchanged": outcome.unchanged,
-        "edits_applied": outcome.edits_applied,
-        "synthesis_size": len(text.encode()),
-        **usage,
-        "llm_tokens_used": usage["llm_prompt_tokens"] + usage["llm_completion_tokens"],
-        "duration_seconds": round((now - started).total_seconds(), 3),
-        **collected.metrics(),
-    }
-    return Record(
-        number=number,
-        run_id=run.run_id,
-        uid=head.meta.uid,
-        kind="consolidation",
-        trigger=run.trigger,
-        started_at=clocks.iso_millis(started),
-        committed_at=clocks.iso(now),
-        model=process.settings.llmaas_model,
-        prompt_version=prompt.version(),
-        agent=run.agent,
-        notes=[collected.sources[index - 1] for index in taken],
-        files=outcome.files,
-        synthesis=SynthesisChange(before=collected.synthesis, after=text),
-        rules_changed_at=head.meta.rules_changed_at,
-        discarded=[
-            {"note_id": ids[index - 1], "reason": reason} for index, reason in sorted(outcome.discarded.items())
-        ],
-        uncited=[ids[number - 1] for number in uncited],
-        left_out=[ids[number - 1] for number in sorted(kept)],
-        set_aside=collected.set_aside.bounded(),
-        warnings=[checks.too_long(asked.synthesis)] if len(asked.synthesis) > checks.SYNTHESIS_CHARACTERS else [],
-        usage=usage,
-        metrics=metrics,
-    )
-
-
-def _rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> runs.Run:
-    """A dry run: asks the LLM and puts the plan into the run's own document; nothing else is written."""
-    started = process.clock()
-    try:
-        collected = collecting.collect(process, head, saved.run)
-        if not collected.notes:
-            raise collected.nothing()
-        asked = asking.ask(process, collected, deadline)
-    except NothingToDo as reason:
-        return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics).run
-    except RunError as error:
-        problem = {"code": error.code, "detail": error.detail}
-        return runs.finish(process, saved, "error", error=problem, metrics=error.usage).run
-    record = _record(process, head, saved.run, collected, asked, started)
-    plan = {
-        "changes": diffs.changes(record),
-        "synthesis": asked.synthesis,
-        "discarded": record.discarded,
-        "uncited": record.uncited,
-        "left_out": record.left_out,
-        "warnings": record.warnings,
-        "sources": [source.note_id for source in record.notes],
-    }
-    return runs.finish(process, saved, "ok", plan=plan, metrics=record.metrics, model=process.settings.llmaas_model).run

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem import clock, limits
+from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -89,17 +90,27 @@ def new_note(space_id: str, agent: str, draft: Draft, now: datetime, suffix: str
 
 
 def write(process: Process, note: Note) -> Note:
-    """Write the note, under another suffix where its name is taken; returns it as it was written."""
+    """Write the note, under another suffix where its name is taken; returns it as it was written. Raises NotFound."""
     body = notes.format_note(note)
     for _ in range(APPEND_TRIES):
-        key = keys.note(note.space_id, note.note_id)
         try:
-            process.store.put(key, body, if_none_match=True)
+            process.store.put(keys.note(note.space_id, note.note_id), body, if_none_match=True)
             return note
         except PreconditionLost:
-            # Our own first try, answered with an error, or one chance in four thousand million.
-            found = process.store.get(key)
-            if found and found.body == body:
-                return note
+            # Our own first try, whose answer was lost, or one chance in four thousand million.
+            there = _stored(process, note)
+        if there == body:
+            return note
+        if there is not None:
             note = replace(note, note_id=replace(keys.parse_note_id(note.note_id), suffix=process.new_suffix()).note_id)
     raise PreconditionLost("No free name for the note.")
+
+
+def _stored(process: Process, note: Note) -> bytes | None:
+    """What is stored under the note's name, be it live or folded since."""
+    found = process.store.get(keys.note(note.space_id, note.note_id))
+    if found:
+        return found.body
+    heads.load(process, note.space_id)
+    kept = records.find_note(process, note.space_id, keys.parse_note_id(note.note_id))
+    return kept.body if kept else None

@@ -8,7 +8,7 @@ from datetime import datetime
 from cachetools import LRUCache
 
 from livemem import clock, limits
-from livemem.changes import records
+from livemem.changes import echoes, records
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -110,18 +110,19 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     """
     name = keys.parse_note_id(note_id)
     found = process.store.get(keys.note(space_id, note_id))
-    if found:
+    if found and not echoes.hidden(process, space_id, [found]):
         return notes.parse_note(space_id, name, found.body)
     heads.load(process, space_id)
-    held = records.find_note(process, space_id, name)
-    if not held:
-        # It may have been consolidated, and undone, between the two looks.
-        found = process.store.get(keys.note(space_id, note_id))
-        if found:
-            return notes.parse_note(space_id, name, found.body)
+    kept = records.find_note(process, space_id, name)
+    if kept and kept.consolidation is not None:
+        note = notes.parse_note(space_id, name, kept.body)
+        return replace(note, status="consolidated", consolidation=kept.consolidation)
+    # It may have been consolidated, and undone, between the two looks; or a late request has removed it after an undo.
+    found = found or process.store.get(keys.note(space_id, note_id))
+    there = found or kept
+    if not there:
         raise NotFound("note", note_id)
-    number, raw = held
-    return replace(notes.parse_note(space_id, name, raw.encode()), status="consolidated", consolidation=number)
+    return notes.parse_note(space_id, name, there.body)
 
 
 def page(
@@ -140,7 +141,8 @@ def page(
         wanted,
         limit if wanted.tag is None else max(limit, TAG_SCAN),
     )
-    notes = [note for note in read_all(process, space_id, [entry for entry, _ in scan]) if note]
+    live = echoes.without(process, space_id, [entry for entry, _ in scan])
+    notes = [note for note in read_all(process, space_id, live) if note]
     shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags]
     if len(shown) > limit or (len(shown) == limit and scan[-1][1].note_id != shown[-1].note_id):
         return Page(shown[:limit], shown[limit - 1].note_id)

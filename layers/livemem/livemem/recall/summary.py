@@ -12,6 +12,7 @@ from livemem.bank import synthesis as syntheses
 from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.bank.time_travel import Then
+from livemem.changes import echoes
 from livemem.errors import NotFound
 from livemem.notes import pages
 from livemem.notes.note import Note
@@ -60,7 +61,7 @@ def summary(process: Process, space_id: str, *, at: str | None = None, with_rule
         return _back(process, space_id, at, with_rules=with_rules)
     meta, rules_object, synthesis, bank, newest = _side_by_side(
         process,
-        lambda: heads.load(process, space_id).meta,
+        lambda: heads.refresh(process, space_id).meta,
         lambda: process.store.get(keys.rules(space_id)),
         lambda: process.store.get(keys.synthesis(space_id)),
         lambda: contents.bank_files(process, space_id),
@@ -69,17 +70,22 @@ def summary(process: Process, space_id: str, *, at: str | None = None, with_rule
     if not rules_object:
         raise NotFound("space", space_id)
     text = _text(rules_object)
-    loaded, notes = _side_by_side(
+    loaded, notes, hidden = _side_by_side(
         process,
         lambda: files.with_content(process, bank),
         lambda: pages.read_all(process, space_id, _fitting(newest.entries)),
+        lambda: echoes.hidden(process, space_id, newest.listed),
     )
     return Summary(
         meta,
         text if with_rules else None,
         syntheses.parse_synthesis(_text(synthesis)) if synthesis else None,
         in_order_of(text, loaded),
-        Live(newest.count, newest.exact, [note for note in reversed(notes) if note]),
+        Live(
+            len(newest.listed) - len(hidden),
+            newest.exact,
+            [note for note in reversed(notes) if note and note.note_id not in hidden],
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from livemem.errors import Busy, LiveMemoryError
 from livemem.process import Process
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
-from livemem.runs.run import Trigger
+from livemem.runs.run import QUEUE_LIFE, Trigger
 from livemem.spaces import contents, lease
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -23,8 +23,8 @@ from livemem.store.probe import require_conditional_writes
 logger = logging.getLogger(__name__)
 
 
-QUEUED_FOR = timedelta(seconds=60)
-"""How long a queued run keeps further events from queueing another one."""
+HANDED_OVER_IN = timedelta(seconds=60)
+"""For how long a run keeps its place before its invocation is handed over: who dies there does not block the space."""
 
 
 Result = Literal["started", "below_threshold", "not_automatic", "busy", "unknown_space"]
@@ -41,7 +41,8 @@ class Outcome:
 def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
     """Start a consolidation if the space has reached its threshold and nobody is at it.
 
-    Below the threshold 1 GET and 1 LIST. A short lease of kind `queued` makes it one run however many events come.
+    Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes it one run however many events come, and keeps
+    its place for as long as its invocation can come.
     """
     head = heads.find(process, space_id)
     if not head:
@@ -53,14 +54,15 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
     require_conditional_writes(process.store)
     run_id = process.new_id()
     try:
-        held = lease.acquire(process, space_id, run_id, "queued", until=process.clock() + QUEUED_FOR, by_hand=False)
+        held = lease.acquire(process, space_id, run_id, "queued", life=HANDED_OVER_IN)
     except Busy:
         return Outcome("busy")
     try:
         queues.enqueue(process, head, Order(trigger=trigger), run_id=run_id)
     except LiveMemoryError:
-        lease.release(process, held)
+        lease.quietly_release(process, held)
         raise
+    lease.extend(process, held, QUEUE_LIFE)
     return Outcome("started", run_id)
 
 

@@ -10,9 +10,8 @@ from livemem.store import keys
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
     """Start a run that is due."""
-    meta = space.head.meta
     done: dict[str, float] = {"oldest_pending_note_seconds": space.waiting_seconds()} if space.live else {}
-    if not meta.automatic() or len(space.live) < meta.consolidation_threshold:
+    if not space.is_due():
         return done
     outcome = counter.start_if_due(process, space.space_id, "sweep")
     return {**done, "started": 1} if outcome.result == "started" else done
@@ -21,7 +20,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
 def problems(process: Process, space: Space) -> list[Problem]:
     """A consolidation that failed, notes that wait too long, and notes that no run can take."""
     found = []
-    held = space.lease
+    held = space.lease and space.lease.lease
     if held and held.failures:
         detail = f"The last consolidation failed: {held.error}. Its notes are live."
         found.append(Problem(space.space_id, "last_run_failed", detail))

@@ -1,13 +1,11 @@
 """What is in a space: its live notes and its bank files, as listings show them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby, islice
-from typing import Any
 
 from livemem.process import Process
-from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys, timeline
 from livemem.store.keys import NoteName
@@ -17,31 +15,17 @@ from livemem.store.timeline import Timeline
 LAST_SECOND = datetime.max.replace(microsecond=0, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Info:
-    """A space at a glance; sizes in bytes."""
-
-    meta: Meta
-    live: list[Entry]
-    bank: list[Entry]
-    synthesis_exists: bool
-
-
-def info(process: Process, space_id: str) -> Info:
-    """Meta, live notes, bank files and whether there is a synthesis; raises NotFound."""
-    head = heads.load(process, space_id)
-    looks: list[Callable[[], Any]] = [
-        lambda: all_live_notes(process, space_id),
-        lambda: bank_files(process, space_id),
-        lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
-    ]
-    live, bank, synthesis = process.store.map(lambda look: look(), looks)
-    return Info(head.meta, live, bank, bool(synthesis))
-
-
 def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> list[Entry]:
     """The space's live notes, oldest first; other objects below `live/` are ignored."""
     listing = process.store.scan(keys.live_prefix(space_id), limit=limit)
+    return [entry for entry in listing if keys.parse_note(entry.key)]
+
+
+def notes_until(process: Process, space_id: str, moment: str | None) -> list[Entry]:
+    """The live notes up to a compact time, inclusive, oldest first; all for None."""
+    # `~` sorts behind all that a note's name can hold.
+    stop = f"{keys.live_prefix(space_id)}{moment}~" if moment is not None else ""
+    listing = process.store.scan(keys.live_prefix(space_id), stop=stop)
     return [entry for entry in listing if keys.parse_note(entry.key)]
 
 
@@ -70,10 +54,10 @@ def all_live_notes(process: Process, space_id: str) -> list[Entry]:
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest live notes, newest first. There are `count` in all; if not `exact`, more than that."""
+    """The newest live notes, newest first; `listed` are all that there are; if not `exact`, there are more."""
 
     entries: list[Entry]
-    count: int
+    listed: list[Entry]
     exact: bool
 
 
@@ -83,9 +67,10 @@ def newest_notes(process: Process, space_id: str, most: int) -> Newest:
     named = [(parsed[1].order, entry) for entry in found.entries if (parsed := keys.parse_note(entry.key))]
     if found.more:
         newest = [entry for entry, _ in islice(notes_in_order(process, space_id), most)]
-        return Newest(newest, len(named), exact=False)
+        return Newest(newest, [entry for _, entry in named], exact=False)
     named.sort(key=lambda item: item[0], reverse=True)
-    return Newest([entry for _, entry in named[:most]], len(named), exact=True)
+    listed = [entry for _, entry in named]
+    return Newest(listed[:most], listed, exact=True)
 
 
 def notes_in_order(

@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from types import EllipsisType
 from typing import Literal, Self
 
@@ -14,6 +15,7 @@ from livemem import limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.spaces.set_aside import SetAside
+from livemem.spaces.settling import Settling
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
 from livemem.store.probe import require_conditional_writes
@@ -21,6 +23,8 @@ from livemem.store.probe import require_conditional_writes
 UPDATE_TRIES = 20
 MEND = "Put the right one back in the bucket, or remove the folder."
 
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 KNOWN_SECONDS = 30
 KNOWN_SPACES = 1_000
@@ -58,6 +62,17 @@ class Meta(Document):
     rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation was told."""
     committed_run: str | None = None
+    last_run: str | None = None
+    """The run or change by hand that made the newest change."""
+    folded_until: str | None = None
+    """Compact time of the newest note that was ever folded: what was written later can't be in a record. None where
+    none was, or where an older version folded them: then the records tell.
+    """
+    echoes: list[str] = []
+    """Ids of live notes that a record holds, and whose deletion is decided."""
+    settling: Settling | None = None
+    runs_seen: str | None = None
+    """Every run up to this one has ended and left nothing behind: the sweep looks at later ones alone."""
     undone: list[tuple[int, int]] | None = None
     """Changes that do not stand any more: from an undone one to its undo. None where an older version made the space:
     then the records tell.
@@ -98,27 +113,31 @@ class Head:
 
     meta: Meta
     etag: str
+    age: timedelta = timedelta()
+    """Since it was written, by the store's clock."""
+    seen_at: datetime = LONG_AGO
+    """When it was read, by the store's clock."""
 
 
 class _Known:
-    """The metas that this process has read in the last 30 s."""
+    """The heads that this process has read in the last 30 s."""
 
     def __init__(self, timer: Timer) -> None:
-        self._metas = TTLCache[str, Meta](KNOWN_SPACES, KNOWN_SECONDS, timer)
+        self._heads = TTLCache[str, Head](KNOWN_SPACES, KNOWN_SECONDS, timer)
         self._lock = threading.Lock()
 
-    def get(self, space_id: str) -> Meta | None:
+    def get(self, space_id: str) -> Head | None:
         with self._lock:
-            return self._metas.get(space_id)
+            return self._heads.get(space_id)
 
-    def put(self, meta: Meta) -> Meta:
+    def put(self, head: Head) -> Head:
         with self._lock:
-            self._metas[meta.space_id] = meta
-        return meta
+            self._heads[head.meta.space_id] = head
+        return head
 
     def drop(self, space_id: str) -> None:
         with self._lock:
-            self._metas.pop(space_id, None)
+            self._heads.pop(space_id, None)
 
 
 def find(process: Process, space_id: str) -> Head | None:
@@ -130,7 +149,7 @@ def find(process: Process, space_id: str) -> Head | None:
 def find_any(process: Process, space_id: str) -> Head | None:
     """The head even of a space that is being deleted, or None."""
     found = process.store.get(keys.meta(space_id))
-    return Head(_parse(space_id, found.body), found.etag) if found else None
+    return Head(_parse(space_id, found.body), found.etag, found.age, found.seen_at) if found else None
 
 
 def _parse(space_id: str, body: bytes) -> Meta:
@@ -152,16 +171,40 @@ def load(process: Process, space_id: str) -> Head:
     return head
 
 
-def load_recent(process: Process, space_id: str) -> Meta:
-    """The space's meta, at most 30 s old in this process: for paths that only need to know that it exists."""
-    known = process.cache(_Known)
-    return known.get(space_id) or known.put(load(process, space_id).meta)
+def load_recent(process: Process, space_id: str) -> Head:
+    """The space's head, at most 30 s old in this process: for paths that only need to know that it exists."""
+    return process.cache(_Known).get(space_id) or refresh(process, space_id)
+
+
+def refresh(process: Process, space_id: str) -> Head:
+    """The space's head, fresh from the store, for `load_recent` too; raises NotFound."""
+    return process.cache(_Known).put(load(process, space_id))
+
+
+def create(process: Process, meta: Meta, *, over: Head | None = None) -> None:
+    """Write the head of a new space, over the tombstone of an earlier one if there is one; raises PreconditionLost."""
+    condition = {"if_match": over.etag} if over else {"if_none_match": True}
+    try:
+        process.store.put(keys.meta(meta.space_id), meta.to_bytes(), content_type=documents.JSON, **condition)
+    except PreconditionLost:
+        # A repeated request of the store's client meets its own first try.
+        found = find_any(process, meta.space_id)
+        if not found or found.meta.uid != meta.uid:
+            raise
 
 
 def swap(process: Process, head: Head, **changes: object) -> Head:
     """Write `head` with `changes` over exactly the version that was read; raises PreconditionLost."""
     meta = head.meta.model_copy(update={**changes, "rev": head.meta.rev + 1})
-    etag = process.store.put(keys.meta(meta.space_id), meta.to_bytes(), if_match=head.etag, content_type=documents.JSON)
+    key, body = keys.meta(meta.space_id), meta.to_bytes()
+    try:
+        etag = process.store.put(key, body, if_match=head.etag, content_type=documents.JSON)
+    except PreconditionLost:
+        # Perhaps our own first try, whose answer was lost.
+        found = process.store.get(key)
+        if not found or found.body != body:
+            raise
+        etag = found.etag
     process.cache(_Known).drop(meta.space_id)
     return Head(meta, etag)
 

@@ -22,12 +22,12 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.spaces.head import Head, Meta
-from livemem.store import documents, keys
+from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
-TOMBSTONE_LIFE = timedelta(minutes=15)
-"""How long no space of the same id is created after a deletion: longer than any request of it can be repeated. (The
-store's client gives up after 2 minutes; a function lives for 15 minutes at most.)"""
+TOMBSTONE_LIFE = timedelta(minutes=21)
+"""How long no space of the same id is created after a deletion, by the store's clock: longer than any request of it can
+come late. The slowest deletes for 5 minutes (the sweep), and a request comes at most 15 minutes after it was sent."""
 
 INTERRUPTED_AFTER = timedelta(minutes=15)
 """Longest life of an invocation on Lambda: what is older was left behind by one that died."""
@@ -75,6 +75,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         uid=process.new_id(),
         consolidation_threshold=threshold,
         undone=[],
+        folded_until="",
     )
     tombstone = _find_room(process, space_id)
     if tombstone:
@@ -83,14 +84,10 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
     _claim_rules(process, space_id, text.encode())
     process.store.put(keys.live_keep(space_id), b"")
     process.store.put(keys.bank_keep(space_id), b"")
-    over = {"if_match": tombstone.etag} if tombstone else {"if_none_match": True}
     try:
-        process.store.put(keys.meta(space_id), meta.to_bytes(), content_type=documents.JSON, **over)
+        heads.create(process, meta, over=tombstone)
     except PreconditionLost:
-        found = heads.find(process, space_id)
-        # A repeated request of the store's client meets its own first try.
-        if not found or found.meta.uid != meta.uid:
-            raise SpaceExists(f"The space {space_id!r} exists already.") from None
+        raise SpaceExists(f"The space {space_id!r} exists already.") from None
     registries.allow_space(process, principal, space_id)
     return meta
 
@@ -102,14 +99,15 @@ def _find_room(process: Process, space_id: str) -> Head | None:
         return None
     if not head.meta.deleted_at:
         raise SpaceExists(f"The space {space_id!r} exists already.")
-    free_at = clock.parse(head.meta.deleted_at) + TOMBSTONE_LIFE
-    if process.clock() < free_at:
+    if head.age < TOMBSTONE_LIFE:
+        left = TOMBSTONE_LIFE - head.age
         raise Conflict(
-            f"The space {space_id!r} was deleted a short time ago; its id is free again at {clock.iso(free_at)}.",
-            retry_after=math.ceil((free_at - process.clock()).total_seconds()),
+            f"The space {space_id!r} was deleted a short time ago; its id is free again at "
+            f"{clock.iso(head.seen_at + left)}.",
+            retry_after=math.ceil(left.total_seconds()),
         )
     if clear_remains(process, head):
-        raise Conflict(f"Remains of the deleted space {space_id!r} were removed; try again in 15 minutes.")
+        raise Conflict(f"Remains of the deleted space {space_id!r} were removed; try again in 21 minutes.")
     return head
 
 
@@ -124,23 +122,28 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
         return
     except PreconditionLost:
         left = process.store.get(keys.rules(space_id))
-    if left and process.clock() - left.last_modified < INTERRUPTED_AFTER:
-        # Either the same client repeats an interrupted creation, or somebody else is at it right now.
-        if left.body == text:
-            return
+    # Somebody may have finished the creation meanwhile: then the rules are that space's.
+    if heads.find(process, space_id):
+        raise SpaceExists(f"The space {space_id!r} exists already.")
+    ours = {keys.meta(space_id), keys.rules(space_id), keys.live_keep(space_id), keys.bank_keep(space_id)}
+    if any(entry.key not in ours for entry in process.store.scan(keys.prefix(space_id), limit=len(ours) + 1)):
+        raise Conflict(f"The folder {space_id!r} holds remains of another space; the sweep removes them. Try later.")
+    if left and left.body == text:
+        # The same client repeats an interrupted creation; whoever writes the head first has created the space.
+        return
+    if left and left.age < INTERRUPTED_AFTER:
         raise Conflict(f"The space {space_id!r} is being created by somebody else; try again in 15 minutes.")
     try:
         process.store.put(keys.rules(space_id), text, if_match=left.etag if left else None, if_none_match=not left)
     except PreconditionLost:
         raise Conflict(f"The space {space_id!r} is being created by somebody else.") from None
-    _delete_contents(process, space_id, but=keys.rules(space_id))
 
 
 def delete(process: Process, space_id: str, confirm: str | None) -> None:
     """Delete a space, whose id is repeated in `confirm`, with all that is in it, and take it off all tokens' lists.
 
     For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 1 PUT, and the registry's 1 GET (and 1 PUT). If it dies
-    on the way the space is gone for its readers, and the sweep (or a creation of the same id after 15 minutes) removes
+    on the way the space is gone for its readers, and the sweep (or a creation of the same id after 21 minutes) removes
     the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied.
     """
     if confirm != space_id:
@@ -173,14 +176,13 @@ def clear_remains(process: Process, tombstone: Head) -> bool:
 
     Returns whether there was anything: then the tombstone counts from now. 1 LIST where there is nothing.
     """
-    assert tombstone.meta.deleted_at
-    space_id, now = tombstone.meta.space_id, process.clock()
-    if now < clock.parse(tombstone.meta.deleted_at) + TOMBSTONE_LIFE:
+    space_id = tombstone.meta.space_id
+    if tombstone.age < TOMBSTONE_LIFE:
         return False
     if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
         return False
     try:
-        heads.swap(process, tombstone, deleted_at=clock.iso(now))
+        heads.swap(process, tombstone, deleted_at=clock.iso(process.clock()))
     except PreconditionLost:
         # Somebody else is at it, or has created the space.
         return True
@@ -188,9 +190,27 @@ def clear_remains(process: Process, tombstone: Head) -> bool:
     return True
 
 
-def _delete_contents(process: Process, space_id: str, *, but: str | None = None) -> None:
-    """Delete all that is in the space, apart from its head and from `but`."""
-    kept = (keys.meta(space_id), but)
-    process.store.delete_many(
-        [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key not in kept]
+def bury(process: Process, space_id: str) -> None:
+    """Remove what a creation left that died before it wrote the head, as if there had been a space that is deleted now.
+
+    The tombstone keeps everybody from creating it while these deletions may still come late. Raises PreconditionLost if
+    somebody was faster.
+    """
+    now = clock.iso(process.clock())
+    tombstone = Meta(
+        space_id=space_id,
+        description="",
+        owner=None,
+        created_at=now,
+        uid=process.new_id(),
+        consolidation_threshold=0,
+        deleted_at=now,
     )
+    heads.create(process, tombstone)
+    _delete_contents(process, space_id)
+
+
+def _delete_contents(process: Process, space_id: str) -> None:
+    """Delete all that is in the space, apart from its head."""
+    head = keys.meta(space_id)
+    process.store.delete_many([entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head])

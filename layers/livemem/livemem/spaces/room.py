@@ -2,15 +2,23 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from livemem.process import Process
 from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
 from livemem.spaces import lease as leases
 from livemem.spaces.head import Head
-from livemem.spaces.lease import Lease
+from livemem.spaces.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
 from livemem.store.objects import Entry
+
+RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
+BY_HAND = timedelta(seconds=30)
+QUEUED_LONG = timedelta(minutes=5)
+"""After which a queued run that still waits is worth a look: too few workers, or its invocation is lost."""
+
+SILENT = {"queued": QUEUED_LONG, "consolidation": RENEWED_LATE, "sweep": RENEWED_LATE}
+"""For how long a lease of this kind is not written again while all is well; a change by hand takes 29 s at most."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +27,36 @@ class Space:
 
     space_id: str
     head: Head
-    lease: Lease | None
+    lease: Seen | None
+    busy: bool
+    """Whether somebody who has not ended holds the space."""
     live: list[Entry]
     """Its oldest live notes that wait for a consolidation, as many as its threshold; none where it does not
     consolidate by itself.
     """
     now: datetime
 
-    def busy(self) -> bool:
-        """Whether somebody holds the space."""
-        return bool(self.lease and self.lease.live(self.now))
-
     def waiting_seconds(self) -> float:
         """Age of the oldest live note of a space that consolidates by itself, else 0."""
         return pending.age(self.live, self.now)
+
+    def is_due(self) -> bool:
+        """Whether a consolidation should start by itself."""
+        meta = self.head.meta
+        return meta.automatic() and len(self.live) >= meta.consolidation_threshold
+
+    def blocked(self) -> str | None:
+        """Why the space stands still although it is held; None where all is as it should be."""
+        if not self.lease or not self.busy:
+            return None
+        lease, silent = self.lease.lease, self.lease.age
+        if lease.kind == "backoff":
+            return f"Automatic runs wait after a failure ({lease.error})" if self.is_due() else None
+        if silent < SILENT.get(lease.kind, BY_HAND):
+            return None
+        if lease.kind == "queued":
+            return f"The run {lease.owner} waits for its invocation since {silent.total_seconds():.0f} s"
+        return f"Its holder ({lease.kind}) was not heard of for {silent.total_seconds():.0f} s"
 
 
 @dataclass(frozen=True)
@@ -67,11 +91,14 @@ class Room:
 
 
 def find(process: Process, space_id: str) -> Space | None:
-    """The space, or None where there is no living one: 2 GET, and 1 LIST where it consolidates by itself."""
+    """The space, or None where there is no living one: 2 GET, 3 where it is held, and 1 LIST where it consolidates by
+    itself.
+    """
     head = heads.find(process, space_id)
     if not head:
         return None
     seen = leases.look(process, space_id)
+    busy = bool(seen and leases.holds(process, space_id, seen))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
-    return Space(space_id, head, seen[0] if seen else None, live, process.clock())
+    return Space(space_id, head, seen, busy, live, process.clock())

@@ -193,6 +193,17 @@ def plan(space_id: str, run_id: str) -> str:
     return f"{space_id}/_runs/{run_id}.plan.json"
 
 
+def parse_plan(key: str) -> str | None:
+    """The id of the run or change by hand in the key of a plan; None for every other key."""
+    run_id = key.rpartition("/_runs/")[2].removesuffix(".plan.json")
+    return run_id if key.endswith(".plan.json") and RUN_ID.fullmatch(run_id) else None
+
+
+def runs_up_to(space_id: str, run_id: str) -> str:
+    """What sorts behind all that the run and earlier ones leave, and before what later ones do."""
+    return f"{space_id}/_runs/{run_id}.~"
+
+
 def displaced(space_id: str, run_id: str, path: str) -> str:
     """Where a bank file goes that somebody changed behind the service's back between plan and application."""
     return f"{space_id}/_runs/{run_id}.displaced/{path}"
@@ -234,6 +245,11 @@ def idempotency_prefix(space_id: str) -> str:
 
 def idempotency(space_id: str, digest: str) -> str:
     return f"{idempotency_prefix(space_id)}{digest}.json"
+
+
+def is_memory(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is that of a note, a record, or of the bank's contents."""
+    return not name.endswith(".keep") and (name.startswith("live/") or is_of_changes(name) or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:

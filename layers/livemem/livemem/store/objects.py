@@ -1,23 +1,26 @@
 """The object store: the few operations the service needs, and the one place where the store's errors become own ones.
 
 A lost compare-and-swap is `PreconditionLost`; an answer that may be better next time is `StoreUnavailable`. After
-StoreUnavailable a write may or may not have happened: callers look before they conclude.
+StoreUnavailable a write may or may not have happened: callers look before they conclude. And what did happen may happen
+again: the client repeats a request whose answer it did not get, later, into a state that has moved on.
+
+How old an object is tells the store's own clock alone (`age`): those of two processes may differ by minutes.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.store import clients
+from livemem.store.crew import Crew
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -55,25 +58,35 @@ _CONFLICT = {"ConditionalRequestConflict", "409", "OperationAborted"}
 _UNSUPPORTED = {"NotImplemented", "501"}
 
 
-@dataclass(frozen=True)
-class Object:
+@dataclass(frozen=True, kw_only=True)
+class _Dated:
+    last_modified: datetime
+    seen_at: datetime
+    """When the store answered, by its own clock."""
+
+    @property
+    def age(self) -> timedelta:
+        """How long ago it was written, when it was read; by whole seconds."""
+        return max(self.seen_at - self.last_modified, timedelta())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Object(_Dated):
     """An object with its content. `etag` is the store's, quotes included."""
 
     key: str
     body: bytes
     etag: str
-    last_modified: datetime
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, kw_only=True)
+class Entry(_Dated):
     """An object as a listing shows it; `size` in bytes."""
 
     key: str
     size: int
     etag: str
-    last_modified: datetime
 
 
 @dataclass(frozen=True)
@@ -96,24 +109,24 @@ class Store:
     sleep: Callable[[float], None] = time.sleep
     probed: list[bool] = field(default_factory=list, repr=False)
     """Whether it heeds conditional writes, once that was asked (probe.py)."""
-    _pools: list[ThreadPoolExecutor] = field(default_factory=list, repr=False)
+    _crew: Crew = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_crew", Crew(self.threads))
 
     def get(self, key: str) -> Object | None:
         """The object, or None where there is none."""
         try:
-            answer = self.plain.get_object(Bucket=self.bucket, Key=key)
-            body = answer["Body"].read()
+            return _object(key, self.plain.get_object(Bucket=self.bucket, Key=key))
         except (ClientError, BotoCoreError) as error:
             if _code(error) in _MISSING:
                 return None
             raise _own(error) from error
-        return Object(key, body, answer["ETag"], answer["LastModified"], answer.get("Metadata", {}))
 
     def get_if_changed(self, key: str, etag: str) -> tuple[bool, Object | None]:
         """Whether the object has another ETag than `etag` by now, and then the object, None where there is none."""
         try:
-            answer = self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag)
-            return True, Object(key, answer["Body"].read(), answer["ETag"], answer["LastModified"])
+            return True, _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag))
         except (ClientError, BotoCoreError) as error:
             if _code(error) in _UNCHANGED:
                 return False, None
@@ -207,7 +220,7 @@ class Store:
             page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1_000, **after)
         except (ClientError, BotoCoreError) as error:
             raise _own(error) from error
-        listed = [_entry(item) for item in page.get("Contents", [])]
+        listed = _entries(page)
         within = [entry for entry in listed if not stop or entry.key < stop]
         return Slice(within, bool(page.get("IsTruncated")) and len(within) == len(listed))
 
@@ -224,11 +237,11 @@ class Store:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=size, **token)
             except (ClientError, BotoCoreError) as error:
                 raise _own(error) from error
-            entries = page.get("Contents", [])
+            entries = _entries(page)
             for entry in entries:
-                if stop and entry["Key"] >= stop:
+                if stop and entry.key >= stop:
                     return
-                yield _entry(entry)
+                yield entry
             if left is not None:
                 left -= len(entries)
             if not page.get("IsTruncated") or (left is not None and left <= 0):
@@ -254,49 +267,7 @@ class Store:
 
         `function` may call `map` itself: who calls takes its part of the work, so it never waits for a free thread.
         """
-        todo = list(items)
-        if self.threads == 1 or len(todo) < 2:
-            return [function(item) for item in todo]
-        if not self._pools:
-            self._pools.append(ThreadPoolExecutor(self.threads, thread_name_prefix="store"))
-        work = _Work(function, todo)
-        helpers = [self._pools[0].submit(work.do) for _ in range(min(self.threads, len(todo)) - 1)]
-        work.do()
-        for helper in helpers:
-            # One that has not begun finds nothing left to do.
-            if not helper.cancel():
-                helper.result()
-        return work.results()
-
-
-class _Work(Generic[T, R]):
-    """A list that several threads work off, each taking the next item."""
-
-    def __init__(self, function: Callable[[T], R], todo: Sequence[T]) -> None:
-        self._function = function
-        self._todo = todo
-        self._next = iter(range(len(todo)))
-        self._lock = threading.Lock()
-        self._done: dict[int, R] = {}
-        self._failed: dict[int, BaseException] = {}
-
-    def do(self) -> None:
-        """Take items until none is left, or one has failed."""
-        while True:
-            with self._lock:
-                index = None if self._failed else next(self._next, None)
-            if index is None:
-                return
-            try:
-                self._done[index] = self._function(self._todo[index])
-            except BaseException as error:  # noqa: BLE001 - it is raised by `results`
-                self._failed[index] = error
-
-    def results(self) -> list[R]:
-        """The results in the order of the items; raises the error of the first that failed."""
-        if self._failed:
-            raise self._failed[min(self._failed)]
-        return [self._done[index] for index in range(len(self._todo))]
+        return self._crew.map(function, list(items))
 
 
 def open_store(settings: Settings) -> Store:
@@ -307,8 +278,37 @@ def open_store(settings: Settings) -> Store:
     return Store(settings.s3_bucket_name, v4, plain)
 
 
-def _entry(item: Mapping[str, Any]) -> Entry:
-    return Entry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
+def _object(key: str, answer: Mapping[str, Any]) -> Object:
+    return Object(
+        key=key,
+        body=answer["Body"].read(),
+        etag=answer["ETag"],
+        metadata=answer.get("Metadata", {}),
+        last_modified=answer["LastModified"],
+        seen_at=_date(answer),
+    )
+
+
+def _entries(page: Mapping[str, Any]) -> list[Entry]:
+    now = _date(page)
+    return [
+        Entry(
+            key=item["Key"],
+            size=item["Size"],
+            etag=item["ETag"],
+            last_modified=item["LastModified"],
+            seen_at=now,
+        )
+        for item in page.get("Contents", [])
+    ]
+
+
+def _date(answer: Mapping[str, Any]) -> datetime:
+    """The store's clock when it answered; this machine's where it does not tell."""
+    try:
+        return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+    except (KeyError, ValueError):
+        return datetime.now(UTC)
 
 
 def _code(error: Exception) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
-from livemem.errors import LiveMemoryError
+from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import directory, life, room
 from livemem.spaces import head as heads
@@ -93,11 +93,16 @@ def _clear_remains(process: Process, space_id: str) -> bool:
     if head:
         return life.clear_remains(process, head)
     entries = list(process.store.scan(keys.prefix(space_id)))
-    now = process.clock()
-    if not entries or any(now - entry.last_modified < INTERRUPTED_AFTER for entry in entries):
+    if not entries or any(entry.age < INTERRUPTED_AFTER for entry in entries):
         return False
-    # A folder of the bucket that is not ours stays as it is.
-    if not all(rooms.owned(entry.key.removeprefix(keys.prefix(space_id))) for entry in entries):
+    names = [entry.key.removeprefix(keys.prefix(space_id)) for entry in entries]
+    # A folder of the bucket that is not ours stays as it is; and so does what anybody may miss: an interrupted creation
+    # leaves no memory.
+    if not all(rooms.owned(name) and not keys.is_memory(name) for name in names):
         return False
-    process.store.delete_many([entry.key for entry in entries])
+    try:
+        life.bury(process, space_id)
+    except PreconditionLost:
+        # Somebody creates the space right now.
+        return False
     return True

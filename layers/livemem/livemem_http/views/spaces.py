@@ -15,11 +15,11 @@ from pydantic_core import CoreSchema
 
 from livemem.bank.files import from_entry
 from livemem.changes.rules import NewRules
+from livemem.recall.overview import Info
 from livemem.recall.summary import Summary as SpaceWhole
 from livemem.runs.space_change import Changed
 from livemem.runs.space_change import SpaceChange as WantedChange
 from livemem.spaces import life
-from livemem.spaces.contents import Info
 from livemem.spaces.head import Corrections, Meta
 from livemem.store.objects import Entry
 from livemem_http.views.bank import FileView, SynthesisView

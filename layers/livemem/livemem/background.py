@@ -1,0 +1,23 @@
+"""Work that goes on beside a long wait."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def every(action: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Call `action`, which must not raise, every so many `seconds` in a thread of its own until the context is left."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(seconds):
+            action()
+
+    thread = threading.Thread(target=work, name="meanwhile", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

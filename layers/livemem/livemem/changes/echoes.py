@@ -1,0 +1,126 @@
+"""Echoes: live notes that a record holds already, because a write whose answer was lost came once more, late.
+
+Whether a note is one is told by the records, never by the listing alone: a note that an undo has brought back looks
+the same until the record of the undo is written. So an echo is removed like anything that is live, by a commit: a
+swap of the head names it, which only succeeds if nothing was committed since it was judged.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from livemem.changes import records
+from livemem.errors import PreconditionLost
+from livemem.process import Process, Timer
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.store import keys
+from livemem.store.keys import NoteName, RecordName
+from livemem.store.objects import Entry, Object
+
+AT_ONCE = 1_000
+"""Echoes that one swap names."""
+
+KNOWN_RECORDS = 500
+
+
+class _Folded(NamedTuple):
+    """What of a record tells which notes it holds."""
+
+    gives_back: bool
+    note_ids: frozenset[str]
+
+
+class _Known:
+    """Which notes the records hold that this process has read for that."""
+
+    def __init__(self, _: Timer) -> None:
+        self._records = LRUCache[tuple[str, RecordName], _Folded](KNOWN_RECORDS)
+        self._lock = threading.Lock()
+
+    def get(self, process: Process, head: Head, name: RecordName) -> _Folded:
+        key = (head.meta.uid, name)
+        with self._lock:
+            found = self._records.get(key)
+        if not found:
+            record = records.read(process, head.meta.space_id, name)
+            found = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
+            with self._lock:
+                self._records[key] = found
+        return found
+
+
+def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set[str]:
+    """The ids of those of the listed live notes that are echoes, as of `head`.
+
+    No request where all were written after the newest note that was ever folded; else 1 LIST of the records, and 1 GET
+    for each that covers the time of such a note, once per process.
+    """
+    meta = head.meta
+    names = [parsed[1] for entry in listed if (parsed := keys.parse_note(entry.key))]
+    if meta.folded_until is not None:
+        names = [name for name in names if keys.compact_time(name.timestamp) <= meta.folded_until]
+    elif meta.changes == 0:
+        return set()
+    known_live = {*meta.set_aside.needs, *meta.left_out}
+    return standing(process, head, [name for name in names if name.note_id not in known_live])
+
+
+def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since: int = 0) -> set[str]:
+    """The ids of those of `wanted` that a record from number `since` on holds and no later undo gave back."""
+    if not wanted:
+        return set()
+    ids = {name.note_id for name in wanted}
+    known = process.cache(_Known)
+    covering = [
+        name
+        for name in records.names(process, head.meta.space_id, since=since)
+        if any(name.covers(note) for note in wanted)
+    ]
+    held: set[str] = set()
+    # Oldest first: an undo gives notes back, a later consolidation takes them again.
+    for folded in process.store.map(lambda name: known.get(process, head, name), covering):
+        held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
+    return held
+
+
+def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) -> set[str]:
+    """The ids of those of the just listed live notes that are echoes and not to be shown.
+
+    Judged by the head that this process knows; where a note was written since that was read, by a fresh one (1 GET):
+    what is older was live or gone when it was read.
+    """
+    head = heads.load_recent(process, space_id)
+    if any(entry.last_modified >= head.seen_at for entry in listed):
+        head = heads.refresh(process, space_id)
+    return among(process, head, listed)
+
+
+def without(process: Process, space_id: str, listed: Sequence[Entry]) -> list[Entry]:
+    """The just listed live notes that are to be shown."""
+    gone = hidden(process, space_id, listed)
+    return [entry for entry in listed if not gone or _id(entry) not in gone]
+
+
+def _id(entry: Entry) -> str:
+    parsed = keys.parse_note(entry.key)
+    return parsed[1].note_id if parsed else ""
+
+
+def remove(process: Process, head: Head, note_ids: set[str]) -> Head:
+    """Remove these echoes, judged as of `head`; returns the head after it. Raises PreconditionLost if it changed."""
+    return finish(process, heads.swap(process, head, echoes=sorted(note_ids)[:AT_ONCE]))
+
+
+def finish(process: Process, head: Head) -> Head:
+    """Remove the echoes that the head names; safe to repeat. Returns the head after it."""
+    space_id, named = head.meta.space_id, head.meta.echoes
+    if not named:
+        return head
+    process.store.delete_many([keys.note(space_id, note_id) for note_id in named])
+    try:
+        return heads.swap(process, head, echoes=[])
+    except PreconditionLost:
+        return heads.load(process, space_id)

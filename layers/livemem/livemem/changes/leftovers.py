@@ -1,0 +1,116 @@
+"""Runs that nobody ends any more, and plans of runs that have ended: what a sweep finds and clears away.
+
+The ids of runs sort by time. So the head remembers up to which of them all is well, and one listing shows the later
+ones: those of the last hours, in which an invocation may still come, or a write come late.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from livemem import clock
+from livemem.changes import recovery
+from livemem.changes.progress import RUN_LIFE
+from livemem.errors import PreconditionLost
+from livemem.process import Process, Timer
+from livemem.runs import run as runs
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.store import keys
+
+QUIET_AFTER = runs.QUEUE_LIFE + timedelta(minutes=40)
+"""Nothing of a run comes later: its invocation may wait for an hour and live for 15 minutes, its requests be late by as
+much; the rest is for clocks that differ."""
+
+MOST_KNOWN = 100_000
+
+AT_ONCE = 500
+"""Runs that one sweep looks at in a space."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """`run_ids` have left something behind; `seen_until`: up to this run all is well, and will stay so."""
+
+    run_ids: list[str]
+    seen_until: str | None
+
+
+class _Ended:
+    """Runs that this process has seen to have ended: that is final."""
+
+    def __init__(self, _: Timer) -> None:
+        self._run_ids: set[tuple[str, str]] = set()
+
+    def knows(self, uid: str, run_id: str) -> bool:
+        return (uid, run_id) in self._run_ids
+
+    def add(self, uid: str, run_id: str) -> None:
+        if len(self._run_ids) == MOST_KNOWN:
+            self._run_ids.clear()
+        self._run_ids.add((uid, run_id))
+
+
+def find(process: Process, head: Head) -> Left:
+    """What runs have left behind since the head's mark: 1 LIST, and 1 GET for each run that is not known to have ended.
+
+    Runs whose invocation never came are ended here: nobody holds the space for them.
+    """
+    plans: set[str] = set()
+    run_ids: list[str] = []
+    for name, is_plan in _listed(process, head):
+        if is_plan:
+            plans.add(name)
+        else:
+            run_ids.append(name)
+    ended = process.store.map(lambda run_id: _has_ended(process, head, run_id), run_ids)
+    standing = dict(zip(run_ids, ended, strict=True))
+    left = [run_id for run_id, state in standing.items() if state == "overdue"]
+    # A plan of a change by hand has no run; while it works the space is busy, and nothing is cleared away.
+    left += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in left)
+    left = [run_id for run_id in left if run_id != head.meta.committed_run]
+    return Left(left, _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids))
+
+
+def remember(process: Process, head: Head, left: Left) -> None:
+    """Tell the head up to where all is well: 1 PUT, where that is further than it knows."""
+    if left.seen_until and left.seen_until > (head.meta.runs_seen or ""):
+        with suppress(PreconditionLost):
+            heads.swap(process, head, runs_seen=left.seen_until)
+
+
+def _listed(process: Process, head: Head) -> Iterator[tuple[str, bool]]:
+    space_id, mark = head.meta.space_id, head.meta.runs_seen
+    after = keys.runs_up_to(space_id, mark) if mark else ""
+    for entry in process.store.scan(keys.runs_prefix(space_id), start_after=after, limit=2 * AT_ONCE):
+        run_id = keys.parse_plan(entry.key)
+        parsed = keys.parse_run(entry.key)
+        if run_id:
+            yield run_id, True
+        elif parsed:
+            yield parsed[0], False
+
+
+def _has_ended(process: Process, head: Head, run_id: str) -> str:
+    """`ended`, `going_on` or `overdue`."""
+    known = process.cache(_Ended)
+    if known.knows(head.meta.uid, run_id):
+        return "ended"
+    saved = runs.find(process, head.meta.space_id, run_id)
+    if not saved or saved.run.uid != head.meta.uid:
+        # Unreadable, or of another life of the space: nobody waits for it.
+        return "ended"
+    if saved.run.status == "queued" and saved.age > runs.QUEUE_LIFE:
+        saved = runs.Saved(runs.finish(process, saved, "error", error=recovery.NEVER_STARTED), saved.etag, saved.age)
+    if saved.run.status in runs.FINAL:
+        known.add(head.meta.uid, run_id)
+        return "ended"
+    return "overdue" if saved.run.status == "running" and saved.age > RUN_LIFE else "going_on"
+
+
+def _seen_until(process: Process, unended: list[str], run_ids: list[str]) -> str | None:
+    quiet = process.clock() - QUIET_AFTER
+    first = min(unended, default="~")
+    settled = [run_id for run_id in run_ids if run_id < first and clock.id_time(run_id) < quiet]
+    return max(settled, default=None)

@@ -1,0 +1,92 @@
+"""How a run stands, for those who wait for it.
+
+A worker that dies can't say so. What a run shows is therefore derived when it is read, from the bucket: one whose time
+ran out is an error, unless a change bears its id: that one is committed, and will be written out.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import islice
+
+from livemem.access import decision
+from livemem.access.principal import Principal
+from livemem.changes import recovery
+from livemem.errors import NotFound
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.runs.run import Run, Saved
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.store import keys, timeline
+from livemem.store.timeline import Timeline
+
+RUN_LIFE = timedelta(minutes=15, seconds=30)
+"""After which the worker of a run is dead for sure: the longest life of an invocation, and a margin."""
+
+LAST_MOMENT = 2**48 - 1
+"""Of an ULID, in milliseconds since 1970."""
+
+
+def view(process: Process, space_id: str, run_id: str) -> Run:
+    """The run as it stands in truth; raises InvalidName, NotFound (also for a run of a deleted namesake)."""
+    keys.check_run_id(run_id)
+    head = heads.load(process, space_id)
+    saved = runs.find(process, space_id, run_id)
+    if not saved or saved.run.uid != head.meta.uid:
+        raise NotFound("run", run_id)
+    return _as_it_stands(process, head, saved)
+
+
+def page(
+    process: Process, caller: Principal, space_id: str, *, limit: int, before: str | None = None
+) -> tuple[list[Run], str | None]:
+    """Runs of a space that the caller may see, newest first, as `view` shows them, those before the id `before`; and
+    the id to go on before, or None.
+
+    1 GET for the head and for each run shown, and a few LIST however many runs there were. Raises InvalidName,
+    Forbidden, NotFound.
+    """
+    decision.check_space(caller, keys.check_space_id(space_id))
+    head = heads.load(process, space_id)
+    # One more than is shown tells whether there is another page.
+    found = list(islice(_newest_first(process, space_id, before), limit + 1))
+    shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id), found[:limit])
+    standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.run.uid == head.meta.uid]
+    return standing, found[limit - 1] if len(found) > limit else None
+
+
+def _newest_first(process: Process, space_id: str, before: str | None) -> Iterator[str]:
+    line = Timeline(keys.runs_prefix(space_id), keys.run_moment, _moment)
+    now = int(process.clock().timestamp() * 1_000)
+    last = keys.parse_run(keys.run(space_id, before)) if before else None
+    end = last[1] + 1 if last and last[1] < LAST_MOMENT else None
+    for batch in timeline.newest_first(process.store, line, now=now, before=end):
+        ids = [parsed[0] for entry in batch if (parsed := keys.parse_run(entry.key))]
+        yield from (run_id for run_id in sorted(ids, reverse=True) if before is None or run_id < before)
+
+
+def _moment(key: str) -> int | None:
+    parsed = keys.parse_run(key)
+    return parsed[1] if parsed else None
+
+
+def _as_it_stands(process: Process, head: Head, saved: Saved) -> Run:
+    run = saved.run
+    if run.status in runs.FINAL:
+        return run
+    if head.meta.committed_run == run.run_id:
+        return run.model_copy(update={"status": "running", "step": "applying"})
+    if run.status == "queued":
+        return run if saved.age < runs.QUEUE_LIFE else _ended(run, recovery.NEVER_STARTED)
+    if saved.age < RUN_LIFE:
+        return run
+    record = recovery.made_by(process, head, run)
+    if record:
+        return run.model_copy(
+            update={"status": "ok", "step": None, "consolidation": record.number, "metrics": record.metrics}
+        )
+    return _ended(run, recovery.DIED)
+
+
+def _ended(run: Run, problem: dict[str, str]) -> Run:
+    return run.model_copy(update={"status": "error", "step": None, "error": problem})

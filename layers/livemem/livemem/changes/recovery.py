@@ -1,0 +1,121 @@
+"""What became of a change whose worker is gone, or was not alone: finished if it is committed, cleared away if not.
+
+A run never ends as anything but `ok` before it was looked whether a change bears its id. And who speaks for a run that
+another worker may still be at first changes the head: so that worker can't commit any more what is said to have failed.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from livemem.changes import commit, echoes, records
+from livemem.changes.records import Record
+from livemem.errors import NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.runs.run import Run, Saved, Status
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.store import keys
+
+logger = logging.getLogger(__name__)
+
+DIED = {"code": "interrupted", "detail": "The worker died before the commit; all notes are still live."}
+NEVER_STARTED = {"code": "not_started", "detail": "The run was never started; start another one."}
+OVERTAKEN = {"code": "not_started", "detail": "Another run went ahead before this one was started."}
+
+
+def made_by(process: Process, head: Head, run: Run) -> Record | None:
+    """The record of what the run committed, if it did and it is written: 1 LIST, 1 GET; no request where nothing was
+    committed since the run began.
+    """
+    if run.base is None or head.meta.changes <= run.base:
+        return None
+    try:
+        record = records.get(process, run.space_id, run.base + 1)
+    except NotFound:
+        return None
+    return record if record.run_id == run.run_id else None
+
+
+def recover(process: Process, head: Head) -> Head:
+    """Finish what is committed in the head, if anything, and return the head after it. No LLM call."""
+    head = echoes.finish(process, head)
+    run_id = head.meta.committed_run
+    if not run_id:
+        return head
+    space_id = head.meta.space_id
+    record = commit.planned(process, space_id, run_id)
+    if not record:
+        newest = heads.load(process, space_id)
+        if newest.meta.committed_run != run_id:
+            return newest
+        record = records.get(process, space_id, head.meta.changes)
+    logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
+    head = commit.apply(process, head, record)
+    saved = runs.find(process, space_id, run_id)
+    if saved and saved.run.status not in runs.FINAL:
+        succeed(process, saved, record)
+    return head
+
+
+def succeed(process: Process, saved: Saved, record: Record) -> Run:
+    """End the run as the one that made this change."""
+    return runs.finish(process, saved, "ok", consolidation=record.number, metrics=record.metrics, error=None)
+
+
+def end(process: Process, saved: Saved, status: Status, *, alone: bool, **changes: object) -> Run:
+    """End the run as anything but `ok`, unless it is committed; returns it as it stands then.
+
+    Not `alone`: another worker of it was there before, and may still be at work. Raises NotFound if the space is gone.
+    """
+    for _ in range(commit.TRIES):
+        head = heads.load(process, saved.run.space_id)
+        if head.meta.uid != saved.run.uid:
+            raise NotFound("space", saved.run.space_id)
+        if head.meta.committed_run == saved.run.run_id:
+            head = recover(process, head)
+        record = made_by(process, head, saved.run)
+        if record:
+            return succeed(process, saved, record)
+        if not alone:
+            try:
+                heads.swap(process, head)
+            except PreconditionLost:
+                continue
+        return runs.finish(process, saved, status, **changes)
+    raise PreconditionLost("The space changes too often.")
+
+
+def clear_abandoned(process: Process, head: Head, run_ids: Iterable[str]) -> Head:
+    """Clear away what the runs left that lost the lease before they committed; returns the head to build on."""
+    for run_id in dict.fromkeys(run_ids):
+        head = _clear(process, head, run_id)
+    return head
+
+
+def _clear(process: Process, head: Head, run_id: str) -> Head:
+    space_id = head.meta.space_id
+    for _ in range(commit.TRIES):
+        saved = runs.find(process, space_id, run_id)
+        plan = commit.planned(process, space_id, run_id)
+        unended = saved if saved and saved.run.status not in runs.FINAL else None
+        if plan or (unended and unended.run.status == "running"):
+            try:
+                # A worker that wakes up late can't commit now: neither this plan nor one that it has yet to write.
+                head = heads.swap(process, head)
+            except PreconditionLost:
+                head = recover(process, heads.load(process, space_id))
+                continue
+        if plan:
+            process.store.delete(keys.plan(space_id, run_id))
+        if not unended:
+            return head
+        record = made_by(process, head, unended.run)
+        if record:
+            ended = succeed(process, unended, record)
+        else:
+            problem = DIED if unended.run.status == "running" else OVERTAKEN
+            ended = runs.finish(process, unended, "error", error=problem)
+        if ended.status in runs.FINAL:
+            return head
+    raise PreconditionLost("The run changes too often.")

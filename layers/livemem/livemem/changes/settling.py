@@ -1,0 +1,98 @@
+"""Watches over changes that a late request may still disturb, and mends them from the records (spaces/settling.py)."""
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from livemem import clock
+from livemem.changes import echoes, records
+from livemem.changes.records import Record
+from livemem.errors import PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.spaces.settling import Settling, Watched
+from livemem.store import keys
+from livemem.store.objects import Object
+
+WATCHED_FOR = timedelta(minutes=25)
+"""Longer than any request can come late: an invocation, with all repeats of its requests, lives for 15 minutes at most;
+the rest is for clocks that differ."""
+
+
+def watching(head: Head, record: Record, now: datetime) -> Settling | None:
+    """What the head says from the commit of `record` on."""
+    before = head.meta.settling
+    touched = {path: Watched(number=record.number, gone=after is None) for path, after in record.written().items()}
+    if record.kind == "consolidation":
+        # It only goes forwards: no state of before comes back by it.
+        known = before.files if before else {}
+        going_on = {path: touched.get(path, seen) for path, seen in known.items()}
+        return before and before.model_copy(update={"files": going_on})
+    return Settling(
+        until=clock.iso(now + WATCHED_FOR),
+        files={**(before.files if before else {}), **touched},
+        returned=[
+            *(before.returned if before else []),
+            *([record.number] if record.kind == "undo" and record.notes else []),
+        ],
+    )
+
+
+def settle(process: Process, head: Head) -> Head:
+    """Mend what a late request has disturbed; called under the lease, with nothing committed and unwritten.
+
+    1 GET for each file that is watched, and 1 LIST and what tells the notes for each undo that is; the head after it.
+    """
+    watched = head.meta.settling
+    if not watched:
+        return head
+    process.store.map(lambda item: _mend_file(process, head, *item), list(watched.files.items()))
+    for number in watched.returned:
+        _bring_back(process, head, number)
+    if process.clock() > clock.parse(watched.until):
+        with suppress(PreconditionLost):
+            return heads.swap(process, head, settling=None)
+    return head
+
+
+def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> None:
+    key = _key(head.meta.space_id, path)
+    found = process.store.get(key)
+    if found and not _is_stale(found, watched):
+        return
+    if not found and watched.gone:
+        return
+    record = records.get(process, head.meta.space_id, watched.number)
+    after = record.written()[path]
+    with suppress(PreconditionLost):
+        if after is not None:
+            over = {"if_match": found.etag} if found else {"if_none_match": True}
+            process.store.put(key, after.encode(), metadata=record.metadata(), **over)
+        elif found:
+            process.store.delete(key, if_match=found.etag)
+
+
+def _is_stale(found: Object, watched: Watched) -> bool:
+    """Whether an earlier change than the newest wrote it. What somebody wrote without the service is theirs."""
+    number = found.metadata.get("consolidation", "")
+    return number.isdecimal() and int(number) < watched.number
+
+
+def _bring_back(process: Process, head: Head, number: int) -> None:
+    """Write those notes that undo `number` gave back and that are neither live nor folded again since."""
+    space_id = head.meta.space_id
+    undo = records.get(process, space_id, number)
+    first, last = (keys.live_prefix(space_id) + moment for moment in (undo.name().first, undo.name().last))
+    # `~` sorts behind all that a note's name can hold.
+    live = {entry.key for entry in process.store.scan(keys.live_prefix(space_id), start_after=first, stop=f"{last}~")}
+    missing = {source.note_id: source for source in undo.notes if keys.note(space_id, source.note_id) not in live}
+    folded = echoes.standing(process, head, [keys.parse_note_id(note_id) for note_id in missing], since=number + 1)
+    for note_id in missing.keys() - folded:
+        with suppress(PreconditionLost):
+            process.store.put(keys.note(space_id, note_id), missing[note_id].body(), if_none_match=True)
+
+
+def _key(space_id: str, path: str) -> str:
+    if path == keys.RULES_PATH:
+        return keys.rules(space_id)
+    return keys.synthesis(space_id) if path == keys.SYNTHESIS else keys.bank_file(space_id, path)

@@ -1,0 +1,71 @@
+"""What a model's checked answer comes to: the record that is committed."""
+
+from datetime import datetime
+from typing import Any
+
+from livemem import clock as clocks
+from livemem.bank import synthesis as syntheses
+from livemem.changes.records import Record, SynthesisChange
+from livemem.consolidation import checks, prompt
+from livemem.consolidation.asking import Asked
+from livemem.consolidation.collecting import Collected
+from livemem.process import Process
+from livemem.runs.run import Run
+from livemem.spaces.head import Head
+
+
+def record(process: Process, head: Head, run: Run, collected: Collected, asked: Asked, started: datetime) -> Record:
+    """The record of what the run folds, the next one after `head`."""
+    outcome, usage = asked.outcome, asked.usage
+    ids = [note.note_id for note in collected.notes]
+    # A note that two runs in a row leave out is folded all the same, and marked: it must not wait for ever.
+    kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
+    uncited = sorted(outcome.uncited - kept)
+    taken = [number for number in range(1, len(ids) + 1) if number not in kept]
+    number = head.meta.changes + 1
+    now = process.clock()
+    text = syntheses.format_synthesis(
+        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
+    )
+    metrics: dict[str, Any] = {
+        "notes_processed": len(taken),
+        "notes_remaining": collected.remaining + len(kept),
+        "notes_discarded": len(outcome.discarded),
+        "notes_uncited": len(uncited),
+        "notes_left_out": len(kept),
+        "notes_set_aside": len(collected.set_aside.needs),
+        "bank_files_created": sum(change.before is None for change in outcome.files),
+        "bank_files_updated": sum(change.before is not None for change in outcome.files),
+        "bank_files_unchanged": outcome.unchanged,
+        "edits_applied": outcome.edits_applied,
+        "synthesis_size": len(text.encode()),
+        **usage,
+        "llm_tokens_used": usage["llm_prompt_tokens"] + usage["llm_completion_tokens"],
+        "duration_seconds": round((now - started).total_seconds(), 3),
+        **collected.metrics(),
+    }
+    return Record(
+        number=number,
+        run_id=run.run_id,
+        uid=head.meta.uid,
+        kind="consolidation",
+        trigger=run.trigger,
+        started_at=clocks.iso_millis(started),
+        committed_at=clocks.iso(now),
+        model=process.settings.llmaas_model,
+        prompt_version=prompt.version(),
+        agent=run.agent,
+        notes=[collected.sources[index - 1] for index in taken],
+        files=outcome.files,
+        synthesis=SynthesisChange(before=collected.synthesis, after=text),
+        rules_changed_at=head.meta.rules_changed_at,
+        discarded=[
+            {"note_id": ids[index - 1], "reason": reason} for index, reason in sorted(outcome.discarded.items())
+        ],
+        uncited=[ids[number - 1] for number in uncited],
+        left_out=[ids[number - 1] for number in sorted(kept)],
+        set_aside=collected.set_aside.bounded(),
+        warnings=[checks.too_long(asked.synthesis)] if len(asked.synthesis) > checks.SYNTHESIS_CHARACTERS else [],
+        usage=usage,
+        metrics=metrics,
+    )

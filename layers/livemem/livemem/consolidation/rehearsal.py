@@ -1,0 +1,45 @@
+"""A dry run: what a consolidation would do now."""
+
+from datetime import datetime
+
+from livemem.changes import diffs, echoes
+from livemem.consolidation import asking, collecting, outcome
+from livemem.consolidation.collecting import NothingToDo
+from livemem.errors import RunError
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.runs.run import Run, Saved
+from livemem.spaces import contents
+from livemem.spaces.head import Head
+
+
+def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> Run:
+    """Ask the LLM and put the plan into the run's own document, nothing else; returns the run as it ended."""
+    started = process.clock()
+    if head.meta.committed_run:
+        # The notes that it folds may still be live: the plan would show them a second time.
+        return runs.finish(process, saved, "busy", message="A change of this space is being written; try again.")
+    try:
+        live = contents.live_notes(process, head.meta.space_id)
+        stray = echoes.among(process, head, live)
+        shown = [entry for entry in live if contents.note_name(entry).note_id not in stray]
+        collected = collecting.collect(process, head, saved.run, shown)
+        if not collected.notes:
+            raise collected.nothing()
+        asked = asking.ask(process, collected, deadline)
+    except NothingToDo as reason:
+        return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
+    except RunError as error:
+        problem = {"code": error.code, "detail": error.detail}
+        return runs.finish(process, saved, "error", error=problem, metrics=error.usage)
+    record = outcome.record(process, head, saved.run, collected, asked, started)
+    plan = {
+        "changes": diffs.changes(record),
+        "synthesis": asked.synthesis,
+        "discarded": record.discarded,
+        "uncited": record.uncited,
+        "left_out": record.left_out,
+        "warnings": record.warnings,
+        "sources": [source.note_id for source in record.notes],
+    }
+    return runs.finish(process, saved, "ok", plan=plan, metrics=record.metrics, model=process.settings.llmaas_model)

@@ -1,0 +1,25 @@
+"""What a head remembers of changes that a late request may still disturb.
+
+A write whose answer was lost is sent again, and may come when others have changed the space. Conditions keep it from
+doing harm but in one case: where a change has brought back what was there before, as undo does, the condition holds
+once more. So such changes are watched until no request from before them can come any more (changes/settling.py).
+"""
+
+from pydantic import BaseModel
+
+from livemem.store.documents import Moment
+
+
+class Watched(BaseModel):
+    """The newest change of one file since the space is watched, and whether it deleted the file."""
+
+    number: int
+    gone: bool = False
+
+
+class Settling(BaseModel):
+    """What is watched: files by their path in the records, and the numbers of undo that brought notes back."""
+
+    until: Moment
+    files: dict[str, Watched] = {}
+    returned: list[int] = []

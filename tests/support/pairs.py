@@ -1,0 +1,606 @@
+"""Two operations on one space, and everything that can happen between them: each write of the first reaches the store
+once more after each request of the second, its answer gets lost, the one stands still anywhere while the other goes on.
+
+Used by the tests and by benchmarks/crash_table.py, as crash.py is. An operation that begins a pair is `first`, at its
+request r; the other one is `second`, after s of its requests.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cache
+from itertools import count
+from typing import Any
+
+from livemem.bank import corrections
+from livemem.changes import rules
+from livemem.changes import undo as undoing
+from livemem.changes.rules import NewRules
+from livemem.consolidation import pipeline as consolidation
+from livemem.errors import LiveMemoryError
+from livemem.notes import appending, idempotency
+from livemem.notes.appending import Draft
+from livemem.runs import counter
+from livemem.runs import queue as queues
+from livemem.runs.queue import Order
+from livemem.spaces import head as heads
+from livemem.spaces import life
+from livemem.upkeep import sweep as sweeping
+from tests.support.actors import Actor
+from tests.support.audit import Audit
+from tests.support.rest import Told, check_alive, check_deserted, check_rest, come_to_rest, uid_of
+from tests.support.world import EVERYONE, RETRIES, Invocation, World
+
+SPACE = "demo"
+NOTES = 3
+LONG_AGO = 1_500
+"""Seconds after which nothing that was interrupted is waited for any more."""
+AHEAD = 300
+STALL = 200
+"""Seconds for which a worker stands still in vain: longer than a lease lives that is not renewed."""
+
+
+_CHECKED: dict[Hashable, Audit] = {}
+"""What came of the states that were checked before."""
+
+
+@dataclass
+class Scene:
+    """A world in which a pair acts. `run` is the invocation that its workers got; `told` is what users were told."""
+
+    world: World
+    told: Told = field(default_factory=Told)
+    run: Invocation | None = None
+    actors: list[tuple["Part", Actor]] = field(default_factory=list)
+
+    def fork(self) -> "Scene":
+        """A scene that goes on from here on its own."""
+        assert all(actor.done for _, actor in self.actors)
+        return Scene(self.world.fork(), Told(dict(self.told.notes), self.told.space), self.run, list(self.actors))
+
+    def enter(self, part: "Part") -> Actor:
+        """Let somebody begin, as far as to the first request. No two begin in the same moment."""
+        world = self.world
+        world.pass_time(0.5)
+        deadline = world.clock() + timedelta(seconds=part.seconds)
+        actor = Actor(part.name, world, lambda actor: part.work(self, actor), deadline, skew=part.skew)
+        actor.step()
+        self.actors.append((part, actor))
+        return actor
+
+    def accepted(self, notes: list[Any]) -> None:
+        """A user was told that the notes are written."""
+        uid = uid_of(self.world, SPACE)
+        self.told.notes |= {note.note_id: uid for note in notes if uid}
+
+    def check(self) -> Audit:
+        """Let everything come to rest, and check it. Many ways lead to one state: what follows is then the same."""
+        state = self._end()
+        if state not in _CHECKED:
+            _CHECKED[state] = self._check()
+        return _CHECKED[state]
+
+    def _end(self) -> Hashable:
+        """Ends what has begun; the state that it leaves, as far as anything can depend on it."""
+        world = self.world
+        for part, actor in self.actors:
+            assert actor.done
+            if actor.error and not isinstance(actor.error, LiveMemoryError):
+                raise actor.error
+            if self.run and part.works and (actor.error or actor.killed):
+                # Lambda delivers again what failed.
+                world.retry(self.run)
+        return world.state(), frozenset(self.told.notes.items()), self.told.space
+
+    def _check(self) -> Audit:
+        world = self.world
+        world.new_process()
+        found = check_deserted(world, SPACE) + come_to_rest(world, SPACE) + self._checked()
+        return found + check_alive(world, SPACE) + self._checked()
+
+    def _checked(self) -> Audit:
+        uid = uid_of(self.world, SPACE)
+        gone = [f"the space {self.told.space}"] if self.told.space not in (None, uid) else []
+        return check_rest(self.world, SPACE, self.told.of(uid)) + Audit(lost=gone)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one of the two does, within how many seconds, on a clock that is off by `skew` seconds. `pace` seconds pass
+    after each request. `works`: it works off an invocation.
+    """
+
+    name: str
+    work: Callable[[Scene, Actor], Any]
+    works: bool = False
+    seconds: float = 29
+    skew: float = 0
+    pace: float = 0
+
+
+def _post(scene: Scene, actor: Actor) -> None:
+    scene.accepted([appending.append(actor.process, SPACE, "ann", _draft(scene))])
+
+
+def _post_batch(scene: Scene, actor: Actor) -> None:
+    scene.accepted(appending.append_batch(actor.process, SPACE, "ann", [_draft(scene) for _ in range(NOTES)]))
+
+
+def _post_once(scene: Scene, actor: Actor) -> None:
+    scene.accepted([idempotency.append_once(actor.process, SPACE, "ann", _draft(scene), "key")[0]])
+
+
+def _draft(scene: Scene) -> Draft:
+    # Ids count up, so no text comes twice.
+    return Draft("progress", f"note {scene.world.ids()}")
+
+
+def _create(scene: Scene, actor: Actor) -> None:
+    wanted = life.NewSpace(SPACE, rules="Keep a log.", threshold=NOTES)
+    scene.told.space = life.create(actor.process, EVERYONE, wanted).uid
+    for _ in range(NOTES - 1):
+        _post(scene, actor)
+
+
+def _delete(scene: Scene, actor: Actor) -> None:
+    scene.told.space = None
+    life.delete(actor.process, SPACE, SPACE)
+
+
+def _work(scene: Scene, actor: Actor) -> None:
+    assert scene.run
+    payload = scene.run
+    consolidation.consolidate(actor.process, SPACE, payload["run_id"], payload["uid"], deadline=actor.until)
+
+
+def _order(scene: Scene, actor: Actor) -> None:
+    queues.order(actor.process, EVERYONE, SPACE, Order(trigger="api"))
+
+
+def _order_and_work(scene: Scene, actor: Actor) -> None:
+    _order(scene, actor)
+    _work_off(scene, actor)
+
+
+def _count(scene: Scene, actor: Actor) -> None:
+    counter.start_if_due(actor.process, SPACE, "threshold")
+
+
+def _count_and_work(scene: Scene, actor: Actor) -> None:
+    _count(scene, actor)
+    _work_off(scene, actor)
+
+
+def _work_off(scene: Scene, actor: Actor) -> None:
+    """Work off the newest run that is queued, if there is one."""
+    if scene.world.queued:
+        scene.run = scene.world.queued.pop()
+        _work(scene, actor)
+
+
+def _undo(scene: Scene, actor: Actor) -> None:
+    undoing.undo(actor.process, "admin", SPACE, heads.load(scene.world.process, SPACE).meta.changes)
+
+
+def _edit(scene: Scene, actor: Actor) -> None:
+    corrections.write_file(actor.process, "admin", SPACE, "log.md", "# Log\n\n## Log\n\nRewritten.\n", None)
+
+
+def _change_rules(scene: Scene, actor: Actor) -> None:
+    rules.change(actor.process, "admin", SPACE, NewRules("Keep a log, newest first."))
+
+
+def _sweep(scene: Scene, actor: Actor) -> None:
+    sweeping.sweep(actor.process, deadline=actor.until)
+
+
+POST = Part("append", _post)
+POST_BATCH = Part("batch", _post_batch)
+POST_ONCE = Part("append with a key", _post_once)
+CREATE = Part("creation", _create)
+DELETE = Part("deletion", _delete)
+ORDER = Part("order", _order)
+COUNT = Part("counter", _count)
+RUN = Part("run", _work, works=True, seconds=900)
+QUEUED_RUN = Part("queued run", _work_off, works=True, seconds=900)
+ORDERED_RUN = Part("run by hand", _order_and_work, works=True, seconds=900)
+COUNTED_RUN = Part("automatic run", _count_and_work, works=True, seconds=900)
+UNDO = Part("undo", _undo)
+EDIT = Part("correction", _edit)
+RULES = Part("change of the rules", _change_rules)
+SWEEP = Part("sweep", _sweep, seconds=300)
+
+
+# What was before
+
+Before = Callable[[Scene], None]
+
+
+def _nothing(scene: Scene) -> None:
+    """No space was ever there."""
+
+
+def _space(scene: Scene) -> None:
+    scene.told.space = scene.world.create_space(SPACE, threshold=NOTES).uid
+
+
+def _write(scene: Scene, notes: int = NOTES) -> None:
+    for _ in range(notes):
+        scene.accepted([scene.world.note(f"note {scene.world.ids()}", space_id=SPACE)])
+        scene.world.clock.move(1)
+
+
+def _folded(scene: Scene) -> None:
+    _space(scene)
+    _write(scene)
+    scene.world.consolidate(SPACE)
+
+
+def _folded_twice(scene: Scene) -> None:
+    _folded(scene)
+    _write(scene)
+    scene.world.consolidate(SPACE)
+
+
+def _folded_and_one_live(scene: Scene) -> None:
+    _folded(scene)
+    _write(scene, 1)
+
+
+def _almost_due(scene: Scene) -> None:
+    _folded(scene)
+    _write(scene, NOTES - 1)
+
+
+def _due(scene: Scene) -> None:
+    _folded(scene)
+    _write(scene)
+
+
+def _queued(scene: Scene) -> None:
+    _due(scene)
+    scene.world.count(SPACE)
+    scene.run = scene.world.queued.pop()
+
+
+def _ordered(scene: Scene) -> None:
+    _due(scene)
+    scene.world.order(SPACE)
+    scene.run = scene.world.queued.pop()
+
+
+def _changed_rules(scene: Scene) -> None:
+    _folded(scene)
+    rules.change(scene.world.process, "admin", SPACE, NewRules("Keep two logs."))
+
+
+def _dead_run(requests: int) -> Before:
+    def before(scene: Scene) -> None:
+        _queued(scene)
+        _die(scene, RUN, requests)
+
+    return before
+
+
+def _dead_creation(requests: int) -> Before:
+    """Nothing but what a creation left that died long ago, after so many requests."""
+    return lambda scene: _die(scene, CREATE, requests)
+
+
+def _dead_deletion(scene: Scene) -> None:
+    """A tombstone, and beside it all that was to be deleted."""
+    _due(scene)
+    _die(scene, DELETE, 4)
+
+
+def _die(scene: Scene, part: Part, requests: int) -> None:
+    actor = scene.enter(part)
+    actor.step(requests)
+    assert not actor.done
+    actor.kill()
+    scene.actors.clear()
+    scene.world.pass_time(LONG_AGO)
+
+
+def _work_as_well(scene: Scene) -> None:
+    """The same invocation, delivered once more, is worked off."""
+    scene.enter(RUN).finish()
+
+
+def _delete_and_wait(scene: Scene) -> None:
+    scene.enter(DELETE).finish()
+    scene.world.pass_time(RUN.seconds - 30)
+
+
+def _wait(scene: Scene) -> None:
+    """As long as a sweep may live, almost."""
+    scene.world.pass_time(SWEEP.seconds - 10)
+
+
+# What happens between the two
+
+Found = tuple[str, Audit]
+"""Where it happened, and what came of it."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two operations. `between` happens, and `gap` seconds pass, after the first one ended or while it stands still."""
+
+    name: str
+    before: Before
+    first: Part
+    second: Part
+    ways: tuple["Way", ...]
+    between: Before | None = None
+    gap: float = 0
+
+    def scene(self) -> Scene:
+        """Just before the first one begins."""
+        return _begun(self.before).fork()
+
+    def meanwhile(self, scene: Scene) -> None:
+        """What happens between the two."""
+        if self.between:
+            self.between(scene)
+        scene.world.pass_time(self.gap, beating=False)
+
+    def play(self) -> Iterator[Found]:
+        """Everything that can happen between them."""
+        for way in self.ways:
+            for where, found in way(self):
+                yield f"{way.__name__}: {where}", found
+
+
+Way = Callable[[Pair], Iterator[Found]]
+
+
+@cache
+def _begun(before: Before) -> Scene:
+    scene = Scene(World())
+    before(scene)
+    return scene
+
+
+def step(scene: Scene, actor: Actor, part: Part, requests: int = 1) -> None:
+    """Let the actor of a part do so many requests at its pace."""
+    for _ in range(requests):
+        actor.step()
+        if part.pace:
+            scene.world.pass_time(part.pace)
+
+
+def _whole(pair: Pair) -> Actor:
+    """The first one, undisturbed."""
+    actor = pair.scene().enter(pair.first)
+    actor.finish()
+    return actor
+
+
+def _requests(pair: Pair) -> range:
+    return range(len(_whole(pair).client.requests))
+
+
+def _writes(pair: Pair) -> list[int]:
+    return [index for index, (verb, _) in enumerate(_whole(pair).client.requests) if verb not in ("GET", "LIST")]
+
+
+def _named(actor: Actor, index: int) -> str:
+    verb, key = actor.client.requests[index]
+    return f"{actor.name}'s request {index} ({verb} {key})"
+
+
+def _along(pair: Pair, scene: Callable[[], tuple[Scene, Actor]]) -> Iterator[tuple[int, Scene, Actor, Actor]]:
+    """For each number s of requests: a scene in which the second one has done as many, and both of them."""
+    for done in count():
+        here, first = scene()
+        second = here.enter(pair.second)
+        second.step(done)
+        ended = second.done
+        yield done, here, first, second
+        if ended:
+            return
+
+
+def late(pair: Pair) -> Iterator[Found]:
+    """The first one has ended; one of its writes arrives once more while the second one is at work."""
+    ended = pair.scene()
+    first = ended.enter(pair.first)
+    while not first.done:
+        step(ended, first, pair.first)
+    pair.meanwhile(ended)
+    yield "undisturbed", _finished(ended.fork(), pair)
+    yield from _late(pair, ended, first)
+
+
+def overtaken(pair: Pair) -> Iterator[Found]:
+    """The same, but the first one stood still somewhere, while something else happened, before it ended."""
+    assert pair.between
+    for index in _requests(pair):
+        ended = pair.scene()
+        first = ended.enter(pair.first)
+        first.step(index)
+        pair.between(ended)
+        first.finish()
+        ended.world.pass_time(pair.gap)
+        for where, found in _late(pair, ended, first):
+            yield f"stood before {_named(_whole(pair), index)}; {where}", found
+
+
+def _late(pair: Pair, ended: Scene, first: Actor) -> Iterator[Found]:
+    for sent in ended.world.repeatable():
+        for done, scene, _, second in _along(pair, lambda: (ended.fork(), first)):
+            before = dict(scene.world.inner.objects)
+            scene.world.repeat(sent)
+            if before == scene.world.inner.objects:
+                # Refused, or done already: the rest is as if nothing had been.
+                second.kill()
+                continue
+            second.finish()
+            yield f"{first.name}'s {sent.request} again after {done} requests", scene.check()
+
+
+def _finished(scene: Scene, pair: Pair) -> Audit:
+    scene.enter(pair.second).finish()
+    return scene.check()
+
+
+def echoed(pair: Pair) -> Iterator[Found]:
+    """The first one stands still after a write, which arrives once more while the second one is at work."""
+    for index in _writes(pair):
+        for done, scene, first, second in _along(pair, lambda index=index: _standing(pair, index + 1)):  # type: ignore[misc]
+            sent = next(sent for sent in scene.world.sent if sent.request.index == index)
+            before = dict(scene.world.inner.objects)
+            scene.world.repeat(sent)
+            if before == scene.world.inner.objects:
+                first.kill()
+                second.kill()
+                continue
+            second.finish()
+            first.finish()
+            yield f"{_named(first, index)} again after {done} requests", scene.check()
+
+
+def lost(pair: Pair) -> Iterator[Found]:
+    """The answer to a write of the first one gets lost; it is sent again while the second one is at work. The first
+    one gets the second answer, and goes on when the second one has ended."""
+    for index in _writes(pair):
+        for done, scene, first, second in _along(pair, lambda index=index: _unanswered(pair, index)):  # type: ignore[misc]
+            first.step()
+            second.finish()
+            first.finish()
+            yield f"{_named(first, index)} unanswered, and again after {done} requests", scene.check()
+
+
+def cut(pair: Pair) -> Iterator[Found]:
+    """The first one stands still while the second one does everything."""
+    for index in _requests(pair):
+        scene, first = _standing(pair, index)
+        scene.enter(pair.second).finish()
+        first.finish()
+        yield f"stands before {_named(first, index)}", scene.check()
+
+
+def crossed(pair: Pair) -> Iterator[Found]:
+    """The first one stands still while the second one does a part of its work, and then ends before it."""
+    for index in _requests(pair):
+        for done, scene, first, second in _along(pair, lambda index=index: _standing(pair, index)):  # type: ignore[misc]
+            first.finish()
+            second.finish()
+            yield f"stands before {_named(first, index)} for {done} requests", scene.check()
+
+
+def together(pair: Pair) -> Iterator[Found]:
+    """The second one begins so many requests after the first one, and three more as many after each other; then they
+    take turns."""
+    for apart in _requests(pair):
+        scene = pair.scene()
+        parts = (pair.first, *[pair.second] * 4)
+        actors = []
+        for part in parts:
+            actors.append(scene.enter(part))
+            for actor in actors:
+                actor.step(apart)
+        while any(not actor.done for actor in actors):
+            for actor in actors:
+                actor.step()
+        yield f"{len(parts)} at once, {apart} requests apart", scene.check()
+
+
+def failing(pair: Pair) -> Iterator[Found]:
+    """All deliveries of the first one fail at the same request: they die there, or the store does not answer it."""
+    for index in _requests(pair):
+        for fate in ("dies before", "dies after", "503 at", "500 though done at"):
+            scene = pair.scene()
+            for pause in (0, *RETRIES):
+                scene.world.pass_time(pause)
+                _fail(scene, pair.first, index, fate)
+            scene.actors.clear()
+            yield f"{fate} request {index}, each time", scene.check()
+
+
+def _fail(scene: Scene, part: Part, index: int, fate: str) -> None:
+    actor = scene.enter(part)
+    if fate.startswith("dies"):
+        actor.step(index + (fate == "dies after"))
+        actor.kill()
+        return
+    code, status = ("InternalError", 500) if fate == "500 though done at" else ("SlowDown", 503)
+    actor.client.break_at(index, code, status, done=status == 500)
+    actor.finish()
+
+
+def _standing(pair: Pair, requests: int) -> tuple[Scene, Actor]:
+    """The first one after so many requests, and what happens in the meantime."""
+    scene = pair.scene()
+    first = scene.enter(pair.first)
+    step(scene, first, pair.first, requests)
+    pair.meanwhile(scene)
+    return scene, first
+
+
+def _unanswered(pair: Pair, index: int) -> tuple[Scene, Actor]:
+    """The first one waits for the answer to its write `index`, which is done."""
+    scene = pair.scene()
+    first = scene.enter(pair.first)
+    step(scene, first, pair.first, index)
+    first.loses = "again"
+    first.step()
+    pair.meanwhile(scene)
+    return scene, first
+
+
+ALL = (late, echoed, lost, cut)
+CROSSED = (late, echoed, lost, crossed)
+
+PAIRS = (
+    Pair("deletion & creation, clock ahead", _due, DELETE, replace(CREATE, skew=AHEAD), (late,), gap=600),
+    Pair(
+        "slow deletion & creation, at the earliest", _due, replace(DELETE, pace=4), CREATE, (late,),
+        # The tombstone is there since 16 s.
+        gap=life.TOMBSTONE_LIFE.total_seconds() - 16,
+    ),
+    Pair("append & run", _almost_due, POST, COUNTED_RUN, (late, lost)),
+    Pair("batch & run", _folded, POST_BATCH, COUNTED_RUN, (late, lost)),
+    Pair("append with a key & run", _almost_due, POST_ONCE, COUNTED_RUN, (late, lost)),
+    Pair("undo & run", _folded_twice, UNDO, ORDERED_RUN, ALL),
+    Pair("first undo & run", _folded, UNDO, ORDERED_RUN, (late,)),
+    Pair("undo & run, clock ahead", _folded_twice, UNDO, replace(ORDERED_RUN, skew=AHEAD), (crossed,)),
+    Pair("run & undo", _queued, RUN, UNDO, ALL),
+    Pair("twin run & undo", _queued, RUN, UNDO, (crossed,), between=_work_as_well),
+    Pair("twin runs", _queued, RUN, RUN, (*CROSSED, together)),
+    Pair("run & sweep", _queued, RUN, SWEEP, ALL),
+    Pair("stalled run & sweep", _queued, RUN, SWEEP, (cut,), gap=STALL),
+    Pair("stalled run & run by hand", _queued, RUN, ORDERED_RUN, (cut,), gap=STALL),
+    Pair("stalled run & correction", _queued, RUN, EDIT, (cut,), gap=STALL),
+    Pair("sweep & run", _dead_run(20), SWEEP, ORDERED_RUN, CROSSED),
+    Pair("correction & undo", _folded, EDIT, UNDO, ALL),
+    Pair("undo & correction", _folded_twice, UNDO, EDIT, ALL),
+    Pair("change of the rules & undo", _folded, RULES, UNDO, ALL),
+    Pair("undo & change of the rules", _changed_rules, UNDO, RULES, ALL),
+    Pair("creation & creation", _nothing, CREATE, CREATE, CROSSED),
+    *(
+        Pair(f"creation & creation after one that died at {at}", _dead_creation(at), CREATE, CREATE, CROSSED)
+        for at in (2, 4)
+    ),
+    *(
+        Pair(f"sweep & creation after one that died at {at}", _dead_creation(at), SWEEP, CREATE, CROSSED)
+        for at in (2, 4)
+    ),
+    *(
+        Pair(
+            f"stalled sweep & creation after {name}, at the earliest", before, SWEEP, CREATE, (overtaken,),
+            between=_wait, gap=life.TOMBSTONE_LIFE.total_seconds() - SWEEP.seconds + 10,
+        )
+        for name, before in (("one that died", _dead_creation(4)), ("a deletion that died", _dead_deletion))
+    ),
+    Pair("run by hand that fails", _ordered, RUN, SWEEP, (failing,)),
+    Pair("run that fails", _queued, RUN, SWEEP, (failing,)),
+    Pair("order & run", _due, ORDER, QUEUED_RUN, (late, lost)),
+    Pair("counter & run", _ordered, COUNT, RUN, CROSSED),
+    Pair("run & counter", _ordered, RUN, COUNT, CROSSED),
+    Pair(
+        "run over a deletion & creation, at the earliest", _queued, RUN, CREATE, (overtaken,),
+        between=_delete_and_wait, gap=life.TOMBSTONE_LIFE.total_seconds() - RUN.seconds + 30,
+    ),
+)  # fmt: skip
