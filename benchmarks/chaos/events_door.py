@@ -1,0 +1,67 @@
+"""Stands between the store's put events and the Invoke API: loses some events, doubles some, delays some."""
+
+import threading
+import time
+from collections import Counter
+
+from benchmarks.chaos.door import Answer, Backend, Call, Door
+from benchmarks.chaos.logs import Log
+from benchmarks.chaos.mischief import Mischief
+
+LOST, DOUBLED, SLOW = 0.04, 0.08, 0.04
+_AGAIN_SECONDS = 8.0
+
+
+class EventsDoor:
+    """The relay. Its address has the same paths as the Invoke API."""
+
+    def __init__(self, address: str, mischief: Mischief, log: Log) -> None:
+        """Prepare; `address` is host:port of the runtime."""
+        self.counts: Counter[str] = Counter()
+        self._backend = Backend(address, timeout=40.0)
+        self._mischief = mischief
+        self._log = log
+        self._lock = threading.Lock()
+        self._late = 0
+        self.door = Door(self._answer)
+
+    def outstanding(self) -> int:
+        """How many doubles are still to be delivered."""
+        with self._lock:
+            return self._late
+
+    def _answer(self, call: Call) -> Answer | None:
+        if self._mischief.chance(LOST):
+            self._tell("lost", call)
+            return Answer(202)
+        if self._mischief.chance(SLOW):
+            self._tell("slow", call)
+            time.sleep(self._mischief.seconds(1.0, 5.0))
+        answer = self._hand_on(call)
+        if answer and self._mischief.chance(DOUBLED):
+            self._tell("doubled", call)
+            with self._lock:
+                self._late += 1
+            timer = threading.Timer(self._mischief.seconds(_AGAIN_SECONDS, 60.0), self._again, (call,))
+            timer.daemon = True
+            timer.start()
+        return answer
+
+    def _again(self, call: Call) -> None:
+        self._hand_on(call)
+        with self._lock:
+            self._late -= 1
+
+    def _hand_on(self, call: Call) -> Answer | None:
+        try:
+            answer = self._backend.ask(call)
+        except OSError:
+            return None  # the store keeps the event and tries again
+        with self._lock:
+            self.counts["delivered"] += 1
+        return answer
+
+    def _tell(self, what: str, call: Call) -> None:
+        with self._lock:
+            self.counts[what] += 1
+        self._log.write(t=self._log.now(), what=what, event=call.body.decode("utf-8", "replace")[:2_000])

@@ -1,0 +1,20 @@
+"""The benchmark's copy of the template is that of the project, with what it changes on purpose."""
+
+from pathlib import Path
+
+from benchmarks.chaos.programs import ROOT, write_template
+from local.functions.template import read_template
+
+
+def test_a_copy_elsewhere_has_the_same_functions(tmp_path):
+    write_template(tmp_path / "template.yaml")
+    assert read_template(tmp_path / "template.yaml") == read_template(ROOT / "template.yaml")
+
+
+def test_a_copy_may_have_other_slots_and_a_further_layer(tmp_path):
+    layer = Path(__file__).resolve().parent
+    write_template(tmp_path / "template.yaml", slots=7, layer=layer)
+    functions = read_template(tmp_path / "template.yaml").functions
+    assert all(function.layers[-1] == layer and len(function.layers) == 2 for function in functions)
+    reserved = {function.logical_id: function.reserved_concurrency for function in functions}
+    assert reserved["ConsolidateFunction"] == 7
