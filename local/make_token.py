@@ -1,28 +1,37 @@
-"""`make token NAME=agent-one SPACE=demo`: a token for an agent, entered into the store of the service and shown once.
+"""`make token NAME=agent-one SPACE=demo`: a token for an agent, made by the service and shown once.
 
-Works on the store that the variables name (as `make run` reads them), else on that of the `make run` of this folder.
+Asks the service that API (with `/v1`) and TOKEN (an admin's) name, else the one of the `make run` of this folder.
 """
 
 import argparse
 import json
 import os
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from livemem.access import tokens
-from livemem.errors import LiveMemoryError
-from livemem.llm import client as llm
-from livemem.process import Process
-from livemem.settings import Settings
-from livemem.store.objects import open_store
 from local import terminal
-from local.config import Config, ConfigError, read_config
+from local.config import ConfigError, read_config
+
+TIMEOUT = 35
+"""Seconds; the service answers or gives up before (template.yaml)."""
 
 
-class NotRunning(OSError):
-    """The runtime of the data folder does not run; the text is one sentence for the terminal."""
+class NoServiceError(OSError):
+    """No service to ask; the text is one sentence for the terminal."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where the service is, and an admin's token for it."""
+
+    api: str
+    token: str
 
 
 def main() -> int:
@@ -36,45 +45,53 @@ def main() -> int:
     wanted = parser.parse_args()
     if bool(wanted.spaces) == wanted.all_spaces:
         parser.error("name the spaces (SPACE=demo or SPACE='one two'), or give --all-spaces")
+    permissions = wanted.permissions.split(",")
+    body = {"name": wanted.name, "permissions": permissions, "space_ids": wanted.spaces}
     try:
-        process = _process(Settings(**_store(read_config(os.environ))))
-        secret = tokens.new_secret()
-        permissions = wanted.permissions.split(",")
-        tokens.create(process, secret, name=wanted.name, permissions=permissions, space_ids=wanted.spaces)
-    except (ConfigError, NotRunning) as error:
+        status, answer = _post(_service(os.environ), "/tokens", body)
+    except (ConfigError, NoServiceError) as error:
         print(error, file=sys.stderr)
         return 2
-    except LiveMemoryError as error:
-        print(error.detail, file=sys.stderr)
+    if status != HTTPStatus.CREATED:
+        print(answer.get("detail", f"The service answered with status {status}."), file=sys.stderr)
         return 1
     where = "all spaces" if wanted.all_spaces else f"the space {', '.join(wanted.spaces)}"
     print(f"{wanted.name} may {' and '.join(permissions)} in {where}; the token is shown once, here:", file=sys.stderr)
-    print(secret)
+    print(answer["token"])
     return 0
 
 
-def _store(config: Config) -> dict[str, Any]:
-    """The settings of the store; those that are not the runtime's own come from the environment."""
-    if not config.embedded:
-        return {}
+def _service(environment: Mapping[str, str]) -> Service:
+    """The service that two variables name, or the one of `make run`; raises ConfigError, NoServiceError."""
+    if environment.get("API") and environment.get("TOKEN"):
+        return Service(environment["API"].rstrip("/"), environment["TOKEN"])
+    config = read_config(environment)
     try:
         endpoints: Mapping[str, Any] = json.loads((config.data / "endpoints.json").read_bytes())
+        key = config.admin_key or Path(endpoints["admin_key_file"]).read_text("ascii").strip()
+    except (OSError, ValueError):
+        raise NoServiceError(f"Nothing runs in {config.data}: start `make run` first, or set API and TOKEN.") from None
+    return Service(f"{endpoints['api']}/v1", key)
+
+
+def _post(service: Service, path: str, body: Any) -> tuple[int, Any]:
+    request = urllib.request.Request(f"{service.api}{path}", json.dumps(body).encode(), method="POST")
+    request.add_header("Authorization", f"Bearer {service.token}")
+    request.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, _problem(error.read())
     except (OSError, ValueError) as error:
-        raise NotRunning(f"Nothing runs in {config.data}: start `make run` first, or name a store.") from error
-    return {
-        "s3_bucket_name": endpoints["bucket"],
-        "s3_endpoint_url": endpoints["s3"],
-        "s3_region_name": "us-east-1",
-        "s3_access_key_id": endpoints["s3_access_key"],
-        "s3_secret_access_key": Path(endpoints["s3_key_file"]).read_text("ascii").strip(),
-    }
+        raise NoServiceError(f"{service.api} does not answer as a Live Memory service does.") from error
 
 
-def _process(settings: Settings) -> Process:
-    def start(_: Mapping[str, Any]) -> None:
-        raise AssertionError("making a token starts nothing")
-
-    return Process(open_store(settings), settings, llm.connect(settings), start, new_suffix=lambda: "00000000")
+def _problem(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return {}
 
 
 if __name__ == "__main__":

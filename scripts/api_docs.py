@@ -11,11 +11,15 @@ METHODS = ("post", "put", "get", "patch", "delete")
 """In this order operations of one path can be tried one after the other."""
 BASE = "/v1"
 MADE = {
-    "note_id": ("NOTE", "append_note", ""),
-    "run_id": ("RUN", "start_consolidation", ""),
-    "number": ("NUMBER", "list_consolidations", "?limit=1"),
+    "note_id": ("NOTE", "append_note", "", "note_id"),
+    "run_id": ("RUN", "start_consolidation", "", "run_id"),
+    "number": ("NUMBER", "list_consolidations", "?limit=1", "number"),
+    "token_hash": ("HASH", "create_token", "", "hash"),
 }
-"""Parameters of a path whose values the service gives out: the shell's variable, and the operation that tells one."""
+"""Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
+field of its answer."""
+OWN_TOKEN = {"rotate_token": ("OWN", "create_token", "", "token")}
+"""Operations that the administrator's key can't do, and where their token comes from."""
 INTRODUCTION = """\
 # API
 
@@ -212,12 +216,10 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
         if name not in MADE:
             path = path.replace(f"{{{name}}}", str(parameter.get("example", name)))
             continue
-        variable, source, query = MADE[name]
-        path = path.replace(f"{{{name}}}", f"${variable}")
-        asked = next((found for found in _all(document) if found[2]["operationId"] == source), None)
-        if asked:
-            line = _curl(asked[0].replace("{space_id}", "demo") + query, asked[1], asked[2])
-            yield f"""{variable}=$({line} | sed -E 's/.*"{name}": "?([^",]+).*/\\1/')"""
+        path = path.replace(f"{{{name}}}", f"${MADE[name][0]}")
+        yield from _ask(document, *MADE[name])
+    if operation["operationId"] in OWN_TOKEN:
+        yield from _ask(document, *OWN_TOKEN[operation["operationId"]])
     needed = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
     path += "".join(f"{'&' if place else '?'}{one['name']}={one['example']}" for place, one in enumerate(needed))
     yield _curl(path, method, operation)
@@ -225,9 +227,18 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
         yield _curl(path, method, operation, f'-H "Accept: {negotiation.MARKDOWN}"')
 
 
+def _ask(document: dict[str, Any], variable: str, source: str, query: str, field: str) -> Iterator[str]:
+    """A line that sets a variable of the shell to a field of what an operation answers."""
+    asked = next((found for found in _all(document) if found[2]["operationId"] == source), None)
+    if asked:
+        line = _curl(asked[0].replace("{space_id}", "demo") + query, asked[1], asked[2])
+        yield f"""{variable}=$({line} | sed -E 's/.*"{field}": "?([^",]+).*/\\1/')"""
+
+
 def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> str:
     body = _body(operation)
-    token = "" if operation["x-needs"] == "nothing" else '-H "Authorization: Bearer $TOKEN"'
+    own = OWN_TOKEN.get(operation["operationId"], ("TOKEN",))[0]
+    token = "" if operation["x-needs"] == "nothing" else f'-H "Authorization: Bearer ${own}"'
     data = ""
     if body and "example" in body:
         text = json.dumps(body["example"], ensure_ascii=False).replace("'", "'\\''")

@@ -16,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel
 
 from livemem import __version__, errors
+from livemem.access import management
 from livemem.bank import paths
 from livemem.store import keys
 from livemem_http import negotiation, problems
@@ -41,6 +42,11 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "description": "The id of the run, as the answer to its start gives it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "token_hash": {
+        "description": "The hash of the token, or its first 16 hex digits or more, if they fit no other.",
+        "example": "9f86d081884c7d65",
+        "schema": {"pattern": f"^{management.SHORTENED.pattern}$".replace("?P<digits>", "")},
     },
     "number": {
         "description": "The number of the change in the history of the space, from 1.",
@@ -81,6 +87,7 @@ TAGS = {
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
+    "tokens": "A token says who asks, what it may do and where. Admins make them; each can replace itself.",
     "consolidations": "The history: each change of bank and rules with its notes and diffs, and the way back.",
 }
 TOKEN = {
@@ -279,7 +286,7 @@ def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
     return found
 
 
-WHAT_CAN_BE_MISSING = ("space", "note", "bank_file", "synthesis", "run", "consolidation", "route")
+WHAT_CAN_BE_MISSING = ("space", "note", "bank_file", "synthesis", "run", "consolidation", "token", "route")
 
 
 def texts(made: dict[str, Any]) -> dict[Path, str]:

@@ -1,16 +1,19 @@
-"""Spaces' life and rules, and corrections of a bank by hand."""
+"""Spaces' life and rules, corrections of a bank by hand, and tokens."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Query
+from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from livemem import limits
+from livemem.access import management, rotation, secret, tokens
 from livemem.bank import corrections, history
 from livemem.changes import rules
 from livemem.runs import space_change
 from livemem.spaces import life
+from livemem.store import cursors
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -18,6 +21,13 @@ from livemem_http.logs import function_logger
 
 logger = function_logger("admin")
 api = Api()
+
+Limit = Annotated[
+    int, Query(ge=1, le=limits.PAGE_ITEMS, description="The most items that the page may hold.", examples=[20])
+]
+Cursor = Annotated[
+    str | None, Query(description="The `next_cursor` of the page before; without it the first page is given.")
+]
 
 
 @api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
@@ -129,6 +139,87 @@ def undo_consolidation(space_id: str, number: str) -> views.ChangeDetail:
     """
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
     return views.ChangeDetail.of_detail(change)
+
+
+@api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")
+def create_token(body: views.NewToken) -> Response[views.TokenMade]:
+    """Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. If the
+    answer is lost, nobody has the token: revoke it by the list, and make another.
+    """
+    made = tokens.create(process(), api.principal(), secret.new(), body.wanted())
+    return api.json(HTTPStatus.CREATED, views.TokenMade.of_made(made))
+
+
+@api.route("GET", "/v1/tokens", needs="admin", tag="tokens", summary="List tokens")
+def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.TokenPage:
+    """All tokens, also those that are revoked or have expired. With a list of spaces in the caller's own token only
+    those that can reach no other space.
+    """
+    after = cursors.decode_token(cursor)
+    found, more = management.page(process(), api.principal(), limit=limit, after=after)
+    return views.TokenPage(
+        items=[views.TokenShown.of_shown(shown) for shown in found], next_cursor=cursors.encode(more)
+    )
+
+
+@api.route("PATCH", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Change a token")
+def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
+    """Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds."""
+    return views.TokenView.of(management.update(process(), api.principal(), token_hash, body.wanted()))
+
+
+@api.route("POST", "/v1/tokens/{token_hash}/revoke", needs="admin", tag="tokens", summary="Revoke a token")
+def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenView:
+    """Let nobody in by this token any more, nor by those that it was rotated to. It is in force within 30 seconds.
+    There is no way back; its notes stay.
+    """
+    wanted = body or views.Revocation()
+    revoked = management.revoke(process(), api.principal(), token_hash, successors=wanted.successors)
+    return views.TokenView.of(revoked)
+
+
+@api.route(
+    "DELETE",
+    "/v1/tokens/{token_hash}",
+    needs="admin",
+    status=HTTPStatus.NO_CONTENT,
+    tag="tokens",
+    summary="Remove a token",
+)
+def delete_token(token_hash: str) -> Response[None]:
+    """Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within 30
+    seconds. Those that it was rotated to stay; to end them too, revoke it.
+    """
+    management.delete(process(), api.principal(), token_hash)
+    return api.empty()
+
+
+@api.route("POST", "/v1/tokens/purge", needs="admin", tag="tokens", summary="Remove dead tokens")
+def purge_tokens() -> views.TokensPurged:
+    """Remove all tokens that are revoked or have expired, of those that the caller may manage."""
+    purged = management.purge(process(), api.principal())
+    return views.TokensPurged(purged=len(purged), hashes=purged)
+
+
+@api.route(
+    "POST",
+    "/v1/tokens/self/rotate",
+    needs="any",
+    status=HTTPStatus.CREATED,
+    tag="tokens",
+    summary="Replace one's own token",
+)
+def rotate_token(
+    body: views.Rotation | None = None,
+    idempotency_key: Annotated[views.IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
+) -> Response[views.TokenRotated]:
+    """Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
+    (`old_expires_at`). A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost, makes
+    another new token and revokes the lost one.
+    """
+    grace = (body or views.Rotation()).grace_seconds
+    rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)
+    return api.json(HTTPStatus.CREATED, views.TokenRotated.of_rotated(rotated))
 
 
 @logger.inject_lambda_context(clear_state=True)

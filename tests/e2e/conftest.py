@@ -48,6 +48,8 @@ class Running:
     token: str
     lambda_url: str | None = None
     logs: Path | None = None
+    data: Path | None = None
+    """The data folder of one that was started here."""
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         endpoints = _wait_for(data / "endpoints.json", process, output)
         key = (data / "admin.key").read_text().strip()
         # The local runtime answers the Lambda API at the same port.
-        yield Running(endpoints["api"], key, endpoints.get("lambda", endpoints["api"]), data / "logs")
+        yield Running(endpoints["api"], key, endpoints.get("lambda", endpoints["api"]), data / "logs", data)
     finally:
         process.terminate()
         status = process.wait(timeout=STOP_SECONDS[KIND])

@@ -118,8 +118,8 @@ def key_of(request: Request) -> str:
 
 
 def kind(key: str) -> str:
-    """What a key is one of: `_system/tokens.json`, `{space}/_meta.json`, `{space}/live/*`."""
+    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `{space}/_meta.json`, `{space}/live/*`."""
     first, *rest = key.split("/")
     if first.startswith("_"):
-        return key
+        return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
     return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])

@@ -12,6 +12,7 @@ VALUES = {
     "run_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "number": "1",
     "path": "a/b.md",
+    "token_hash": "0123456789abcdef",
 }
 ROUTES = [(function, key) for function in HTTP_FUNCTIONS for key in sorted(load(function).api.needs)]
 """(function, `GET /v1/...`) of each."""

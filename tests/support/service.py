@@ -1,5 +1,6 @@
 """All functions on moto's S3, with a bootstrap key and a Lambda API on loopback, each in the role of the template."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from livemem import background
 from livemem.llm import client as llm
 from livemem.store import clients
 from tests.support.functions import Context, LambdaApi, forget, fresh, request
@@ -37,7 +39,9 @@ class Service:
         elif self.cold:
             forget()
         with self.recorder.acting_as(role_of(function, event)):
-            return self.modules[function].handler(event, Context())
+            answer = self.modules[function].handler(event, Context())
+            _wait_for_asides()
+            return answer
 
     def http(self, function: str, method: str, route: str, *, token: str | None = BOOTSTRAP_KEY, **rest: Any) -> Any:
         return self.invoke(function, request(method, route, token=token, **rest))
@@ -50,6 +54,13 @@ class Service:
         name, payload = self.lambda_api.invoked.pop(0)
         assert name == "live-memory-consolidate"
         return self.invoke("consolidate", payload)
+
+
+def _wait_for_asides() -> None:
+    """What a function does beside its answer belongs to it: nobody else must be taken for who asked for it."""
+    for thread in threading.enumerate():
+        if thread.name == background.ASIDE:
+            thread.join()
 
 
 def role_of(function: str, event: Mapping[str, Any]) -> str:

@@ -169,6 +169,22 @@ def tokens_with_a_list_of_spaces(account: Account) -> None:
     account.call("reads", "GET", SPACE, 403, token="lm_ann")
 
 
+def a_token_from_its_making_to_its_end(account: Account) -> None:
+    wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo"]}
+    made = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)
+    account.create(token=BOOTSTRAP_KEY)
+    account.note(token=made["token"])
+    assert [entry["name"] for entry in account.call("admin", "GET", "/v1/tokens", 200)["items"]] == ["ann"]
+    one = {"token_hash": made["hash"][7:23]}
+    token = "/v1/tokens/{token_hash}"
+    account.call("admin", "PATCH", token, 200, body={"permissions": ["read"]}, **one)
+    new = account.call("admin", "POST", "/v1/tokens/self/rotate", 201, token=made["token"])
+    account.call("admin", "POST", f"{token}/revoke", 200, **one)
+    account.call("reads", "GET", SPACE, 401, token=new["token"])
+    account.call("admin", "DELETE", token, 204, **one)
+    assert account.call("admin", "POST", "/v1/tokens/purge", 200)["purged"] == 1
+
+
 def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
     account.start(404)
     account.create(threshold=2)
@@ -499,6 +515,7 @@ def name_of(story: Story) -> str:
 
 
 STORIES: list[Story] = [
+    a_token_from_its_making_to_its_end,
     tokens_with_a_list_of_spaces,
     a_space_from_its_creation_to_its_deletion,
     corrections_and_their_undo,

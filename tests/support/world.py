@@ -188,6 +188,8 @@ class World:
         self.queued: deque[Invocation] = deque()
         self.sent: list[Sent] = []
         self.beats: list[Beat] = []
+        self.asides: list[Callable[[], None]] = []
+        """What processes would do beside their work."""
         self.probed: list[bool] = []
         """Shared by all processes: what a store heeds does not change."""
         self.settings = _settings(**settings)
@@ -243,6 +245,7 @@ class World:
             "clock": self.clock,
             "timer": lambda: self.clock().timestamp(),
             "meanwhile": self.meanwhile,
+            "aside": self.asides.append,
         }
         return Process(**{**usual, **parts})
 
@@ -268,6 +271,11 @@ class World:
             yield
         finally:
             self.beats.remove(beat)
+
+    def do_asides(self) -> None:
+        """Do what processes would do beside their work."""
+        while self.asides:
+            self.asides.pop(0)()
 
     def pass_time(self, seconds: float, *, beating: bool = True) -> None:
         """Let time pass. Without `beating` what processes do every so often is held up, as in a machine that stalls."""

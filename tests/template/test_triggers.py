@@ -45,6 +45,13 @@ ROUTES = {
         "PATCH /v1/spaces/{space_id}/bank/{path+}",
         "DELETE /v1/spaces/{space_id}/bank/{path+}",
         "POST /v1/spaces/{space_id}/consolidations/{number}/undo",
+        "POST /v1/tokens",
+        "GET /v1/tokens",
+        "PATCH /v1/tokens/{token_hash}",
+        "POST /v1/tokens/{token_hash}/revoke",
+        "DELETE /v1/tokens/{token_hash}",
+        "POST /v1/tokens/purge",
+        "POST /v1/tokens/self/rotate",
     },
     "StartFunction": {
         "POST /v1/spaces/{space_id}/consolidations",

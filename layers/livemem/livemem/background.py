@@ -1,8 +1,15 @@
-"""Work that goes on beside a long wait."""
+"""Work that goes on beside other work."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+ASIDE = "aside"
+
+
+def aside(action: Callable[[], None]) -> None:
+    """Call `action`, which must not raise, in a thread of its own; nobody waits for it."""
+    threading.Thread(target=action, name=ASIDE, daemon=True).start()
 
 
 @contextmanager

@@ -22,6 +22,13 @@ ANSWER_BYTES = 6_000_000
 PAGE_BYTES = 800_000
 """Objects of one page together; in JSON within JSON a byte takes up to 7."""
 THRESHOLD = 1_000
+TOKEN_SPACES = 1_000
+EMAIL_CHARACTERS = 254
+"""What SMTP can carry (RFC 5321, erratum 1690)."""
+TOKEN_DAYS = 3_650
+"""Of a token that expires; ten years are as good as never."""
+GRACE_SECONDS = 7 * 86_400
+"""For how long a rotated token may go on working."""
 
 
 def check_text(field: str, text: str, limit: int, *, blank: bool = False) -> str:

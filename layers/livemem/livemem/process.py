@@ -26,6 +26,9 @@ Start = Callable[[Mapping[str, Any]], None]
 Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
 
+Aside = Callable[[Callable[[], None]], None]
+"""Does something beside the present work; nobody waits for it."""
+
 Timer = Callable[[], float]
 """Seconds from any beginning, never going back: what caches age by."""
 
@@ -43,6 +46,7 @@ class Process:
     clock: Clock = clocks.now
     timer: Timer = time.monotonic
     meanwhile: Meanwhile = background.every
+    aside: Aside = background.aside
     _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

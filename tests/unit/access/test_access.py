@@ -53,11 +53,10 @@ def test_a_known_token_is_its_name_permissions_and_spaces():
     )
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_bootstrap_key_is_an_admin_of_all_spaces_without_a_look_at_the_registry(scheme: str):
+def test_the_bootstrap_key_is_an_admin_of_all_spaces_without_a_look_at_the_registry():
     world = World()
 
-    principal = enter(world, f"{scheme} {BOOTSTRAP_KEY}", needs="admin", space_id="demo")
+    principal = enter(world, f"Bearer {BOOTSTRAP_KEY}", needs="admin", space_id="demo")
 
     assert principal == Principal("admin", frozenset(("read", "write", "admin")), frozenset(), bootstrap=True)
     assert world.client.counts == {}
@@ -162,6 +161,10 @@ HEADERS = st.none() | st.text() | st.text().map("Bearer {}".format) | st.text().
 @example("Bearer")
 @example("Bearer ")
 @example(f"Basic {SECRET}")
+@example(f"bearer {SECRET}")
+@example(f"BEARER {SECRET}")
+@example(f"bEaReR {SECRET}")
+@example(f"Bearer {SECRET},Bearer {SECRET}")
 @example(SECRET)
 @example(f"Bearer {SECRET} ")
 @example(f"Bearer x{SECRET}")
@@ -176,7 +179,7 @@ def test_no_other_header_lets_in_or_makes_the_service_fail(header: str | None):
     world = world_with(token(), token("lm_other", hash="é not a hash"), token("lm_third", hash=""))
     trimmed = (header or "").partition(" ")[2].strip()
 
-    if trimmed == SECRET and (header or "").lower().startswith("bearer "):
+    if trimmed == SECRET and (header or "").startswith("Bearer "):
         assert enter(world, header).name == "ann"
     else:
         with pytest.raises(Unauthenticated):

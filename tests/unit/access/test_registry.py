@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
@@ -288,3 +289,82 @@ def test_the_registry_never_holds_the_token_itself():
     registries.allow_space(world.process, limited("ann", "demo"), "new")
 
     assert SECRET not in world.text(keys.TOKENS)
+
+
+def gets(world: World) -> int:
+    return world.client.counts["GET"]
+
+
+@pytest.mark.parametrize("seconds", [0, 2])
+def test_a_token_that_was_just_made_works_at_once_in_a_process_that_read_the_registry_before(seconds: int):
+    world = world_with()
+    other = world.with_parts()
+    registries.registry(other)
+    world.clock.move(seconds)
+    put(world, token())
+
+    assert decision.authorise(other, f"Bearer {SECRET}", needs=None, space_id=None).name == "ann"
+
+
+def test_that_a_token_is_unknown_is_remembered_for_thirty_seconds():
+    world = world_with(token())
+    enter(world)
+    world.clock.move(2)
+    world.client.reset()
+
+    for _ in range(20):
+        with pytest.raises(Unauthenticated):
+            enter(world, "Bearer lm_nobody")
+        world.clock.move(1)
+
+    # Once because it is unknown; the registry that was read then is good for half a minute.
+    assert gets(world) == 1
+
+
+def test_any_number_of_unknown_tokens_costs_a_few_requests_a_second():
+    world = world_with(token())
+    enter(world)
+    world.client.reset()
+
+    for second in range(10):
+        for number in range(50):
+            with pytest.raises(Unauthenticated):
+                enter(world, f"Bearer lm_{second}_{number}")
+        world.clock.move(1)
+
+    assert gets(world) == 10 * registries.LOOKS_A_SECOND
+    # What was not looked for is not remembered either.
+    put(world, token(), token("lm_9_49", name="bob"))
+    assert enter(world, "Bearer lm_9_49").name == "bob"
+
+
+def test_what_is_remembered_of_unknown_tokens_is_bounded():
+    world = world_with(token())
+
+    for number in range(2 * registries.MOST_UNKNOWN):
+        world.clock.move(0.01)
+        with pytest.raises(Unauthenticated):
+            enter(world, f"Bearer lm_{number}")
+
+    assert 0 < len(world.process.cache(registries._Cache).unknown) <= registries.MOST_UNKNOWN
+
+
+def test_a_token_that_was_unknown_is_let_in_as_soon_as_a_registry_that_has_it_is_read():
+    world = world_with(token("lm_other", name="bob"))
+    with pytest.raises(Unauthenticated):
+        enter(world)
+    put(world, token())
+    world.clock.move(2)
+
+    # Another unknown one makes the process look.
+    with pytest.raises(Unauthenticated):
+        enter(world, "Bearer lm_nobody")
+
+    assert enter(world).name == "ann"
+
+
+def test_of_two_entries_of_one_hash_the_first_one_counts():
+    world = world_with(token(revoked=True), token())
+
+    with pytest.raises(Unauthenticated):
+        enter(world)

@@ -4,8 +4,8 @@ import hmac
 from datetime import datetime
 
 from livemem import clock
+from livemem.access import last_use, secret
 from livemem.access import registry as registries
-from livemem.access import tokens
 from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Permission, Principal
 from livemem.access.registry import Token
 from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, Unauthenticated
@@ -51,9 +51,10 @@ def check_space(principal: Principal, space_id: str) -> None:
 
 
 def _bearer(authorization: str | None) -> bytes:
+    # Spelt exactly so, although RFC 9110 lets a scheme's letters be of either case: one way to write it, no doubt.
     scheme, _, token = (authorization or "").partition(" ")
     token = token.strip()
-    if scheme.lower() != "bearer" or not token:
+    if scheme != "Bearer" or not token:
         raise Unauthenticated("Send the header `Authorization: Bearer <token>`.")
     if len(token) > TOKEN_CHARACTERS:
         raise Unauthenticated("The token is not known.")
@@ -63,14 +64,16 @@ def _bearer(authorization: str | None) -> bytes:
 def _authenticate(process: Process, token: bytes) -> Principal:
     if hmac.compare_digest(token, process.settings.admin_bootstrap_key.encode()):
         return Principal(BOOTSTRAP_NAME, frozenset(("read", "write", "admin")), frozenset(), bootstrap=True)
-    digest = tokens.digest(token)
-    for entry in registries.registry(process).tokens:
-        if hmac.compare_digest(entry.hash.encode(), digest.encode()):
-            return _principal(entry, process.clock())
-    raise Unauthenticated("The token is not known.")
+    entry = registries.find(process, secret.digest(token))
+    if not entry:
+        raise Unauthenticated("The token is not known.")
+    principal = principal_of(entry, process.clock())
+    last_use.note(process, entry.hash)
+    return principal
 
 
-def _principal(entry: Token, now: datetime) -> Principal:
+def principal_of(entry: Token, now: datetime) -> Principal:
+    """Who the entry of a registry lets in. Raises Unauthenticated, RegistryUnreadable."""
     if entry.revoked:
         raise Unauthenticated("The token is revoked.")
     try:

@@ -1,6 +1,14 @@
-"""The registry of tokens, `_system/tokens.json`. Tokens are random and stored as SHA-256 alone."""
+"""The registry of tokens, `_system/tokens.json`. Tokens are random and stored as SHA-256 alone.
 
+A process asks for it every 30 s at most, by its ETag; and besides where it meets a token that it does not know, once
+for each and a few times a second: so a new token works at once, and those that nobody knows cost next to nothing.
+"""
+
+import hmac
+from collections import deque
 from collections.abc import Callable
+
+from cachetools import TTLCache
 
 from livemem.access.principal import Principal
 from livemem.errors import PreconditionLost, RegistryUnreadable
@@ -15,6 +23,15 @@ UPDATE_TRIES = 50
 CACHED_SECONDS = 30
 """For how long a registry that was read is not asked for again: how long a revoked token may still work."""
 
+LOOKS_A_SECOND = 5
+"""How often a process asks again for the registry because of unknown tokens."""
+
+MOST_UNKNOWN = 1_000
+"""Unknown tokens that a process remembers, each for as long as the registry."""
+
+MOST_TOKENS = 10_000
+"""Entries that a registry may have: 3 MB."""
+
 
 class Token(Document):
     """An entry of the registry. `space_ids: []` means all spaces; an entry without the field is no valid one."""
@@ -27,7 +44,16 @@ class Token(Document):
     created_at: str | None = None
     expires_at: str | None = None
     last_used_at: str | None = None
+    """Older versions kept it here; now it is when `_system/last_used/{hash}` was written (last_use.py)."""
     revoked: bool = False
+    replaced_by: str | None = None
+    """Hash of the token that its holder rotated it to."""
+    rotation: str | None = None
+    """Digest of the Idempotency-Key of that rotation."""
+
+    def may_reach(self, space_ids: frozenset[str]) -> bool:
+        """Whether all that it may use is among these spaces; empty: all spaces."""
+        return not space_ids or (bool(self.space_ids) and set(self.space_ids or ()) <= space_ids)
 
 
 class Registry(Document):
@@ -40,12 +66,15 @@ class Registry(Document):
 
 
 class _Cache:
-    """The registry as it was read last, with its ETag, and when."""
+    """The registry as it was read last, with its ETag, and when; its entries by hash; and what it does not know."""
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
         self._last: tuple[Registry, str] | None = None
         self._read_at = 0.0
+        self._by_hash: dict[str, Token] = {}
+        self.unknown = TTLCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
+        self._looks = deque[float](maxlen=LOOKS_A_SECOND)
 
     def last(self) -> tuple[Registry, str] | None:
         """Whatever was read last."""
@@ -55,7 +84,23 @@ class _Cache:
         """What was read in the last 30 s."""
         return self._last if self._timer() - self._read_at < CACHED_SECONDS else None
 
+    def may_look(self) -> bool:
+        """Whether the store may be asked because of an unknown token, and count it."""
+        now = self._timer()
+        if len(self._looks) == LOOKS_A_SECOND and now - self._looks[0] < 1:
+            return False
+        self._looks.append(now)
+        return True
+
+    def entry(self, digest: str) -> Token | None:
+        """The token of this hash in what was read last."""
+        return self._by_hash.get(digest)
+
     def put(self, registry: Registry, etag: str) -> tuple[Registry, str]:
+        if not self._last or self._last[0] is not registry:
+            # Of two entries of one hash, which nobody but a person with an editor makes, the first one counts.
+            self._by_hash = {token.hash: token for token in reversed(registry.tokens)}
+            self.unknown.clear()
         self._last, self._read_at = (registry, etag), self._timer()
         return self._last
 
@@ -64,6 +109,25 @@ def registry(process: Process, *, fresh: bool = False) -> Registry:
     """The registry, at most 30 s old, or straight from the store if `fresh`; asked again by its ETag."""
     cached = None if fresh else process.cache(_Cache).recent()
     return (cached or _revalidate(process))[0]
+
+
+def find(process: Process, digest: str) -> Token | None:
+    """The entry of a token's hash: no request for 30 s, then 1 GET (304 where nothing changed).
+
+    An unknown one is looked for once more in the store, unless that was done for too many others in this second; that
+    it is unknown is then remembered for 30 s.
+    """
+    cache = process.cache(_Cache)
+    is_new = not cache.recent()
+    registry(process)
+    if not cache.entry(digest) and digest not in cache.unknown and (is_new or cache.may_look()):
+        if not is_new:
+            _revalidate(process)
+        if not cache.entry(digest):
+            cache.unknown[digest] = None
+    found = cache.entry(digest)
+    # What is looked up is the digest of what was sent, which tells nothing of a token by the time that it takes.
+    return found if found and hmac.compare_digest(found.hash.encode(), digest.encode()) else None
 
 
 def _revalidate(process: Process) -> tuple[Registry, str]:
@@ -111,25 +175,25 @@ def _without_space(token: Token, space_id: str) -> Token:
     return token.model_copy(update={"space_ids": left} if left else {"revoked": True})
 
 
-def add(process: Process, token: Token) -> None:
-    """Enter a token; makes the registry if there is none. Raises RegistryUnreadable, PreconditionLost."""
-    _change(process, lambda registry: registry.model_copy(update={"tokens": [*registry.tokens, token]}))
-
-
 def _update(process: Process, change: Callable[[Token], Token]) -> None:
-    _change(
+    change_all(
         process,
         lambda registry: registry.model_copy(update={"tokens": [change(token) for token in registry.tokens]}),
     )
 
 
-def _change(process: Process, change: Callable[[Registry], Registry]) -> None:
+def change_all(process: Process, change: Callable[[Registry], Registry]) -> Registry:
+    """Write what `change` makes of the newest registry, and return it; makes the registry if there is none.
+
+    `change` is called again after each lost race, also one that was lost to our own first try, whose answer did not
+    come: so what it finds done already it must leave alone. Raises RegistryUnreadable, at last PreconditionLost.
+    """
     require_conditional_writes(process.store)
     for _ in range(UPDATE_TRIES):
         current, etag = _revalidate(process)
         changed = change(current)
         if changed == current:
-            return
+            return current
         # Bytes that were there before would give a late repeat of an earlier change its ETag back.
         changed = changed.model_copy(update={"rev": current.rev + 1})
         condition = {"if_match": etag} if etag else {"if_none_match": True}
@@ -137,6 +201,5 @@ def _change(process: Process, change: Callable[[Registry], Registry]) -> None:
             etag = process.store.put(keys.TOKENS, changed.to_bytes(), content_type=documents.JSON, **condition)
         except PreconditionLost:
             continue
-        process.cache(_Cache).put(changed, etag)
-        return
+        return process.cache(_Cache).put(changed, etag)[0]
     raise PreconditionLost("The token registry changes too often.")

@@ -28,6 +28,11 @@ def decode_run(cursor: str | None) -> str | None:
     return _decode(cursor, keys.check_run_id)
 
 
+def decode_token(cursor: str | None) -> str | None:
+    """The hash of a token in a cursor; raises InvalidRequest."""
+    return _decode(cursor, keys.check_token_hash)
+
+
 def decode_number(cursor: str | None) -> int | None:
     """The number in a cursor; raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(int(text)))

@@ -11,6 +11,8 @@ from livemem.errors import InvalidName
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
 
 TOKENS = "_system/tokens.json"
+LAST_USED = "_system/last_used/"
+"""Below it one object for each token that was used, named by its hash."""
 PROBE = "_system/probe/conditional-writes"
 SYNTHESIS = "_synthesis.md"
 RULES_PATH = "_rules.md"
@@ -22,6 +24,7 @@ RUN_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID = re.compile(
     rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>{AGENT.pattern})_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
 )
+TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _COMPACT = "%Y%m%dT%H%M%S"
 
@@ -99,6 +102,24 @@ def parse_note_id(note_id: str) -> NoteName:
         else:
             return NoteName(timestamp, match["agent"], match["category"], match["suffix"])
     raise InvalidName("note_id", "not the id of a note: {YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}")
+
+
+def check_token_hash(token_hash: str) -> str:
+    """Return the hash of a token as the registry has it, or raise InvalidName."""
+    if not TOKEN_HASH.fullmatch(token_hash):
+        raise InvalidName("hash", "sha256: and 64 hex digits")
+    return token_hash
+
+
+def last_used(token_hash: str) -> str:
+    """Where the last use of a token is noted. Raises InvalidName."""
+    return LAST_USED + check_token_hash(token_hash).removeprefix("sha256:")
+
+
+def parse_last_used(key: str) -> str | None:
+    """The token's hash in such a key; None for every other key."""
+    token_hash = f"sha256:{key.removeprefix(LAST_USED)}"
+    return token_hash if key.startswith(LAST_USED) and TOKEN_HASH.fullmatch(token_hash) else None
 
 
 def prefix(space_id: str) -> str:

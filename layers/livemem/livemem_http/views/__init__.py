@@ -26,6 +26,18 @@ from livemem_http.views.spaces import (
     SpaceSummary,
     SpaceView,
 )
+from livemem_http.views.tokens import (
+    NewToken,
+    Revocation,
+    Rotation,
+    TokenChange,
+    TokenMade,
+    TokenPage,
+    TokenRotated,
+    TokenShown,
+    TokensPurged,
+    TokenView,
+)
 
 __all__ = [
     "About",
@@ -46,10 +58,13 @@ __all__ = [
     "NewNote",
     "NewNotes",
     "NewSpace",
+    "NewToken",
     "NoteList",
     "NotePage",
     "NoteView",
     "Reason",
+    "Revocation",
+    "Rotation",
     "Rules",
     "RulesChange",
     "RunPage",
@@ -65,5 +80,12 @@ __all__ = [
     "SpaceSummary",
     "SpaceView",
     "SynthesisView",
+    "TokenChange",
+    "TokenMade",
+    "TokenPage",
+    "TokenRotated",
+    "TokenShown",
+    "TokenView",
+    "TokensPurged",
     "WhoAmI",
 ]

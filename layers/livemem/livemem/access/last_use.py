@@ -1,0 +1,60 @@
+"""When a token was last used: one small object each, whose time of writing tells it.
+
+A request must not wait for it, and the functions that serve requests may not change the registry: so it is an object
+of its own, written beside the request, once in ten minutes by each process that meets the token. Where the process is
+frozen right after its answer (Lambda), the write may come with the next request, or never: it helps those who clear up
+tokens, and nothing rests on it.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+
+from cachetools import TTLCache
+
+from livemem import clock
+from livemem.errors import LiveMemoryError
+from livemem.process import Process, Timer
+from livemem.store import keys
+
+logger = logging.getLogger(__name__)
+
+NOTED_SECONDS = 600
+MOST_NOTED = 10_000
+
+
+class _Noted:
+    """The hashes whose use this process noted in the last ten minutes."""
+
+    def __init__(self, timer: Timer) -> None:
+        self._hashes = TTLCache[str, None](MOST_NOTED, NOTED_SECONDS, timer)
+        self._lock = threading.Lock()
+
+    def is_new(self, token_hash: str) -> bool:
+        with self._lock:
+            if token_hash in self._hashes:
+                return False
+            self._hashes[token_hash] = None
+            return True
+
+
+def note(process: Process, token_hash: str) -> None:
+    """Note beside the request that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
+    if not process.cache(_Noted).is_new(token_hash):
+        return
+    moment = f"{clock.iso(process.clock())}\n".encode()
+
+    def write() -> None:
+        try:
+            process.store.put(keys.last_used(token_hash), moment, content_type="text/plain")
+        except LiveMemoryError as error:
+            logger.info("the use of a token was not noted", extra={"error_code": error.code})
+
+    process.aside(write)
+
+
+def all_times(process: Process) -> Mapping[str, datetime]:
+    """When each token was last used, by its hash, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
+    listed = process.store.scan(keys.LAST_USED)
+    return {token: entry.last_modified for entry in listed if (token := keys.parse_last_used(entry.key))}

@@ -1,0 +1,185 @@
+"""What an admin does with tokens that are there: look at them, change, revoke and remove them.
+
+An admin whose own token has a list of spaces sees and changes the tokens that can reach these spaces alone; all others
+do not exist for it.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import EllipsisType
+
+from livemem import clock
+from livemem.access import last_use, tokens
+from livemem.access import registry as registries
+from livemem.access.principal import Principal
+from livemem.access.registry import Registry, Token
+from livemem.errors import Conflict, InvalidRequest, NotFound
+from livemem.process import Process
+
+SHORTENED = re.compile(r"(?:sha256:)?(?P<digits>[0-9a-f]{16,64})")
+"""A token's hash in a path: at least 16 hex digits, 64 random bits, of which no two are the same by chance."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A token as an admin sees it; `last_used_at` in ISO 8601, None where no use was noted."""
+
+    token: Token
+    last_used_at: str | None
+
+
+@dataclass(frozen=True)
+class TokenChange:
+    """What is to be changed of a token; None leaves a field alone, where None is a value `...` does.
+
+    An empty `space_ids` means all spaces, so it takes `all_spaces` as well: nobody gets there by accident.
+    """
+
+    permissions: Sequence[str] | None = None
+    space_ids: Sequence[str] | None = None
+    all_spaces: bool = False
+    expires_in_days: int | EllipsisType | None = ...
+    expires_at: str | EllipsisType | None = ...
+    email: str | EllipsisType | None = ...
+
+
+def page(
+    process: Process, principal: Principal, *, limit: int, after: str | None = None
+) -> tuple[list[Shown], str | None]:
+    """The tokens that the principal may manage by their hash, those after `after`; and the hash to go on after.
+
+    1 GET, and 1 LIST per 1,000 tokens that were ever used.
+    """
+    registry = registries.registry(process, fresh=True)
+    visible = sorted((entry for entry in registry.tokens if _manages(principal, entry)), key=lambda entry: entry.hash)
+    behind = [entry for entry in visible if after is None or entry.hash > after]
+    used = last_use.all_times(process)
+    shown = [Shown(entry, _last_used(entry, used.get(entry.hash))) for entry in behind[:limit]]
+    return shown, shown[-1].token.hash if len(behind) > limit else None
+
+
+def _last_used(entry: Token, noted: datetime | None) -> str | None:
+    return clock.iso(noted) if noted else entry.last_used_at
+
+
+def update(process: Process, principal: Principal, text: str, wanted: TokenChange) -> Token:
+    """Change a token by its hash or the beginning of it, and return its entry: 1 GET, 1 PUT.
+
+    Raises NotFound, Conflict if the beginning fits several, InvalidRequest (naming the field), Forbidden if the
+    principal has not itself what it would give; and what `tokens.change` raises.
+    """
+    changes = _checked(process, wanted)
+
+    def changed(token: Token) -> Token:
+        after = token.model_copy(update=changes)
+        tokens.check_may_give(principal, after)
+        return after
+
+    return _change_one(process, principal, text, changed)
+
+
+def _checked(process: Process, wanted: TokenChange) -> dict[str, object]:
+    changes: dict[str, object] = {}
+    if wanted.permissions is not None:
+        changes["permissions"] = tokens.check_permissions(wanted.permissions)
+    if wanted.space_ids or wanted.all_spaces:
+        if wanted.space_ids and wanted.all_spaces:
+            raise InvalidRequest.of("all_spaces", "true goes with an empty list of spaces alone")
+        changes["space_ids"] = tokens.check_spaces(wanted.space_ids or ())
+    elif wanted.space_ids is not None:
+        raise InvalidRequest.of("space_ids", "an empty list means all spaces: send all_spaces true with it")
+    if wanted.email is not ...:
+        changes["email"] = tokens.check_email(wanted.email)
+    if wanted.expires_in_days is not ... or wanted.expires_at is not ...:
+        days, moment = (None if value is ... else value for value in (wanted.expires_in_days, wanted.expires_at))
+        changes["expires_at"] = tokens.check_expiry(process.clock(), days, moment)  # type: ignore[arg-type]
+    return changes
+
+
+def revoke(process: Process, principal: Principal, text: str, *, successors: bool = True) -> Token:
+    """Let nobody in by the token any more, nor by those that it was rotated to: who stole it may have rotated it.
+
+    Returns its entry. Raises as `update` does.
+    """
+
+    def apply(registry: Registry) -> Registry:
+        token = _find(registry, principal, text)
+        doomed = _chain(registry, token) if successors else {token.hash}
+        revoked = [
+            entry.model_copy(update={"revoked": True}) if entry.hash in doomed else entry for entry in registry.tokens
+        ]
+        return registry.model_copy(update={"tokens": revoked})
+
+    return _find(tokens.change(process, principal, apply), principal, text)
+
+
+def _chain(registry: Registry, token: Token | None) -> set[str]:
+    by_hash = {entry.hash: entry for entry in registry.tokens}
+    found: set[str] = set()
+    while token and token.hash not in found:
+        found.add(token.hash)
+        token = by_hash.get(token.replaced_by or "")
+    return found
+
+
+def delete(process: Process, principal: Principal, text: str) -> None:
+    """Remove a token from the registry. Raises as `update` does."""
+    doomed: list[str] = []
+
+    def apply(registry: Registry) -> Registry:
+        if not doomed:
+            doomed.append(_find(registry, principal, text).hash)
+        # Looked up once: after a lost answer it is gone, and that is success.
+        return registry.model_copy(update={"tokens": [entry for entry in registry.tokens if entry.hash not in doomed]})
+
+    tokens.change(process, principal, apply)
+
+
+def purge(process: Process, principal: Principal) -> list[str]:
+    """Remove the tokens that are revoked or have expired, and return their hashes; as many as the principal manages."""
+    doomed: set[str] = set()
+
+    def apply(registry: Registry) -> Registry:
+        now = process.clock()
+        doomed.update(entry.hash for entry in registry.tokens if _manages(principal, entry) and _is_over(entry, now))
+        return registry.model_copy(update={"tokens": [entry for entry in registry.tokens if entry.hash not in doomed]})
+
+    tokens.change(process, principal, apply)
+    return sorted(doomed)
+
+
+def _is_over(entry: Token, now: datetime) -> bool:
+    try:
+        return entry.revoked or (entry.expires_at is not None and clock.parse(entry.expires_at) <= now)
+    except ValueError:
+        # It lets nobody in, but what was meant is for a person to say.
+        return False
+
+
+def _change_one(process: Process, principal: Principal, text: str, change: Callable[[Token], Token]) -> Token:
+    def apply(registry: Registry) -> Registry:
+        found = _find(registry, principal, text)
+        return registry.model_copy(
+            update={"tokens": [change(entry) if entry.hash == found.hash else entry for entry in registry.tokens]}
+        )
+
+    return _find(tokens.change(process, principal, apply), principal, text)
+
+
+def _find(registry: Registry, principal: Principal, text: str) -> Token:
+    match = SHORTENED.fullmatch(text)
+    if not match:
+        raise InvalidRequest.of("hash", "must be the hash of a token, or at least the first 16 hex digits of it")
+    start = f"sha256:{match['digits']}"
+    fitting = [entry for entry in registry.tokens if entry.hash.startswith(start) and _manages(principal, entry)]
+    if not fitting:
+        raise NotFound("token", text)
+    if len({entry.hash for entry in fitting}) > 1:
+        raise Conflict(f"{len(fitting)} tokens have a hash that begins so; send all of its 64 hex digits.")
+    return fitting[0]
+
+
+def _manages(principal: Principal, entry: Token) -> bool:
+    return entry.may_reach(principal.space_ids)

@@ -1,0 +1,84 @@
+"""A token that replaces itself: the holder gets a new one, and the old one works on for a while."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from livemem import clock, limits
+from livemem.access import secret, tokens
+from livemem.access.principal import Principal
+from livemem.access.registry import Registry, Token
+from livemem.errors import Conflict, InvalidRequest, Unauthenticated
+from livemem.process import Process
+
+GRACE_DEFAULT = 3_600
+"""Seconds: for who else uses the same token to be told."""
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """The new token, and when the old one ends."""
+
+    made: tokens.Made
+    old_expires_at: str
+
+
+def rotate(
+    process: Process, principal: Principal, text: str, *, grace: int = GRACE_DEFAULT, key: str | None = None
+) -> Rotated:
+    """Replace the principal's own token by `text` (secret.new), with the same name, rights and end: 1 GET, 1 PUT.
+
+    The old one works for `grace` seconds more. A token is rotated once; a repeat with the same `key` (Idempotency-Key),
+    of a rotation whose answer was lost, makes another new token and revokes the one that nobody got to see.
+    Raises InvalidRequest, Conflict, and what `tokens.change` raises.
+    """
+    if not 0 <= grace <= limits.GRACE_SECONDS:
+        raise InvalidRequest.of("grace_seconds", f"must be from 0 to {limits.GRACE_SECONDS}")
+    if key is not None and not 1 <= len(key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
+        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+    if principal.token_hash is None:
+        raise Conflict("The bootstrap key can't rotate itself: it is replaced where the service is deployed.")
+    rotation = hashlib.sha256(key.encode()).hexdigest() if key is not None else None
+    now, new = process.clock(), secret.digest(text.encode())
+
+    def apply(registry: Registry) -> Registry:
+        entries = {entry.hash: entry for entry in registry.tokens}
+        own = entries.get(str(principal.token_hash))
+        if not own:
+            raise Unauthenticated("The token is not known.")
+        if own.replaced_by == new:
+            return registry
+        lost = _lost(entries, own, rotation)
+        fresh = (lost or own).model_copy(
+            update={"hash": new, "created_at": clock.iso(now), "last_used_at": None, "replaced_by": None}
+        )
+        if lost:
+            entries[lost.hash] = lost.model_copy(update={"revoked": True})
+        end = _end(own, now + timedelta(seconds=grace))
+        entries[own.hash] = own.model_copy(update={"expires_at": end, "replaced_by": new, "rotation": rotation})
+        return tokens.entered(registry.model_copy(update={"tokens": list(entries.values())}), fresh)
+
+    registry = tokens.change(process, principal, apply)
+    entries = {entry.hash: entry for entry in registry.tokens}
+    return Rotated(tokens.Made(text, entries[new]), str(entries[principal.token_hash].expires_at))
+
+
+def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Token | None:
+    """The token that an earlier try of this rotation made, None if there was none; raises Conflict for another one."""
+    if not own.replaced_by:
+        return None
+    lost = entries.get(own.replaced_by)
+    if rotation is None or own.rotation != rotation or not lost or lost.revoked or lost.replaced_by:
+        raise Conflict(
+            f"The token was rotated already, and ends at {own.expires_at}. Only a repeat with the same Idempotency-Key "
+            "makes another one; if the new one is lost, an admin must help."
+        )
+    return lost
+
+
+def _end(own: Token, wanted: datetime) -> str:
+    """When the old token ends: a repeat does not prolong its life, nor does a grace beyond its own end."""
+    if own.expires_at and clock.parse(own.expires_at) < wanted:
+        return own.expires_at
+    return clock.iso(wanted)

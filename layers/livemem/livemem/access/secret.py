@@ -1,0 +1,16 @@
+"""What a token is made of, and how the registry knows it."""
+
+import hashlib
+import secrets
+
+PREFIX = "lm_"
+
+
+def new() -> str:
+    """A new token of 256 random bits: `lm_` and 43 URL-safe characters."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def digest(token: bytes) -> str:
+    """How the registry knows a token: `sha256:` and 64 hex digits."""
+    return "sha256:" + hashlib.sha256(token).hexdigest()

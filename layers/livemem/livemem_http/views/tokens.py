@@ -1,0 +1,175 @@
+"""Tokens as requests and answers."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from livemem import limits
+from livemem.access import management, rotation, tokens
+from livemem.access.management import Shown
+from livemem.access.registry import Token
+from livemem.access.rotation import Rotated
+from livemem.access.tokens import Made
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, told
+
+TokenHash = Annotated[
+    str,
+    told(
+        "What the registry knows the token by: its SHA-256. The token itself is stored nowhere.",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    ),
+]
+Permissions = Annotated[list[str], told("Some of `read`, `write` and `admin`.", ["read", "write"])]
+Email = Annotated[str, told("Who answers for the token.", minLength=3, maxLength=limits.EMAIL_CHARACTERS)]
+Days = Annotated[
+    int,
+    told(
+        "Days until the token expires. Without an expiry it is valid until it is revoked.",
+        90,
+        minimum=1,
+        maximum=limits.TOKEN_DAYS,
+    ),
+]
+Until = Annotated[
+    str, told("Or the moment at which it expires, ISO 8601; not with `expires_in_days`.", format="date-time")
+]
+
+
+class NewToken(Body):
+    """A token to be made. It gets at most what the token of the request has itself."""
+
+    name: Annotated[Agent, told("The agent that uses it: its notes bear this name.", "cline-dev")]
+    permissions: Permissions
+    space_ids: Annotated[
+        list[SpaceId],
+        Field(description="The spaces that it may use; they need not exist yet. Empty: all.", examples=[["demo"]]),
+    ] = []
+    expires_in_days: Days | None = None
+    expires_at: Until | None = None
+    email: Email | None = None
+
+    def wanted(self) -> tokens.NewToken:
+        """The token for the domain."""
+        return tokens.NewToken(
+            self.name, self.permissions, self.space_ids, self.expires_in_days, self.expires_at, self.email
+        )
+
+
+class TokenChange(Body):
+    """What is to be changed; what is left out stays as it is. The name stays: notes bear it."""
+
+    permissions: Permissions | None = None
+    space_ids: Annotated[
+        list[SpaceId] | None, Field(description="The spaces that it may use from now on.", examples=[["demo"]])
+    ] = None
+    all_spaces: Annotated[bool, told("True lets it use all spaces. An empty list of spaces alone is refused.")] = False
+    expires_in_days: Annotated[
+        Days | None, Field(description="Days from now until it expires; null: never.", examples=[90])
+    ] = None
+    expires_at: Until | None = None
+    email: Email | None = None
+
+    def wanted(self) -> management.TokenChange:
+        """The change for the domain; null takes an expiry or an address away."""
+        given = self.model_fields_set
+        return management.TokenChange(
+            self.permissions,
+            self.space_ids,
+            self.all_spaces,
+            self.expires_in_days if "expires_in_days" in given else ...,
+            self.expires_at if "expires_at" in given else ...,
+            self.email if "email" in given else ...,
+        )
+
+
+class Revocation(Body):
+    """How far a revocation reaches."""
+
+    successors: Annotated[
+        bool,
+        told("Whether it ends the tokens too that this one was rotated to: who stole it may have done so.", True),
+    ] = True
+
+
+class Rotation(Body):
+    """How a token is rotated."""
+
+    grace_seconds: Annotated[
+        int,
+        told(
+            "For how long the old token works on, in seconds.",
+            rotation.GRACE_DEFAULT,
+            minimum=0,
+            maximum=limits.GRACE_SECONDS,
+        ),
+    ] = rotation.GRACE_DEFAULT
+
+
+class TokenView(BaseModel):
+    """A token, without the token itself."""
+
+    hash: TokenHash
+    name: Annotated[str, told("The agent that uses it.", "cline-dev")]
+    permissions: Permissions
+    space_ids: Annotated[
+        list[str] | None, told("The spaces that it may use; empty: all; null: the entry lets nobody in.", ["demo"])
+    ]
+    email: Annotated[str | None, told("Who answers for it.", None)]
+    created_at: Annotated[Moment | None, told("When it was made, UTC.", "2026-02-20T09:00:00Z")]
+    expires_at: Annotated[Moment | None, told("When it expires, UTC; null: never.", "2026-05-21T09:00:00Z")]
+    revoked: Annotated[bool, told("Whether it lets nobody in any more.", False)]
+    replaced_by: Annotated[str | None, told("The hash of the token that it was rotated to.", None)]
+
+    @classmethod
+    def of(cls, token: Token) -> "TokenView":
+        return cls.model_validate(token, from_attributes=True)
+
+
+class TokenShown(TokenView):
+    """A token in the list."""
+
+    last_used_at: Annotated[
+        Moment | None,
+        told("When it was last used, to about ten minutes, UTC; null: no use was noted.", "2026-02-20T14:00:00Z"),
+    ]
+
+    @classmethod
+    def of_shown(cls, shown: Shown) -> "TokenShown":
+        return cls(**TokenView.of(shown.token).model_dump(), last_used_at=shown.last_used_at)
+
+
+class TokenPage(BaseModel):
+    """A page of tokens."""
+
+    items: Annotated[list[TokenShown], told("The tokens that the caller may manage, in the order of their hashes.")]
+    next_cursor: NextCursor = None
+
+
+class TokenMade(TokenView):
+    """A new token."""
+
+    token: Annotated[
+        str,
+        told("The token. It is shown this once and stored nowhere.", "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_"),
+    ]
+
+    @classmethod
+    def of_made(cls, made: Made) -> "TokenMade":
+        return cls(**TokenView.of(made.token).model_dump(), token=made.text)
+
+
+class TokenRotated(TokenMade):
+    """The token that replaces the one of the request."""
+
+    old_expires_at: Annotated[Moment, told("When the old token ends, UTC.", "2026-02-20T15:00:00Z")]
+
+    @classmethod
+    def of_rotated(cls, rotated: Rotated) -> "TokenRotated":
+        return cls(**TokenMade.of_made(rotated.made).model_dump(), old_expires_at=rotated.old_expires_at)
+
+
+class TokensPurged(BaseModel):
+    """What was removed."""
+
+    purged: Annotated[int, told("How many tokens were removed.", 2)]
+    hashes: Annotated[list[str], told("Their hashes.", [])]

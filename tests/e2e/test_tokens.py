@@ -1,0 +1,101 @@
+"""Tokens from outside: `make token` as a program, and what an agent can do with what it gets."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.client import Client
+from tests.e2e.conftest import ROOT, give_up
+from tests.e2e.spaces import fresh_id, fresh_space
+
+
+def make_token(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("S3_", "AWS_", "LLMAAS_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "local.make_token", *arguments],
+        cwd=ROOT,
+        env={**clean, "PYTHONPATH": "layers/livemem:.", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def named(service) -> dict[str, str]:
+    """The service as two variables name it."""
+    return {"API": f"{service.url}/v1", "TOKEN": service.token}
+
+
+def test_a_token_that_make_token_prints_is_let_in_where_it_may_and_nowhere_else(service, named):
+    with fresh_space(service, 0) as space:
+        made = make_token("agent-one", space, **named)
+
+        agent = Client(service.url, made.stdout.strip())
+        assert (made.returncode, agent.get("/whoami")["name"]) == (0, "agent-one")
+        note = {"category": "todo", "content": "x"}
+        assert agent.call("POST", f"/spaces/{space}/notes", note).body["agent"] == "agent-one"
+        assert agent.call("GET", f"/spaces/{fresh_id()}").status == 403
+        assert agent.call("GET", "/tokens").status == 403
+        # Its only space goes, and with it the token.
+        assert made.stdout.strip() not in str(service.get("/tokens?limit=500"))
+
+
+def test_make_token_finds_the_service_that_make_run_serves(service, running):
+    if not running.data:
+        give_up("LIVEMEM_URL names a service that was not started here")
+
+    made = make_token("agent-two", "demo", LIVEMEM_DATA_DIR=str(running.data))
+
+    assert Client(service.url, made.stdout.strip()).get("/whoami")["space_ids"] == ["demo"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["agent_one", "demo"], 1, "name: 1 to 64 of"),
+        (["", "demo"], 1, "name: 1 to 64 of"),
+        (["agent-one"], 2, "name the spaces"),
+        (["agent-one", "demo", "--all-spaces"], 2, "name the spaces"),
+        (["agent-one", "demo", "--permissions", "root"], 1, "permissions: must be some of"),
+    ],
+)
+def test_what_is_wrong_is_said_and_no_token_is_printed(named, arguments, status, says):
+    done = make_token(*arguments, **named)
+
+    assert (done.returncode, done.stdout) == (status, "")
+    assert says in done.stderr
+
+
+def test_without_a_running_service_it_says_what_to_start(tmp_path):
+    done = make_token("agent-one", "demo", LIVEMEM_DATA_DIR=str(tmp_path))
+    nowhere = make_token("agent-one", "demo", API="http://127.0.0.1:9/v1", TOKEN="x")
+
+    assert (done.returncode, done.stdout, nowhere.returncode) == (2, "", 2)
+    assert "start `make run` first" in done.stderr
+    assert "does not answer" in nowhere.stderr
+
+
+def test_an_agent_replaces_its_own_token(service):
+    wanted = {"name": "agent-three", "permissions": ["read"], "space_ids": ["demo"]}
+    old = service.call("POST", "/tokens", wanted).body
+    agent = Client(service.url, old["token"])
+
+    first = agent.call("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
+    assert first.status == 201
+    assert agent.call("POST", "/tokens/self/rotate").status == 409
+    # The answer was lost, so it asks again.
+    second = agent.call("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
+
+    assert Client(service.url, second.body["token"]).get("/whoami")["name"] == "agent-three"
+    assert agent.get("/whoami")["expires_at"] == second.body["old_expires_at"]
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "bEaReR", "Basic", "", "Bearer Bearer"])
+def test_the_scheme_is_spelt_in_one_way(service, scheme):
+    answer = Client(service.url, None).call("GET", "/whoami", Authorization=f"{scheme} {service.token}")
+
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

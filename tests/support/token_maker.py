@@ -1,0 +1,37 @@
+"""A process that makes tokens in a bucket: `python -m tests.support.token_maker URL KEY COUNT NAME`, all at once."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from livemem.access import secret, tokens
+from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Principal
+from livemem.llm import client as llm
+from livemem.process import Process
+from livemem.settings import Settings
+from livemem.store.objects import open_store
+from local.s3 import ACCESS_KEY
+
+
+def main(url: str, key: str, count: str, name: str) -> None:
+    """Make `count` tokens, each in a thread with caches of its own, as Lambda environments have them."""
+    settings = Settings(
+        s3_bucket_name="live-memory",
+        s3_endpoint_url=url,
+        s3_region_name="us-east-1",
+        s3_access_key_id=ACCESS_KEY,
+        s3_secret_access_key=key,
+    )
+    caller = Principal(BOOTSTRAP_NAME, frozenset(PERMISSIONS), frozenset(), bootstrap=True)
+    store = open_store(settings)
+
+    def make(number: int) -> None:
+        process = Process(store, settings, llm.connect(settings), start=print, new_suffix=str)
+        wanted = tokens.NewToken(f"{name}-{number}", ["read"])
+        tokens.create(process, caller, secret.new(), wanted)
+
+    with ThreadPoolExecutor(int(count)) as crew:
+        list(crew.map(make, range(int(count))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,188 @@
+"""A token replaces itself: the new one is as good, the old one ends, and a lost answer locks nobody out."""
+
+from typing import Any
+
+import pytest
+
+from livemem.access import management, rotation, secret
+from livemem.access.principal import Principal
+from livemem.access.registry import Registry, Token
+from livemem.access.rotation import Rotated
+from livemem.errors import Conflict, InvalidRequest, LiveMemoryError, StoreUnavailable, Unauthenticated
+from livemem.store import keys
+from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
+from tests.unit.access.test_access import enter
+from tests.unit.access.test_tokens import make
+
+OLD, NEW = "lm_old", "lm_new"
+
+
+def stored(world: World) -> dict[str, Token]:
+    return {entry.hash: entry for entry in Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens}
+
+
+def of(text: str) -> str:
+    return secret.digest(text.encode())
+
+
+def world_with_token(**changes: Any) -> tuple[World, Principal]:
+    world = World()
+    make(world, OLD, **changes)
+    return world, enter(world, f"Bearer {OLD}")
+
+
+def rotate(world: World, principal: Principal, text: str = NEW, **how: Any) -> Rotated:
+    return rotation.rotate(world.process, principal, text, **how)
+
+
+def test_the_new_token_is_what_the_old_one_was_and_both_work_until_the_grace_is_over():
+    world, old = world_with_token(expires_in_days=30, email="ann@example.org")
+
+    rotated = rotate(world, old)
+
+    new = enter(world, f"Bearer {NEW}", space_id="demo")
+    assert (new.name, new.permissions, new.space_ids) == (old.name, old.permissions, old.space_ids)
+    assert (new.expires_at, rotated.made.token.email) == ("2026-03-22T14:00:00Z", "ann@example.org")
+    assert rotated.old_expires_at == "2026-02-20T15:00:00Z"
+    world.clock.move(3_599)
+    assert enter(world, f"Bearer {OLD}").name == "ann"
+    world.clock.move(1)
+    with pytest.raises(Unauthenticated, match="expired"):
+        enter(world, f"Bearer {OLD}")
+    assert enter(world, f"Bearer {NEW}").name == "ann"
+
+
+def test_without_a_grace_the_old_token_ends_at_once():
+    world, old = world_with_token()
+
+    rotate(world, old, grace=0)
+
+    with pytest.raises(Unauthenticated):
+        enter(world, f"Bearer {OLD}")
+
+
+def test_a_grace_does_not_prolong_the_life_of_a_token():
+    world, old = world_with_token(expires_at="2026-02-20T14:10:00Z")
+
+    rotated = rotate(world, old)
+
+    assert rotated.old_expires_at == rotated.made.token.expires_at == "2026-02-20T14:10:00Z"
+
+
+@pytest.mark.parametrize("grace", [-1, 604_801, 10**30])
+def test_a_grace_out_of_bounds_is_refused(grace: int):
+    world, old = world_with_token()
+
+    with pytest.raises(InvalidRequest, match="grace_seconds"):
+        rotate(world, old, grace=grace)
+
+
+def test_the_bootstrap_key_is_not_rotated():
+    world = World()
+
+    with pytest.raises(Conflict, match="deployed"):
+        rotate(world, enter(world, f"Bearer {BOOTSTRAP_KEY}"))
+
+
+@pytest.mark.parametrize(("first", "second"), [(None, None), (None, "k"), ("k", None), ("k", "other")])
+def test_a_token_is_rotated_once(first: str | None, second: str | None):
+    world, old = world_with_token()
+    rotate(world, old, key=first)
+    before = stored(world)
+
+    with pytest.raises(Conflict, match="rotated already"):
+        rotate(world, old, "lm_third", key=second)
+
+    assert stored(world) == before
+
+
+def test_a_repeat_with_its_key_gives_another_token_and_ends_the_lost_one():
+    world, old = world_with_token(expires_in_days=30)
+    rotate(world, old, key="k")
+    world.clock.move(60)
+
+    again = rotate(world, old, "lm_third", key="k")
+
+    assert (again.made.token.expires_at, again.old_expires_at) == ("2026-03-22T14:00:00Z", "2026-02-20T15:00:00Z")
+    assert enter(world, "Bearer lm_third").name == "ann"
+    with pytest.raises(Unauthenticated, match="revoked"):
+        enter(world, f"Bearer {NEW}")
+    assert stored(world)[of(OLD)].replaced_by == of("lm_third")
+
+
+def test_a_repeat_does_not_bring_back_what_an_admin_has_ended_or_its_holder_has_rotated():
+    world, old = world_with_token()
+    rotate(world, old, key="k")
+    rotate(world, enter(world, f"Bearer {NEW}"), "lm_newer")
+
+    with pytest.raises(Conflict):
+        rotate(world, old, "lm_third", key="k")
+
+    world, old = world_with_token()
+    rotate(world, old, key="k")
+    management.revoke(world.process, EVERYONE, of(NEW))
+
+    with pytest.raises(Conflict):
+        rotate(world, old, "lm_third", key="k")
+
+
+def test_a_repeat_follows_what_an_admin_has_changed_of_the_lost_token():
+    world, old = world_with_token()
+    rotate(world, old, key="k")
+    management.update(world.process, EVERYONE, of(NEW), management.TokenChange(permissions=["read"]))
+
+    rotate(world, old, "lm_third", key="k")
+
+    assert enter(world, "Bearer lm_third").permissions == {"read"}
+
+
+def test_a_token_that_was_revoked_a_moment_ago_is_not_rotated():
+    world, old = world_with_token()
+    management.revoke(world.process, EVERYONE, of(OLD))
+
+    with pytest.raises(Unauthenticated):
+        rotate(world, old)
+    management.delete(world.process, EVERYONE, of(OLD))
+    with pytest.raises(Unauthenticated):
+        rotate(world, old)
+
+
+@pytest.mark.parametrize("grace", [0, 60])
+def test_a_rotation_whose_answer_the_store_loses_is_made_once(grace: int):
+    world, old = world_with_token()
+    world.client.reset()
+    world.client.break_at(1, "PreconditionFailed", 412, done=True)
+
+    rotate(world, old, grace=grace)
+
+    assert enter(world, f"Bearer {NEW}").name == "ann"
+    assert len(stored(world)) == 2
+
+
+def test_a_rotation_that_is_told_to_have_failed_is_repeated_with_its_key():
+    world, old = world_with_token()
+    world.client.reset()
+    world.client.break_at(1, "InternalError", 500, done=True)
+    with pytest.raises(StoreUnavailable):
+        rotate(world, old, key="k")
+    world.new_process()
+
+    rotate(world, old, "lm_third", key="k")
+
+    alive = [entry.hash for entry in stored(world).values() if not entry.revoked]
+    assert alive == [of(OLD), of("lm_third")]
+
+
+def test_of_two_who_rotate_one_token_at_once_one_is_told_that_the_other_was_faster():
+    world, old = world_with_token()
+
+    def other(index: int, verb: str) -> None:
+        if verb == "PUT":
+            world.client.before = lambda index, verb: None
+            rotation.rotate(world.with_parts(), old, "lm_faster")
+
+    world.client.before = other
+    with pytest.raises(LiveMemoryError, match="rotated already"):
+        rotate(world, old)
+
+    assert enter(world, "Bearer lm_faster").name == "ann"
