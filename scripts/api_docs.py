@@ -12,7 +12,7 @@ METHODS = ("post", "put", "get", "patch", "delete")
 BASE = "/v1"
 MADE = {
     "note_id": ("NOTE", "append_note", "", "note_id"),
-    "run_id": ("RUN", "start_consolidation", "", "run_id"),
+    "run_id": ("RUN", "list_runs", "?limit=1", "run_id"),
     "number": ("NUMBER", "list_consolidations", "?limit=1", "number"),
     "token_hash": ("HASH", "create_token", "", "hash"),
 }

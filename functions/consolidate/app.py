@@ -28,12 +28,13 @@ api = Api()
     needs="write",
     status=HTTPStatus.ACCEPTED,
     tag="runs",
+    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
     summary="Start a consolidation",
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
     """Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer: ask
     for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold another
-    agent's notes alone needs `admin`.
+    agent's notes alone needs `admin`. Runs of a space are started by hand ten seconds apart at the least (`cooldown`).
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)

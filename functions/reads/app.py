@@ -1,6 +1,7 @@
 """Answers everything that only reads: spaces, notes, bank, synthesis, history, runs, health."""
 
 from dataclasses import asdict
+from datetime import date
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
@@ -13,8 +14,9 @@ from livemem.changes import progress
 from livemem.notes import pages
 from livemem.recall import overview, summary
 from livemem.spaces import directory, rules
+from livemem.spaces import usage as usages
 from livemem.store import cursors
-from livemem.upkeep import about
+from livemem.upkeep import about, usage
 from livemem_http import markdown, views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -62,6 +64,10 @@ WithRules = Annotated[
     bool, Query(alias="rules", description="`false` leaves the rules out, for agents that know them.", examples=[True])
 ]
 OfSpace = Annotated[views.SpaceId, Query(description="The space.", examples=["demo"])]
+Days = Annotated[int, Query(ge=1, le=usages.KEPT_DAYS, description="How many days up to the last one.", examples=[31])]
+LastDay = Annotated[
+    date | None, Query(description="The last day that is shown, UTC; without it today.", examples=["2026-02-28"])
+]
 WithSources = Annotated[
     bool,
     Query(
@@ -240,6 +246,22 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
 def get_run(space_id: str, run_id: str) -> views.RunView:
     """A run: how it stands, what it did, or why it failed. Ask again until its status is final."""
     return views.RunView.of(progress.view(process(), space_id, run_id))
+
+
+@api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")
+def get_space_usage(space_id: str, days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
+    """Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs to
+    the day on which it was queued. Dry runs and runs that failed count too: they are paid for.
+    """
+    return views.UsageReport.of(usage.of_space(process(), space_id, days=days, until=until))
+
+
+@api.route("GET", "/v1/usage", needs="admin", tag="runs", summary="Get the usage of all spaces")
+def get_usage(days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
+    """The same of all spaces that the token may see, also of those that were deleted in the last 31 days, and which
+    used most.
+    """
+    return views.ServiceUsage.of(usage.of_all(process(), api.principal(), days=days, until=until))
 
 
 @api.route(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 POLL_SECONDS = 0.2
+TOO_MANY_REQUESTS = 429
 PATIENCE_SECONDS = float(os.environ.get("E2E_PATIENCE_SECONDS") or 90)
 """Real parts may start cold; what is waited for comes within a second or two as a rule. A real LLM takes minutes."""
 
@@ -35,11 +36,12 @@ class Client:
             request.add_header("Content-Type", "application/json")
         for name, value in headers.items():
             request.add_header(name.replace("_", "-"), value)
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
-                return _answer(answer.status, answer.read(), answer.headers)
-        except urllib.error.HTTPError as error:
-            return _answer(error.code, error.read(), error.headers)
+        answer = _ask(request)
+        if answer.status == TOO_MANY_REQUESTS:
+            # As any client should.
+            time.sleep(int(answer.headers["retry-after"]))
+            answer = _ask(request)
+        return answer
 
     def get(self, path: str) -> Any:
         """The body of a GET that must succeed."""
@@ -63,6 +65,14 @@ class Client:
                 return seen
             assert time.monotonic() < deadline, seen
             time.sleep(POLL_SECONDS)
+
+
+def _ask(request: urllib.request.Request) -> Answer:
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            return _answer(answer.status, answer.read(), answer.headers)
+    except urllib.error.HTTPError as error:
+        return _answer(error.code, error.read(), error.headers)
 
 
 def _answer(status: int, data: bytes, headers: Any) -> Answer:

@@ -90,6 +90,8 @@ class Account:
         self.call("admin", "POST", f"{RUNS}/{{number}}/undo", 200, number=str(number))
 
     def start(self, status: int = 202, *, token: str = BOOTSTRAP_KEY, **order: Any) -> None:
+        """Start a run by hand, when the last one is long enough ago."""
+        self.clock.move(10)
         self.call("consolidate", "POST", RUNS, status, token=token, body=order)
 
     def work(self, expected: str = "ok") -> None:
@@ -211,6 +213,24 @@ def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
     assert [key for key in account.service.written() if not key.startswith("_system/")] == ["demo/_meta.json"]
 
 
+def a_budget_that_a_deleted_space_has_used(account: Account) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1")
+        account.create()
+        account.note()
+        account.start()
+        account.work()
+        account.delete()
+        used = account.call("reads", "GET", "/v1/usage", 200)
+        assert used["budget"]["exhausted"]
+        account.clock.move(HOUR)
+        account.create()
+        account.note()
+        account.start()
+        account.service.work()
+        account.call("reads", "GET", "/v1/health", 200)
+
+
 def everything_is_read(account: Account, first: str) -> None:
     live = account.note(content="live")
     run = next(key for key in account.service.written() if "/_runs/" in key).rpartition("/")[2].removesuffix(".json")
@@ -232,6 +252,8 @@ def everything_is_read(account: Account, first: str) -> None:
         f"{SPACE}/runs/{{run_id}}": {"run_id": run},
         f"{SPACE}/runs": {},
         "/v1/runs": {"query": {"space_id": "demo"}},
+        f"{SPACE}/usage": {},
+        "/v1/usage": {},
     }
     for route, path in reads.items():
         account.call("reads", "GET", route, 200, **path)
@@ -516,6 +538,7 @@ def name_of(story: Story) -> str:
 
 STORIES: list[Story] = [
     a_token_from_its_making_to_its_end,
+    a_budget_that_a_deleted_space_has_used,
     tokens_with_a_list_of_spaces,
     a_space_from_its_creation_to_its_deletion,
     corrections_and_their_undo,

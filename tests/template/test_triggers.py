@@ -33,6 +33,8 @@ ROUTES = {
         "GET /v1/runs",
         "GET /v1/spaces/{space_id}/runs",
         "GET /v1/spaces/{space_id}/runs/{run_id}",
+        "GET /v1/spaces/{space_id}/usage",
+        "GET /v1/usage",
         "GET /v1/spaces/{space_id}/consolidations",
         "GET /v1/spaces/{space_id}/consolidations/{number}",
     },

@@ -139,6 +139,17 @@ class Conflict(LiveMemoryError):
         self.retry_after = retry_after
 
 
+class TooSoon(LiveMemoryError):
+    """The last one was started a moment ago."""
+
+    status = 429
+    code = "cooldown"
+
+    def __init__(self, detail: str, *, retry_after: int) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
 class PreconditionLost(LiveMemoryError):
     """A compare-and-swap lost: somebody else changed the object first."""
 

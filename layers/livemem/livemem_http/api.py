@@ -42,6 +42,7 @@ PROBLEMS = {
     409: "Exists already, busy, or somebody else was faster",
     413: "The body, or the answer, is too large",
     422: "Does not fit the model",
+    429: "Too soon after the last one",
     500: "A defect",
     503: "The store did not answer, or can't be used",
 }
@@ -115,7 +116,11 @@ class Api:
             code: {"description": text, "content": {problems.MEDIA_TYPE: {"model": problems.Problem}}}
             for code, text in PROBLEMS.items()
             if code in refuses
-            or ((code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET"))
+            or (
+                code != HTTPStatus.TOO_MANY_REQUESTS
+                and (code != HTTPStatus.NOT_FOUND or "{" in path)
+                and (code != HTTPStatus.CONFLICT or method != "GET")
+            )
         }
         if markdown is not None:
             self.in_markdown[key] = markdown

@@ -77,13 +77,9 @@ def _consolidated_once() -> World:
 
 
 def _contents(world: World) -> dict[str, bytes]:
-    """All objects but the documents of runs, leases and the head of the space."""
-    own = (keys.run("demo", ""), keys.lease("demo"), keys.meta("demo"))
-    return {
-        key: stored.body
-        for key, stored in world.inner.objects.items()
-        if not key.startswith((own[0].removesuffix(".json"), *own[1:]))
-    }
+    """All objects but the documents of runs, their index, leases and the head of the space."""
+    own = (keys.runs_prefix("demo"), keys.RUNS, keys.lease("demo"), keys.meta("demo"))
+    return {key: stored.body for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 
 def test_every_recorded_answer_is_in_the_table_and_there_are_enough_of_them():

@@ -23,7 +23,9 @@ def space_with_a_bank() -> World:
 
 
 def others(world: World) -> dict[str, Any]:
-    return {key: stored for key, stored in world.inner.objects.items() if not key.startswith("demo/_runs/")}
+    return {
+        key: stored for key, stored in world.inner.objects.items() if not key.startswith(("demo/_runs/", keys.RUNS))
+    }
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing_but_its_own_document():

@@ -1,5 +1,6 @@
 """The one call of the LLM, and the one more that shows it what was wrong with its answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -7,7 +8,7 @@ from livemem.consolidation import answer, checks, planning, prompt
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import Outcome
 from livemem.errors import RunError
-from livemem.llm.client import LlmError, Messages
+from livemem.llm.client import MAY_COST, LlmError, Messages
 from livemem.process import Process
 
 APPLY_MARGIN = 45.0
@@ -80,9 +81,18 @@ def _call(process: Process, messages: Messages, deadline: datetime, usage: dict[
         timeout = min(settings.consolidation_timeout, left)
         reply = process.ask(messages, limit, timeout, answer.schema())
     except LlmError as error:
+        _count(usage, error.usage, prompt.size(messages) if error.code in MAY_COST else 0)
         raise RunError(error.code, error.detail, usage) from error
-    usage["llm_prompt_tokens"] += reply.usage.get("prompt_tokens", 0)
-    usage["llm_completion_tokens"] += reply.usage.get("completion_tokens", 0)
+    # What comes from outside may be no text that can be encoded.
+    _count(usage, reply.usage, prompt.size(messages) + len(reply.text) // prompt.BYTES_PER_TOKEN)
     if reply.cut:
         usage["llm_prompts_cut"] = usage.get("llm_prompts_cut", 0) + 1
     return reply.text
+
+
+def _count(usage: dict[str, int], told: Mapping[str, int], estimate: int) -> None:
+    """Add what the provider counted, or else the estimate of tokens."""
+    for name in ("prompt_tokens", "completion_tokens"):
+        usage[f"llm_{name}"] += told.get(name, 0)
+    if estimate and not any(told.values()):
+        usage["llm_tokens_estimated"] = usage.get("llm_tokens_estimated", 0) + estimate

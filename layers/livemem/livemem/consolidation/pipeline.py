@@ -8,14 +8,13 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from livemem import clock as clocks
 from livemem.changes import commit, echoes, recovery, settling, tending
 from livemem.changes.commit import CommitLost, LeaseLost
 from livemem.changes.records import Record
-from livemem.consolidation import asking, collecting, outcome, rehearsal
+from livemem.consolidation import announcing, asking, budget, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork
 from livemem.process import Process
@@ -31,9 +30,6 @@ from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
-
-RUN_MARGIN = timedelta(seconds=30)
-"""After its deadline a worker is dead for sure."""
 
 
 def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadline: datetime) -> runs.Run | None:
@@ -94,7 +90,8 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
         lease.let_go(process, held)
         raise
     if failed:
-        lease.back_off(process, held, failed)
+        wait = budget.pause(process) if failed == runs.BUDGET_EXHAUSTED else None
+        lease.back_off(process, held, failed, wait)
         return ended
     lease.release(process, held)
     logger.info("run ended", extra={"space_id": space_id, "run_id": ended.run_id, "status": ended.status})
@@ -163,7 +160,10 @@ class _Work:
         if not collected.notes:
             _remember_set_aside(process, head, collected)
             raise collected.nothing()
-        self._announce(head, collected)
+        budget.check(process, run)
+        self.saved = announcing.announce(
+            process, self.saved, collected, self.held.lease.worker, self.deadline, base=head.meta.changes
+        )
         asked = asking.ask(process, collected, self.deadline)
         return self._commit_and_apply(head, outcome.record(process, head, self.saved.run, collected, asked, started))
 
@@ -192,25 +192,6 @@ class _Work:
                 # Somebody changed the space just now: what was listed is to be judged anew.
                 head = recovery.recover(self.process, heads.load(self.process, self.space_id))
         raise CommitLost("The space changes too often.")
-
-    def _announce(self, head: Head, collected: Collected) -> None:
-        """Say that the run works, and who does: from then on no other worker of it can end it unseen."""
-        now = self.process.clock()
-        try:
-            self.saved = runs.change(
-                self.process,
-                self.saved,
-                status="running",
-                step="asking",
-                started_at=clocks.iso_millis(now),
-                expires_at=clocks.iso_millis(self.deadline + RUN_MARGIN),
-                worker=self.held.lease.worker,
-                base=head.meta.changes,
-                model=self.process.settings.llmaas_model,
-                metrics={"notes_processed": len(collected.notes), "notes_remaining": collected.remaining},
-            )
-        except PreconditionLost:
-            raise StillAtWork("Another worker of this run is at it, or has ended it.") from None
 
     def _commit_and_apply(self, head: Head, record: Record) -> runs.Run:
         record = commit.prepare(self.process, self.space_id, record)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from livemem.changes import diffs, echoes
-from livemem.consolidation import asking, collecting, outcome
+from livemem.consolidation import announcing, asking, budget, collecting, outcome
 from livemem.consolidation.collecting import NothingToDo
 from livemem.errors import RunError
 from livemem.process import Process
@@ -14,7 +14,10 @@ from livemem.spaces.head import Head
 
 
 def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> Run:
-    """Ask the LLM and put the plan into the run's own document, nothing else; returns the run as it ended."""
+    """Ask the LLM and put the plan into the run's own document, nothing else; returns the run as it ended.
+
+    Raises StillAtWork if another delivery of it is at work.
+    """
     started = process.clock()
     if head.meta.committed_run:
         # The notes that it folds may still be live: the plan would show them a second time.
@@ -26,6 +29,8 @@ def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> 
         collected = collecting.collect(process, head, saved.run, shown)
         if not collected.notes:
             raise collected.nothing()
+        budget.check(process, saved.run)
+        saved = announcing.announce(process, saved, collected, process.new_id(), deadline, base=None)
         asked = asking.ask(process, collected, deadline)
     except NothingToDo as reason:
         return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)

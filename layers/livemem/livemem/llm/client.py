@@ -3,7 +3,7 @@
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -45,13 +45,23 @@ class Reply:
     cut: bool = False
 
 
-class LlmError(LiveMemoryError):
-    """The LLM gave no usable answer. `code` is stable; `detail` is for the user; `status` is HTTP's, if any."""
+MAY_COST = ("llm_timeout", "llm_malformed", "llm_too_large")
+"""Failures of calls that the model may have worked for, and nobody tells how much."""
 
-    def __init__(self, code: str, detail: str, status: int | None = None) -> None:
+
+class LlmError(LiveMemoryError):
+    """The LLM gave no usable answer. `code` is stable; `detail` is for the user; `status` is HTTP's, if any.
+
+    `usage` is the provider's count of tokens, where it told that all the same.
+    """
+
+    def __init__(
+        self, code: str, detail: str, status: int | None = None, usage: Mapping[str, int] | None = None
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.http_status = status
+        self.usage = dict(usage or {})
 
 
 class Ask(Protocol):
@@ -212,18 +222,18 @@ def _reply(completion: Any, key: str, messages: Messages) -> Reply:
         told = _told(getattr(completion, "error", None), key)
         raise LlmError("llm_empty", f"The LLM's answer holds no choice.{told}")
     choice = choices[0]
-    if getattr(choice.message, "refusal", None):
-        raise LlmError("llm_refused", "The LLM refused to answer.")
     usage = _usage(completion)
+    if getattr(choice.message, "refusal", None):
+        raise LlmError("llm_refused", "The LLM refused to answer.", usage=usage)
     cut = was_cut(messages, usage.get("prompt_tokens"))
     if choice.finish_reason != "stop":
         reason = excerpt(str(choice.finish_reason), key)[:40]
         # A window that is too small for the prompt has no room for the answer either.
         told = f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
-        raise LlmError("llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{told}")
+        raise LlmError("llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{told}", usage=usage)
     text = choice.message.content
     if not isinstance(text, str) or not text.strip():
-        raise LlmError("llm_empty", "The LLM's answer is empty.")
+        raise LlmError("llm_empty", "The LLM's answer is empty.", usage=usage)
     return Reply(text, usage, cut)
 
 

@@ -7,9 +7,11 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, LiveMemoryError
 from livemem.process import Process
+from livemem.runs import cooldown
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
+from livemem.spaces import usage
 from livemem.spaces.head import Head
 from livemem.store import keys
 
@@ -28,10 +30,14 @@ class Order:
 
 
 def order(process: Process, principal: Principal, space_id: str, wanted: Order) -> Run:
-    """Queue a run by hand; raises NotFound, Forbidden for another agent's notes without admin."""
+    """Queue a run by hand; raises NotFound, Forbidden for another agent's notes without admin, TooSoon."""
     if wanted.agent is not None and wanted.agent != principal.name and "admin" not in principal.permissions:
         raise Forbidden("To consolidate another agent's notes alone, the token needs the permission 'admin'.")
-    return enqueue(process, heads.load(process, space_id), wanted, run_id=process.new_id())
+    if wanted.agent is not None:
+        keys.check_agent(wanted.agent)
+    head, run_id = heads.load(process, space_id), process.new_id()
+    cooldown.claim(process, space_id, run_id)
+    return enqueue(process, head, wanted, run_id=run_id)
 
 
 def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
@@ -41,12 +47,13 @@ def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
         space_id=head.meta.space_id,
         uid=head.meta.uid,
         trigger=wanted.trigger,
-        agent=keys.check_agent(wanted.agent) if wanted.agent is not None else None,
+        agent=wanted.agent,
         max_notes=wanted.max_notes,
         dry_run=wanted.dry_run,
         requested_by=wanted.requested_by,
         queued_at=clock.iso_millis(process.clock()),
     )
+    usage.enter(process, run.space_id, run_id)
     saved = runs.create(process, run)
     try:
         process.start({"space_id": run.space_id, "run_id": run.run_id, "uid": run.uid, "trigger": run.trigger})

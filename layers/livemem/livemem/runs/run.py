@@ -22,6 +22,8 @@ Status = Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"]
 Trigger = Literal["api", "threshold", "sweep"]
 FINAL = ended.FINAL
 TRIES = 20
+BUDGET_EXHAUSTED = "token_budget_exhausted"
+"""How a run fails that would cost more than its day may (consolidation/budget.py)."""
 MESSAGE_NOTHING = "No new notes to consolidate"
 
 
@@ -51,6 +53,10 @@ class Run(Document):
     consolidation: int | None = None
     model: str | None = None
     metrics: dict[str, Any] = {}
+    asking: dict[str, int] = {}
+    """What its worker asks of the LLM now, estimated before it does so: calls and tokens."""
+    spent: dict[str, int] = {}
+    """What earlier workers of it had asked of the LLM."""
     message: str | None = None
     error: dict[str, str] | None = None
     plan: dict[str, Any] | None = None

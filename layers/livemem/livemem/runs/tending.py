@@ -4,8 +4,14 @@ from collections.abc import Mapping
 
 from livemem.process import Process
 from livemem.runs import counter
+from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces.room import Problem, Room, Space
 from livemem.store import keys
+
+BUDGET = (
+    "The LLM's tokens of the day are used up (LLM_DAILY_TOKEN_BUDGET, ..._PER_SPACE), so nothing is folded until the "
+    "next day (UTC) begins, or there is more. The notes are live."
+)
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
@@ -22,8 +28,11 @@ def problems(process: Process, space: Space) -> list[Problem]:
     found = []
     held = space.lease and space.lease.lease
     if held and held.failures:
-        detail = f"The last consolidation failed: {held.error}. Its notes are live."
-        found.append(Problem(space.space_id, "last_run_failed", detail))
+        if held.error == BUDGET_EXHAUSTED:
+            found.append(Problem(space.space_id, BUDGET_EXHAUSTED, BUDGET))
+        else:
+            detail = f"The last consolidation failed: {held.error}. Its notes are live."
+            found.append(Problem(space.space_id, "last_run_failed", detail))
     age = space.waiting_seconds()
     if age > process.settings.pending_note_limit:
         detail = f"The oldest live note waits for {age:.0f} s to be consolidated."

@@ -219,10 +219,12 @@ def let_go(process: Process, held: Held) -> None:
     _rewrite(process, held, seconds=0, expires_at=clock.iso_millis(process.clock()))
 
 
-def back_off(process: Process, held: Held, error_code: str) -> None:
-    """Keep automatic runs away after a failure: 1 minute, doubled with each further one, at most an hour."""
+def back_off(process: Process, held: Held, error_code: str, wait: timedelta | None = None) -> None:
+    """Keep automatic runs away after a failure for `wait`; None: 1 minute, doubled with each further one, at most an
+    hour.
+    """
     failures = held.lease.failures + 1
-    wait = min(BACKOFF_FIRST * 2 ** min(failures - 1, 10), BACKOFF_LONGEST)
+    wait = wait or min(BACKOFF_FIRST * 2 ** min(failures - 1, 10), BACKOFF_LONGEST)
     _rewrite(
         process,
         held,

@@ -20,7 +20,7 @@ from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces import rules
+from livemem.spaces import rules, usage
 from livemem.spaces.head import Head, Meta
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
@@ -213,4 +213,7 @@ def bury(process: Process, space_id: str) -> None:
 def _delete_contents(process: Process, space_id: str) -> None:
     """Delete all that is in the space, apart from its head."""
     head = keys.meta(space_id)
-    process.store.delete_many([entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head])
+    doomed = [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head]
+    # What the space's runs cost was paid for, and counts for its day.
+    usage.keep(process, space_id, doomed)
+    process.store.delete_many(doomed)

@@ -19,6 +19,11 @@ Moment = Annotated[str, AfterValidator(_check_moment)]
 """A time in ISO 8601. A document with a bad one can't be read, which is found here and not where it is used."""
 
 
+def dump(value: object) -> bytes:
+    """A JSON value as it is stored."""
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
 class Document(BaseModel):
     """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
 
@@ -26,7 +31,7 @@ class Document(BaseModel):
 
     def to_bytes(self) -> bytes:
         """The document as it is stored."""
-        return (json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n").encode()
+        return dump(self.model_dump(mode="json"))
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from ulid import ULID
 
@@ -13,6 +13,8 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 TOKENS = "_system/tokens.json"
 LAST_USED = "_system/last_used/"
 """Below it one object for each token that was used, named by its hash."""
+RUNS = "_system/runs/"
+"""Below it the runs of each day, of all spaces."""
 PROBE = "_system/probe/conditional-writes"
 SYNTHESIS = "_synthesis.md"
 RULES_PATH = "_rules.md"
@@ -25,6 +27,7 @@ NOTE_ID = re.compile(
     rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>{AGENT.pattern})_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
 )
 TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _COMPACT = "%Y%m%dT%H%M%S"
 
@@ -206,6 +209,34 @@ def parse_run(key: str) -> tuple[str, int] | None:
         return None
     try:
         return run_id, ULID.from_str(run_id).milliseconds
+    except ValueError:
+        return None
+
+
+def started_by_hand(space_id: str) -> str:
+    """Which run was started by hand last."""
+    return f"{space_id}/_runs/by_hand.json"
+
+
+def runs_of_day(day: date, space_id: str | None = None) -> str:
+    """Below what the runs of a day are entered, those of one space or of all."""
+    prefix = f"{RUNS}{day:%Y%m%d}/"
+    return prefix if space_id is None else f"{prefix}{space_id}/"
+
+
+def run_of_day(day: date, space_id: str, run_id: str) -> str:
+    return f"{runs_of_day(day, space_id)}{run_id}"
+
+
+def parse_run_of_day(key: str) -> tuple[date, str, str] | None:
+    """Day, space and run in such a key; None for every other key."""
+    match = _RUN_OF_DAY.fullmatch(key)
+    try:
+        return (
+            (datetime.strptime(match["day"], "%Y%m%d").replace(tzinfo=UTC).date(), match["space"], match["run"])
+            if match
+            else None
+        )
     except ValueError:
         return None
 

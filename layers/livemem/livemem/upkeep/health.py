@@ -14,7 +14,7 @@ from livemem.settings import Settings
 from livemem.spaces import directory, room
 from livemem.spaces.room import Problem
 from livemem.store.probe import has_conditional_writes
-from livemem.upkeep import rooms
+from livemem.upkeep import rooms, usage
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ def deep(process: Process, principal: Principal) -> Health:
     problems: list[Problem] = []
     oldest = 0.0
     if checks["store"] == "ok":
+        checks |= _look_at_budget(process)
         visible = islice((space for space in directory.ids(process) if principal.may_see(space)), SPACES_LOOKED_AT)
         for age, found in process.store.map(lambda space_id: _look(process, space_id), visible):
             oldest = max(oldest, age)
@@ -88,10 +89,22 @@ def _look_at_llm(settings: Settings) -> dict[str, str | float | None]:
     return {"llm": status, "llm_detail": seen.detail} if seen.detail else {"llm": status}
 
 
+def _look_at_budget(process: Process) -> dict[str, str | float | None]:
+    """Whether the service may ask the LLM today; nothing where there is no limit."""
+    if not process.settings.llm_daily_token_budget:
+        return {}
+    try:
+        budget = usage.service_budget(process)
+    except LiveMemoryError:
+        return {"llm_budget": "unknown"}
+    return {"llm_budget": "exhausted" if budget.exhausted else "ok"}
+
+
 def _worst(checks: dict[str, str | float | None]) -> Status:
     if checks["store"] != "ok":
         return "error"
     bad = checks["conditional_writes"] != "ok" or checks["llm"] not in ("ok", "offline")
+    bad = bad or checks.get("llm_budget") == "exhausted"
     return "degraded" if bad else "ok"
 
 

@@ -38,6 +38,7 @@ from livemem_http.views.tokens import (
     TokensPurged,
     TokenView,
 )
+from livemem_http.views.usage import ServiceUsage, UsageReport
 
 __all__ = [
     "About",
@@ -72,6 +73,7 @@ __all__ = [
     "RunView",
     "SectionEdits",
     "SectionSources",
+    "ServiceUsage",
     "SpaceChange",
     "SpaceChanged",
     "SpaceId",
@@ -87,5 +89,6 @@ __all__ = [
     "TokenShown",
     "TokenView",
     "TokensPurged",
+    "UsageReport",
     "WhoAmI",
 ]

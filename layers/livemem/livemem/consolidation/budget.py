@@ -1,0 +1,50 @@
+"""The brake on what the LLM may cost on a day: a run is not begun once the tokens of its day are used up.
+
+A run belongs to the day (UTC) on which it was queued. The call that crosses the line is still made, and so are those
+that are under way then: as many as the function has slots.
+"""
+
+from datetime import date, timedelta
+
+from livemem import clock as clocks
+from livemem.errors import RunError
+from livemem.llm.usage import Usage
+from livemem.process import Process
+from livemem.runs.run import BUDGET_EXHAUSTED, Run
+from livemem.spaces import usage
+from livemem.spaces.lease import BACKOFF_LONGEST
+
+
+def check(process: Process, run: Run) -> None:
+    """Raise RunError if the day's tokens are used up, the service's or the space's.
+
+    No request without a budget; else 1 LIST per 1,000 runs of the day, and 1 GET for each that this process has not
+    seen to have ended.
+    """
+    settings = process.settings
+    limits = settings.llm_daily_token_budget, settings.llm_daily_token_budget_per_space
+    if not any(limits):
+        return
+    day = clocks.parse(run.queued_at).date()
+    whole = bool(settings.llm_daily_token_budget)
+    used = usage.read(process, usage.runs_of(process, [day], None if whole else run.space_id))
+    of_space = sum((use.usage for one, use in used.items() if one.space_id == run.space_id), Usage()).tokens
+    of_all = sum((use.usage for use in used.values()), Usage()).tokens
+    _refuse(of_all, limits[0], "all spaces together", "LLM_DAILY_TOKEN_BUDGET", day)
+    _refuse(of_space, limits[1], "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE", day)
+
+
+def _refuse(used: int, limit: int, whose: str, name: str, day: date) -> None:
+    if limit and used >= limit:
+        raise RunError(
+            BUDGET_EXHAUSTED,
+            f"On {day} (UTC) {whose} used {used} of {limit} tokens of the LLM ({name}). The notes are live; they are "
+            "folded on the next day, or as soon as there is more.",
+        )
+
+
+def pause(process: Process) -> timedelta:
+    """For how long automatic runs wait then: until the next day begins, or an hour, in case that there is more."""
+    now = process.clock()
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return min(midnight - now, BACKOFF_LONGEST)

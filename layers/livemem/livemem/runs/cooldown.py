@@ -1,0 +1,46 @@
+"""A pause between two runs of a space that are started by hand: a loop gone wild must not ask the LLM again and again.
+
+Which one was started last is an object of its own, changed by compare-and-swap: so of many who start one at once one
+does. It is as old as the store's clock says.
+"""
+
+import math
+
+from livemem.errors import PreconditionLost, TooSoon
+from livemem.process import Process
+from livemem.store import documents, keys
+from livemem.store.documents import Document
+from livemem.store.probe import require_conditional_writes
+
+
+class Started(Document):
+    """`_runs/by_hand.json`: the run, whose id is new each time, so no two versions are the same."""
+
+    run_id: str
+
+
+def claim(process: Process, space_id: str, run_id: str) -> None:
+    """Take the space's turn for a run by hand: 1 GET, 1 PUT; none where there is no pause. Raises TooSoon."""
+    seconds = process.settings.consolidation_cooldown_seconds
+    if not seconds:
+        return
+    require_conditional_writes(process.store)
+    key, wanted = keys.started_by_hand(space_id), Started(run_id=run_id).to_bytes()
+    last = process.store.get(key)
+    if last and last.age.total_seconds() < seconds:
+        raise _too_soon(seconds, seconds - last.age.total_seconds())
+    condition = {"if_match": last.etag} if last else {"if_none_match": True}
+    try:
+        process.store.put(key, wanted, content_type=documents.JSON, **condition)
+    except PreconditionLost:
+        # Perhaps our own first try, whose answer was lost.
+        now = process.store.get(key)
+        if not now or now.body != wanted:
+            raise _too_soon(seconds, seconds) from None
+
+
+def _too_soon(seconds: int, left: float) -> TooSoon:
+    return TooSoon(
+        f"A run of this space was started by hand less than {seconds} s ago; wait, or look at that one.",
+        retry_after=max(math.ceil(left), 1),
+    )

@@ -1,0 +1,98 @@
+"""What the LLM was used for, as answers."""
+
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from livemem.upkeep.usage import Budget, Report, Sum
+from livemem_http.views.fields import SpaceId, told
+
+Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
+
+
+class Used(BaseModel):
+    """What runs did and what they cost."""
+
+    runs: Annotated[int, told("Runs that were started.", 3)]
+    failed_runs: Annotated[int, told("Those of them that failed.", 0)]
+    notes: Annotated[int, told("Notes that they folded.", 60)]
+    llm_calls: Annotated[int, told("Questions to the LLM.", 3)]
+    prompt_tokens: Annotated[int, told("Tokens of the questions, by the provider's count.", 45_000)]
+    completion_tokens: Annotated[int, told("Tokens of the answers, by the provider's count.", 9_000)]
+    estimated_tokens: Annotated[
+        int, told("Tokens of calls that the provider did not count: of those that timed out or died.", 0)
+    ]
+    tokens: Annotated[int, told("All tokens.", 54_000)]
+
+    @classmethod
+    def fields_of(cls, sums: Sum) -> dict[str, int]:
+        """The fields, for the views that have more."""
+        used = sums.usage
+        return {
+            "runs": sums.runs,
+            "failed_runs": sums.failed_runs,
+            "notes": sums.notes,
+            "llm_calls": used.calls,
+            "prompt_tokens": used.prompt_tokens,
+            "completion_tokens": used.completion_tokens,
+            "estimated_tokens": used.estimated_tokens,
+            "tokens": used.tokens,
+        }
+
+    @classmethod
+    def of(cls, sums: Sum) -> "Used":
+        return cls(**cls.fields_of(sums))
+
+
+class UsedOnDay(Used):
+    """What runs that were queued on a day did."""
+
+    date: Day
+
+
+class UsedBySpace(Used):
+    """What the runs of a space did."""
+
+    space_id: SpaceId
+
+
+class BudgetView(BaseModel):
+    """What may be used on a day, and what of it was used today (UTC)."""
+
+    tokens_per_day: Annotated[int | None, told("The limit; null: none.", 1_000_000)]
+    used_today: Annotated[int, told("Tokens that were used today.", 54_000)]
+    exhausted: Annotated[bool, told("Whether runs fail with `token_budget_exhausted` until tomorrow.", False)]
+
+    @classmethod
+    def of(cls, budget: Budget) -> "BudgetView":
+        return cls(tokens_per_day=budget.tokens_per_day, used_today=budget.used_today, exhausted=budget.exhausted)
+
+
+class UsageReport(BaseModel):
+    """What the LLM was used for, by day."""
+
+    items: Annotated[list[UsedOnDay], told("The days in their order, those without runs too.")]
+    total: Annotated[Used, told("All of these days together.")]
+    budget: Annotated[
+        BudgetView, told("What may be used on a day. Where the token has a list of spaces no limit is told.")
+    ]
+
+    @classmethod
+    def of(cls, report: Report) -> "UsageReport":
+        return cls(
+            items=[UsedOnDay(date=str(day), **Used.fields_of(sums)) for day, sums in report.days.items()],
+            total=Used.of(report.total),
+            budget=BudgetView.of(report.budget),
+        )
+
+
+class ServiceUsage(UsageReport):
+    """The same of all spaces that the token may see."""
+
+    spaces: Annotated[list[UsedBySpace], told("The spaces that used most, at most 100, those first that used more.")]
+
+    @classmethod
+    def of(cls, report: Report) -> "ServiceUsage":
+        whole = UsageReport.of(report)
+        spaces = [UsedBySpace(space_id=name, **Used.fields_of(sums)) for name, sums in report.spaces.items()]
+        return cls(items=whole.items, total=whole.total, budget=whole.budget, spaces=spaces)
