@@ -541,6 +541,24 @@ def test_a_look_back_is_asked_for_by_a_number_or_a_time(demo):
     assert (refused["statusCode"], body(refused)["errors"][0]["field"]) == (422, "at")
 
 
+def test_a_secret_in_a_note_is_taken_out_if_the_stack_is_told_so_and_the_answer_says_it(demo, monkeypatch):
+    monkeypatch.setenv("REDACT_SECRETS", "true")
+    demo.modules.clear()
+    secret = "lm_" + "a1B" * 14 + "c"
+
+    written = append(demo, f"Use {secret}.", headers={"Idempotency-Key": "k"})
+    again = append(demo, f"Use {secret}.", headers={"Idempotency-Key": "k"})
+    notes = {"notes": [{"category": "todo", "content": content} for content in ("a", f"b {secret}")]}
+    batch = demo.http("ingest", "POST", f"{SPACE}/notes/batch", space_id="demo", body=notes)
+    listed = demo.http("reads", "GET", f"{SPACE}/notes", space_id="demo")
+
+    assert (written["statusCode"], body(written)["redacted"]) == (201, {"token": 1})
+    assert (again["statusCode"], body(again)) == (200, body(written))
+    assert [note.get("redacted") for note in body(batch)["items"]] == [None, {"token": 1}]
+    assert [note.get("redacted") for note in body(listed)["items"]] == [None] * 3
+    assert secret not in str([written, again, batch, listed])
+
+
 @pytest.mark.parametrize("key", ["", "short", "changeme-changeme-changeme-changeme", "a" * 40])
 def test_with_a_weak_bootstrap_key_the_service_answers_health_only(service, monkeypatch, key):
     monkeypatch.setenv("ADMIN_BOOTSTRAP_KEY", key)

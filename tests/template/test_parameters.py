@@ -52,6 +52,7 @@ def test_the_defaults_are_those_of_the_contract(source):
     assert defaults["BackupRetentionDays"] == 30
     assert defaults["BackupKeepLast"] == 7
     assert defaults["Architecture"] == "arm64"
+    assert defaults["RedactSecrets"] == "false"
 
 
 def test_the_temperature_may_be_left_out(source):
@@ -72,6 +73,12 @@ def test_every_json_mode_of_the_template_is_one_of_the_settings(source):
     for value in source["Parameters"]["LlmJsonMode"]["AllowedValues"]:
         Settings(llmaas_json_mode=value)
     assert {"object", "schema", "off"} <= set(source["Parameters"]["LlmJsonMode"]["AllowedValues"])
+
+
+def test_whether_secrets_are_redacted_is_what_the_setting_takes(source):
+    values = source["Parameters"]["RedactSecrets"]["AllowedValues"]
+
+    assert [Settings(redact_secrets=value).redact_secrets for value in values] == [True, False]
 
 
 def test_every_output_is_described(source):

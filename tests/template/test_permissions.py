@@ -87,7 +87,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start"),
         ("s3:PutObject", "_system/tokens.json", "Admin"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
-        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Counter Consolidate Sweep"),
+        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Start Counter Consolidate Sweep"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),

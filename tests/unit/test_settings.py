@@ -35,6 +35,7 @@ def test_an_empty_environment_gives_the_documented_defaults():
     assert found.llmaas_model == "qwen3-2507:235b"
     assert found.log_level == "INFO"
     assert found.s3_signature == "v4"
+    assert found.redact_secrets is False
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("llmaas_") or name == "llmaas_model"])
@@ -66,6 +67,9 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
         ("LLMAAS_JSON_MODE", "True", "object"),
         ("LLMAAS_JSON_MODE", "false", "off"),
         ("LOG_LEVEL", "debug", "DEBUG"),
+        ("REDACT_SECRETS", "true", True),
+        ("REDACT_SECRETS", "false", False),
+        ("REDACT_SECRETS", "", False),
         ("CONSOLIDATION_THRESHOLD", "0", 0),
         ("CONSOLIDATION_TIMEOUT", "0.5", 0.5),
         ("S3_SIGNATURE", "hybrid", "hybrid"),
@@ -121,6 +125,7 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
         ("S3_SIGNATURE", "v2", "S3_SIGNATURE: must be 'v4' or 'hybrid'"),
         ("S3_ENDPOINT_URL", "minio:9000", "S3_ENDPOINT_URL: must be an http or https URL"),
         ("LLMAAS_JSON_MODE", "xml", "LLMAAS_JSON_MODE: must be 'object', 'schema' or 'off'"),
+        ("REDACT_SECRETS", "maybe", "REDACT_SECRETS: must be true or false"),
         ("LOG_LEVEL", "loud", "LOG_LEVEL: must be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
     ],
 )

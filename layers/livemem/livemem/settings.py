@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     pending_note_limit: int = Field(default=86_400, ge=60)
     """Age at which a live note in a space with automatic consolidation turns health to `degraded`."""
 
+    redact_secrets: bool = False
+    """Whether what looks like a key or a token is taken out of a note before it is stored (notes/redaction.py)."""
+
     consolidate_function_name: str = "ConsolidateFunction"
     admin_bootstrap_key: str = ""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
@@ -128,7 +131,8 @@ def problems(error: ValidationError) -> list[str]:
 def _problem(name: str, kind: str, message: str) -> str:
     bounds = _bounds(name)
     # pydantic names Python's types and what it tried.
-    message = {"int_parsing": "must be a whole number", "float_parsing": "must be a number"}.get(kind, message)
+    plain = {"int": "must be a whole number", "float": "must be a number", "bool": "must be true or false"}
+    message = plain.get(kind.removesuffix("_parsing"), message)
     # What pydantic says of a bound is in the bounds; all else is said as a sentence about the variable.
     said = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
     said = said.removeprefix("Value error, ").replace("Input should be", "must be")

@@ -1,14 +1,16 @@
 """Appending live notes: one, or a batch."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from livemem import clock, limits
 from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
 from livemem.notes import note as notes
+from livemem.notes import redaction
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -28,6 +30,8 @@ class Draft:
     category: str
     content: str
     tags: tuple[str, ...] = ()
+    redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many secrets of each kind were taken out of it (redaction.py)."""
 
 
 def check_draft(draft: Draft, field: str = "") -> None:
@@ -45,9 +49,25 @@ def check_draft(draft: Draft, field: str = "") -> None:
         limits.check_text(f"{field}tags", tag, 4 * limits.TAG_CHARACTERS)
 
 
+def prepare(process: Process, draft: Draft, field: str = "") -> Draft:
+    """The note as it is to be stored: checked as it was sent (check_draft), then redacted if the settings say so.
+
+    Every way to write a note begins here, so that neither the note nor what is derived from it holds a secret.
+    """
+    check_draft(draft, field)
+    return _redact(draft) if process.settings.redact_secrets else draft
+
+
+def _redact(draft: Draft) -> Draft:
+    content, found = redaction.redact(draft.content)
+    tags = [redaction.redact(tag) for tag in draft.tags]
+    total = sum((more for _, more in tags), Counter(found))
+    return replace(draft, content=content, tags=tuple(tag for tag, _ in tags), redacted=dict(sorted(total.items())))
+
+
 def append(process: Process, space_id: str, agent: str, draft: Draft) -> Note:
     """Append one note: 1 PUT. `new_suffix` makes 8 hex digits. Raises NotFound for an unknown space."""
-    check_draft(draft)
+    draft = prepare(process, draft)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     return write(process, new_note(space_id, agent, draft, process.clock(), process.new_suffix()))
@@ -62,8 +82,7 @@ def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[D
         raise InvalidRequest.of("notes", "must hold at least one note")
     if len(drafts) > limits.BATCH_NOTES:
         raise TooLarge.of("notes", len(drafts), limits.BATCH_NOTES, "notes")
-    for index, draft in enumerate(drafts):
-        check_draft(draft, f"notes.{index}.")
+    drafts = [prepare(process, draft, f"notes.{index}.") for index, draft in enumerate(drafts)]
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     # Names sort by time and then by suffix: counting suffixes keep the batch's order within its second.
@@ -86,6 +105,7 @@ def new_note(space_id: str, agent: str, draft: Draft, now: datetime, suffix: str
         tags=draft.tags,
         content=draft.content,
         size=len(draft.content.encode()),
+        redacted=draft.redacted,
     )
 
 

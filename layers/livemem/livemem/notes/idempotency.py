@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 
@@ -34,7 +35,7 @@ def append_once(process: Process, space_id: str, agent: str, draft: Draft, idemp
     """
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
-    appending.check_draft(draft)
+    draft = appending.prepare(process, draft)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
@@ -57,7 +58,7 @@ def append_once(process: Process, space_id: str, agent: str, draft: Draft, idemp
     if earlier["body"] != body_digest:
         raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days")
     try:
-        return pages.get(process, space_id, earlier["note_id"]), False
+        return replace(pages.get(process, space_id, earlier["note_id"]), redacted=draft.redacted), False
     except NotFound:
         first = keys.parse_note_id(earlier["note_id"])
         return appending.write(process, appending.new_note(space_id, agent, draft, first.timestamp, first.suffix)), True

@@ -1,6 +1,7 @@
 """Live notes: immutable Markdown objects with front matter, one object each, named so that names sort by time."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from livemem import clock
@@ -23,6 +24,8 @@ class Note:
     status: str = "live"
     consolidation: int | None = None
     malformed: bool = False
+    redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Of a note that was just written: how many secrets of each kind were taken out (redaction.py). Not stored."""
 
 
 def format_note(note: Note) -> bytes:

@@ -90,10 +90,20 @@ class NoteView(Sparse):
         bool | None,
         told("True if the object in the bucket is no note of the usual form: its whole text is the content."),
     ] = None
+    redacted: Annotated[
+        dict[str, int] | None,
+        told(
+            "How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind: `aws`, `github`, "
+            "`jwt`, `openai`, `private-key`, `slack` or `token` (one of this service). Only if there were any, and "
+            "only in the answer to the request that wrote the note."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, note: Note) -> "NoteView":
-        return cls.model_validate({**asdict(note), "malformed": note.malformed or None})
+        return cls.model_validate(
+            {**asdict(note), "malformed": note.malformed or None, "redacted": note.redacted or None}
+        )
 
 
 class NotePage(BaseModel):
