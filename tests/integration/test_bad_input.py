@@ -103,6 +103,7 @@ def test_8_names_in_queries_and_bodies_are_held_to_the_same_rules(guarded: Servi
 
 def test_8_what_names_a_moment_or_an_agent_leads_nowhere_else(guarded: Service):
     assert guarded.http("admin", "POST", "/v1/spaces", body={"space_id": "mine"})["statusCode"] == 201
+    sent: list[tuple[str, str, dict[str, Any]]]
     sent = [("reads", f"GET {SPACE}/bank", {"queryStringParameters": {"at": name}}) for name in hostile.NUMBERS]
     sent += [
         ("consolidate", f"POST {SPACE}/consolidations", {"body": json.dumps({"agent": name})}) for name in hostile.NAMES

@@ -107,7 +107,12 @@ def assert_stays(key: str, space_id: str, kind: str) -> None:
 
 def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
     known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name"}
-    tried = {"space_id": "demo", "note_id": "20260220T140000_ann_todo_00000000", "run_id": "0" * 26, "path": "a/b.md"}
+    tried: dict[str, Any] = {
+        "space_id": "demo",
+        "note_id": "20260220T140000_ann_todo_00000000",
+        "run_id": "0" * 26,
+        "path": "a/b.md",
+    }
     tried |= {"digest": "0" * 64, "number": 7, "name": keys.RecordName(7, "20260220T140000", "20260220T140000")}
 
     for kind, build in BUILDERS.items():
