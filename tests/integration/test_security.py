@@ -356,6 +356,22 @@ def assert_tells_nothing(text: str) -> None:
         assert secret not in text
 
 
+def test_9_an_error_of_the_store_is_told_in_our_own_words(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("S3_ENDPOINT_URL", "http://127.0.0.1:9/unmistakable")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+
+    with heard() as lines:
+        for function, key in ROUTES:
+            event = good(key) | {"body": json.dumps(BODIES.get(key, {})), "queryStringParameters": QUERIES.get(key, {})}
+            answered = service.invoke(function, event)
+            status, answer = answered["statusCode"], answered["body"]
+            assert status == (200 if key in ("GET /v1/health", "GET /v1/whoami", "GET /v1/about") else 503), key
+            for secret in ("unmistakable", "127.0.0.1", "otocore", "onnect", "tokens.json", "_meta.json", "Error("):
+                assert secret not in answer, key
+
+    assert not [line for line in lines if "unmistakable" in line or "127.0.0.1" in line]
+
+
 def test_9_what_a_refused_note_holds_is_neither_answered_nor_logged(service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LOG_LEVEL", "DEBUG")
     word = "unmistakable"

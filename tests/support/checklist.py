@@ -136,6 +136,7 @@ CHECKLIST = {
         (
             "integration/test_security.py::test_9_a_defect_on_any_route_is_told_without_its_text_in_the_answer_and_in_the_log",
             "integration/test_security.py::test_9_what_a_refused_note_holds_is_neither_answered_nor_logged",
+            "integration/test_security.py::test_9_an_error_of_the_store_is_told_in_our_own_words",
             "template/test_security.py::test_9_the_access_log_holds_no_header_no_query_and_no_body",
             "integration/test_logs.py::test_at_debug_the_service_tells_all_and_no_library_tells_a_key_a_token_a_note_or_an_address",
             "integration/test_handlers.py::test_the_request_id_of_every_500_is_in_a_log_line",
@@ -158,6 +159,7 @@ CHECKLIST = {
             "unit/consolidation/test_planning.py::test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused",
             "unit/consolidation/test_planning.py::test_a_file_that_shrinks_by_more_than_half_needs_a_reason",
             "unit/changes/test_undo.py::test_an_undo_brings_back_bank_synthesis_and_notes_byte_for_byte",
+            "unit/http/test_markdown.py::test_no_note_gets_out_of_its_item_however_it_ends_its_lines",
             "template/test_permissions.py::test_what_sends_notes_to_the_llm_knows_no_token_of_the_api",
         ),
     ),
