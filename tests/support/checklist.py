@@ -62,6 +62,7 @@ CHECKLIST = {
         (
             "integration/test_security.py::test_4_a_registry_or_an_entry_that_can_not_be_read_closes_every_route",
             "integration/test_security.py::test_4_a_store_that_keeps_the_registry_to_itself_closes_every_route",
+            "integration/test_security.py::test_4_a_registry_that_was_read_is_believed_no_longer_when_the_store_falls_silent",
             "integration/test_security.py::test_4_no_permission_that_is_known_means_none",
             "integration/test_security.py::test_4_a_list_of_what_can_be_no_space_lists_none",
             "unit/access/test_access.py::test_an_unreadable_registry_lets_no_token_in_but_the_bootstrap_key",
@@ -134,9 +135,9 @@ CHECKLIST = {
     9: Line(
         "No exception text, path, key or secret in an answer or a log line.",
         (
-            "integration/test_security.py::test_9_a_defect_on_any_route_is_told_without_its_text_in_the_answer_and_in_the_log",
-            "integration/test_security.py::test_9_what_a_refused_note_holds_is_neither_answered_nor_logged",
-            "integration/test_security.py::test_9_an_error_of_the_store_is_told_in_our_own_words",
+            "integration/test_content.py::test_9_a_defect_on_any_route_is_told_without_its_text_in_the_answer_and_in_the_log",
+            "integration/test_content.py::test_9_what_a_refused_note_holds_is_neither_answered_nor_logged",
+            "integration/test_content.py::test_9_an_error_of_the_store_is_told_in_our_own_words",
             "template/test_security.py::test_9_the_access_log_holds_no_header_no_query_and_no_body",
             "integration/test_logs.py::test_at_debug_the_service_tells_all_and_no_library_tells_a_key_a_token_a_note_or_an_address",
             "integration/test_handlers.py::test_the_request_id_of_every_500_is_in_a_log_line",
@@ -150,8 +151,8 @@ CHECKLIST = {
     10: Line(
         "Notes are quoted data; the model only writes bank files of its space.",
         (
-            "integration/test_security.py::test_10_whatever_the_model_answers_nothing_outside_the_bank_of_its_space_is_written",
-            "integration/test_security.py::test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_bank_to_its_text",
+            "integration/test_content.py::test_10_whatever_the_model_answers_nothing_outside_the_bank_of_its_space_is_written",
+            "integration/test_content.py::test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_bank_to_its_text",
             "unit/consolidation/test_prompt.py::test_every_value_reads_back_equal_from_one_line_whatever_it_holds",
             "unit/consolidation/test_prompt.py::test_no_value_adds_a_line_to_the_prompt_for_any_reader",
             "unit/consolidation/test_prompt.py::test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line",
@@ -166,8 +167,8 @@ CHECKLIST = {
     11: Line(
         "YAML is loaded safely, and nobody breaks out of the front matter.",
         (
-            "integration/test_security.py::test_11_what_a_note_holds_stays_its_text_whatever_yaml_it_looks_like",
-            "integration/test_security.py::test_11_yaml_in_the_bucket_that_would_run_something_is_read_as_text",
+            "integration/test_content.py::test_11_what_a_note_holds_stays_its_text_whatever_yaml_it_looks_like",
+            "integration/test_content.py::test_11_yaml_in_the_bucket_that_would_run_something_is_read_as_text",
             "unit/notes/test_note_format.py::test_a_note_round_trips_byte_for_byte",
             "unit/notes/test_note_format.py::test_no_tag_breaks_out_of_its_line_of_the_front_matter",
             "unit/notes/test_note_format.py::test_a_malformed_note_is_read_whole_with_what_its_name_tells",
@@ -178,7 +179,7 @@ CHECKLIST = {
     12: Line(
         "Web: no CORS by default.",
         (
-            "integration/test_security.py::test_12_no_page_of_another_origin_is_let_in_by_any_route",
+            "integration/test_content.py::test_12_no_page_of_another_origin_is_let_in_by_any_route",
             "template/test_security.py::test_12_the_api_lets_no_page_of_another_origin_in",
         ),
         not_there_yet="a page: there is none, nothing but the API is served",

@@ -10,7 +10,12 @@ import pytest
 from tests.support.checklist import CHECKLIST
 
 TESTS = Path(__file__).resolve().parents[1]
-OWN = ("integration/test_security.py", "integration/test_bad_input.py", "template/test_security.py")
+OWN = (
+    "integration/test_security.py",
+    "integration/test_bad_input.py",
+    "integration/test_content.py",
+    "template/test_security.py",
+)
 """Files whose tests begin with the number of their line."""
 
 
