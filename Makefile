@@ -24,6 +24,10 @@ setup: ## make .venv with the locked packages (every other target does it by its
 setup-sam:
 	@scripts/setup.sh .venv-sam requirements-sam.txt
 
+.PHONY: setup-audit
+setup-audit:
+	@scripts/setup.sh .venv-audit requirements-audit.txt
+
 .PHONY: run
 run: setup ## start the service on this machine: no Docker, no account (PORT=3000)
 	@exec $(PYTHON_BIN) -m local
@@ -83,7 +87,11 @@ build: setup-sam ## sam build (ARCHITECTURE=arm64 or x86_64)
 lock: setup ## resolve the requirements*.in files again
 	@scripts/lock.sh
 
+.PHONY: audit
+audit: setup setup-audit ## ask whether the locked packages have known vulnerabilities (needs pypi.org)
+	@$(PYTHON_BIN) -m scripts.audit
+
 .PHONY: clean
 clean: ## remove what the targets made, but not the local runtime's data (.local)
-	rm -rf .venv .venv-sam .setup.lock .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sam .venv-audit .setup.lock .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -112,6 +112,17 @@ class Recorder:
             refused, self.refused = self.refused, []
             assert not refused, f"the role of {role} in template.yaml does not allow {', '.join(sorted(set(refused)))}"
 
+    def keys(self) -> set[str]:
+        """The keys of the bucket that any role was asked for, and the prefixes of what was listed below one."""
+        asked = [request for requests in self.asked.values() for request in requests]
+        named = {
+            request.resource.removeprefix(object_arn("x")[:-1])
+            for request in asked
+            if object_arn("x")[:-1] in request.resource
+        }
+        listed = {prefix for request in asked for name, prefix in request.context if name == "s3:prefix"}
+        return {name for name in named | listed if name}
+
     def _before(self, params: Params, model: Any, context: dict[str, Any], **_: Any) -> None:
         if not self._acting:
             return

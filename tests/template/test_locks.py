@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from scripts import audit
+
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ["layers/livemem/requirements", "requirements-dev", "requirements-sam"]
+LOCKS = ["layers/livemem/requirements", "requirements-dev", "requirements-sam", "requirements-audit"]
 
 
 def pins(lock):
@@ -56,3 +58,10 @@ def test_tests_run_with_the_versions_that_lambda_runs_with():
     layer, development = pins("layers/livemem/requirements.txt"), pins("requirements-dev.txt")
 
     assert {name: development.get(name) for name in layer} == layer
+
+
+def test_every_lock_is_made_set_up_and_audited_from_one_list():
+    locked = set(re.search(r"for name in (.+); do", (ROOT / "scripts/lock.sh").read_text())[1].split())
+
+    assert locked == set(LOCKS)
+    assert {lock.removesuffix(".txt") for lock in audit.LOCKS} == set(LOCKS)

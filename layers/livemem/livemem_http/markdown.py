@@ -83,7 +83,7 @@ def change(answer: ChangeDetail) -> str:
     if answer.synthesis.after:
         parts += ["## Synthesis", answer.synthesis.after]
     if answer.discarded:
-        lines = [f"- {item.get('note_id')}: {item.get('reason')}" for item in answer.discarded]
+        lines = [f"- {item.get('note_id')}: {_within_item(str(item.get('reason')))}" for item in answer.discarded]
         parts += ["## Discarded", "\n".join(lines)]
     if answer.sources:
         parts += ["## Notes", "\n".join(map(_note, answer.sources))]
@@ -96,9 +96,15 @@ def _file(answer: FileView) -> str:
 
 def _note(answer: NoteView) -> str:
     tags = "".join(f" #{tag}" for tag in answer.tags)
-    # Lines behind the first are indented, so that they stay in the item whatever they hold.
-    content = re.sub(r"\n(?=[^\n])", "\n  ", answer.content.strip())
-    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}] {content}"
+    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}] {_within_item(answer.content)}"
+
+
+def _within_item(text: str) -> str:
+    """The text with all lines behind the first indented, so that they stay in the item whatever they hold.
+
+    Markdown ends a line at a carriage return alone as well (CommonMark, 2.1).
+    """
+    return re.sub(r"(\r\n|\r|\n)(?=[^\r\n])", r"\1  ", text.strip())
 
 
 def _live(live: LiveNotes) -> str:

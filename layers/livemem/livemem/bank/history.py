@@ -180,6 +180,7 @@ def synthesis(process: Process, space_id: str, *, at: str | None) -> Synthesis:
 
 def check_number(text: str) -> int:
     """The number of a consolidation in a path; raises InvalidRequest."""
-    if not text.isdecimal() or len(text) > 9:
+    # Python reads the digits of other scripts as numbers too.
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9:
         raise InvalidRequest.of("number", "must be the number of a consolidation")
     return int(text)

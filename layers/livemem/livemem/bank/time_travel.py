@@ -46,7 +46,7 @@ def then(process: Process, space_id: str, at: str) -> Then:
     A number costs 1 LIST and 1 GET, a time a GET for each halving of the history. Raises InvalidRequest, NotFound.
     """
     heads.load_recent(process, space_id)
-    if at.isdecimal() and len(at) <= NUMBER_DIGITS:
+    if at.isascii() and at.isdecimal() and len(at) <= NUMBER_DIGITS:
         return Then(records.get(process, space_id, int(at)))
     try:
         # A plus sign that a client did not escape arrives as a space.

@@ -37,8 +37,10 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
 
     None if there is nothing to say: the space or the run is gone, or the run has ended before.
     Raises StoreUnavailable or CommitUnfinished if the store fails, and StillAtWork if another delivery of the run is
-    at work: then repeating the invocation goes on safely.
+    at work: then repeating the invocation goes on safely. Raises InvalidName for an event that no run of ours sent.
     """
+    keys.check_space_id(space_id)
+    keys.check_run_id(run_id)
     require_conditional_writes(process.store)
     head = heads.find(process, space_id)
     saved = runs.find(process, space_id, run_id)

@@ -1,6 +1,6 @@
 """Which spaces there are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from livemem.access.principal import Principal
@@ -13,9 +13,14 @@ from livemem.store import keys
 
 def ids(process: Process, *, start_after: str = "") -> Iterator[str]:
     """The ids of all folders that may be spaces, in order."""
-    for folder in process.store.folders(start_after=f"{start_after}/\U0010ffff" if start_after else ""):
+    yield from _possible(process.store.folders(start_after=f"{start_after}/\U0010ffff" if start_after else ""))
+
+
+def _possible(names: Iterable[str]) -> Iterator[str]:
+    """Those that can be ids of spaces: folders and entries of the registry may be of anybody's making."""
+    for name in names:
         try:
-            yield keys.check_space_id(folder)
+            yield keys.check_space_id(name)
         except InvalidName:
             continue
 
@@ -27,7 +32,7 @@ def page(process: Process, principal: Principal, *, limit: int, after: str | Non
     that can't be read is left out: health names it.
     """
     if principal.space_ids:
-        candidates: Iterator[str] = iter(sorted(name for name in principal.space_ids if name > (after or "")))
+        candidates = _possible(sorted(name for name in principal.space_ids if name > (after or "")))
     else:
         candidates = ids(process, start_after=after or "")
     found: list[Meta] = []

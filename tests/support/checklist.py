@@ -1,0 +1,231 @@
+"""The lines of the security checklist, and which tests prove each: so that nobody removes a proof unnoticed."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line in short, what of it belongs to what is not there yet, and its proofs (`file::test`, below `tests/`)."""
+
+    words: str
+    proofs: tuple[str, ...] = ()
+    not_there_yet: str = ""
+
+
+CHECKLIST = {
+    1: Line(
+        "One authorisation function for every route; identity from each request.",
+        (
+            "integration/test_security.py::test_1_only_health_is_open_to_anybody",
+            "integration/test_security.py::test_1_without_a_token_that_is_known_no_route_answers",
+            "integration/test_security.py::test_1_a_route_is_closed_to_who_has_every_permission_but_the_one_it_needs",
+            "integration/test_security.py::test_1_no_route_about_a_space_answers_who_may_only_use_another_whether_it_is_there_or_not",
+            "integration/test_security.py::test_1_each_request_is_who_its_own_token_says_whoever_asked_before",
+            "integration/test_security.py::test_1_a_token_counts_in_the_one_header_alone",
+            "integration/test_security.py::test_1_a_scheme_that_is_not_spelt_bearer_with_a_capital_is_none",
+            "integration/test_security.py::test_1_two_authorization_headers_of_a_real_request_are_none",
+            "unit/http/test_routing.py::test_a_request_whose_parts_disagree_is_no_route_and_the_store_is_not_asked",
+            "unit/http/test_routing.py::test_the_handler_gets_what_access_was_checked_on",
+            "unit/access/test_access.py::test_each_permission_must_be_granted_by_its_name",
+            "unit/access/test_access.py::test_a_list_of_spaces_admits_these_and_no_other",
+            "integration/test_handlers.py::test_a_token_for_one_space_cannot_reach_another_by_a_route_that_is_unknown",
+            "template/test_triggers.py::test_a_function_is_sent_exactly_the_routes_that_its_code_declares",
+            "integration/test_roles.py::test_every_route_is_called_in_a_story",
+        ),
+        not_there_yet="the routes of MCP",
+    ),
+    2: Line(
+        "256 random bits, only SHA-256 stored, constant time on bytes, odd tokens are a 401.",
+        (
+            "integration/test_security.py::test_2_a_token_of_whatever_bytes_and_length_is_unknown_on_every_route_and_never_told_again",
+            "integration/test_security.py::test_2_whatever_decides_about_a_token_compares_bytes_in_constant_time",
+            "integration/test_security.py::test_2_nothing_in_the_bucket_holds_a_token_that_has_worked",
+            "unit/access/test_tokens.py::test_a_token_has_256_random_bits_and_never_comes_twice",
+            "unit/access/test_tokens.py::test_the_first_token_makes_the_registry_and_lets_its_agent_in",
+            "unit/access/test_access.py::test_no_other_header_lets_in_or_makes_the_service_fail",
+            "unit/access/test_access.py::test_a_very_long_token_is_refused_before_the_registry_is_read",
+        ),
+    ),
+    3: Line(
+        "The registry by compare-and-swap; revocation within 30 s.",
+        (
+            "integration/test_security.py::test_3_forty_tokens_made_at_once_on_two_instances_are_forty",
+            "unit/access/test_registry.py::test_a_revocation_works_within_thirty_seconds",
+            "unit/access/test_registry.py::test_a_registry_that_was_removed_lets_nobody_in_any_more",
+            "unit/access/test_tokens.py::test_two_who_make_a_token_at_once_leave_two",
+            "unit/access/test_tokens.py::test_a_damaged_registry_is_not_written_over",
+            "unit/store/test_store_failures.py::test_a_store_that_ignores_conditions_is_never_written_to_unprotected",
+        ),
+    ),
+    4: Line(
+        "Fails closed: registry, permissions, dates; all spaces never by accident.",
+        (
+            "integration/test_security.py::test_4_a_registry_or_an_entry_that_can_not_be_read_closes_every_route",
+            "integration/test_security.py::test_4_a_store_that_keeps_the_registry_to_itself_closes_every_route",
+            "integration/test_security.py::test_4_a_registry_that_was_read_is_believed_no_longer_when_the_store_falls_silent",
+            "integration/test_security.py::test_4_no_permission_that_is_known_means_none",
+            "integration/test_security.py::test_4_a_list_of_what_can_be_no_space_lists_none",
+            "unit/access/test_access.py::test_an_unreadable_registry_lets_no_token_in_but_the_bootstrap_key",
+            "unit/access/test_access.py::test_an_entry_that_can_not_be_read_lets_nobody_in",
+            "unit/access/test_registry.py::test_a_registry_that_became_unreadable_lets_nobody_in_although_it_was_read_before",
+            "unit/access/test_tokens.py::test_a_token_that_can_not_be_one_is_refused",
+            "unit/access/test_tokens.py::test_an_entry_that_names_no_spaces_lets_nobody_in",
+            "unit/access/test_access.py::test_a_token_expires_at_its_moment",
+            "unit/access/test_registry.py::test_a_deleted_space_leaves_all_lists_so_that_a_later_namesake_is_not_inherited",
+        ),
+        not_there_yet="expiry and `all_spaces` belong to the routes of tokens",
+    ),
+    5: Line(
+        "A re-created space is not inherited.",
+        (
+            "unit/access/test_registry.py::test_a_deleted_space_leaves_all_lists_so_that_a_later_namesake_is_not_inherited",
+            "unit/access/test_registry.py::test_a_deletion_that_died_before_it_changed_the_lists_leaves_nobody_the_next_space",
+            "unit/spaces/test_isolation.py::test_a_token_that_may_not_see_a_space_learns_nothing_by_creating_it",
+        ),
+    ),
+    6: Line(
+        "With a weak bootstrap key only health is answered.",
+        (
+            "integration/test_security.py::test_6_with_a_weak_bootstrap_key_every_route_but_health_is_closed_also_to_good_tokens",
+            "unit/test_settings.py::test_a_weak_bootstrap_key_is_a_problem_that_names_the_variable_and_not_the_value",
+            "unit/access/test_access.py::test_with_a_weak_bootstrap_key_nobody_is_let_in_not_even_a_valid_token",
+            "template/test_parameters.py::test_the_bootstrap_key_is_long_and_never_shown",
+        ),
+    ),
+    7: Line(
+        "Sizes in bytes before parsing, limits at both ends, tags, names.",
+        (
+            "integration/test_bad_input.py::test_7_a_body_of_a_byte_too_many_is_refused_unread_on_every_route_in_whatever_coding",
+            "integration/test_bad_input.py::test_7_a_body_of_the_most_bytes_is_read",
+            "integration/test_bad_input.py::test_7_limits_are_kept_at_both_ends_of_every_list",
+            "integration/test_bad_input.py::test_7_a_note_beyond_its_bounds_is_refused_alone_and_in_a_batch",
+            "integration/test_bad_input.py::test_7_an_idempotency_key_is_short",
+            "unit/http/test_bodies.py::test_a_body_of_too_many_values_is_refused_before_it_is_parsed",
+            "unit/http/test_bodies.py::test_what_is_no_json_object_or_not_plainly_one_is_malformed",
+            "unit/test_limits.py::test_a_text_of_exactly_the_limit_passes_and_one_byte_more_does_not",
+            "integration/test_handlers.py::test_a_bad_space_is_refused_with_the_field",
+            "integration/test_handlers.py::test_bad_rules_are_refused_with_the_field",
+            "integration/test_handlers.py::test_a_reason_that_cannot_be_recorded_is_refused_and_leaves_the_space_free",
+            "integration/test_handlers.py::test_a_batch_is_checked_whole_before_the_first_note_is_written",
+            "integration/local/front/test_http_front.py::test_a_body_beyond_the_limit_is_refused_and_the_client_can_read_why",
+        ),
+    ),
+    8: Line(
+        "Every id and path is validated, on every route and from the LLM.",
+        (
+            "integration/test_bad_input.py::test_8_no_name_in_a_path_that_breaks_its_rule_makes_the_store_be_asked",
+            "integration/test_bad_input.py::test_8_whatever_stands_in_a_path_no_key_outside_of_the_space_is_asked_for",
+            "integration/test_bad_input.py::test_8_names_in_queries_and_bodies_are_held_to_the_same_rules",
+            "integration/test_bad_input.py::test_8_what_names_a_moment_or_an_agent_leads_nowhere_else",
+            "integration/test_bad_input.py::test_8_of_an_id_in_the_event_of_a_run_none_is_asked_for_that_can_be_no_id",
+            "integration/test_bad_input.py::test_8_encoded_or_not_no_target_of_a_real_request_leads_out_of_its_space",
+            "integration/test_bad_input.py::test_8_an_idempotency_key_of_whatever_characters_is_no_part_of_a_key",
+            "unit/store/test_key_building.py::test_no_name_that_passes_its_check_makes_a_key_beside_its_kind",
+            "unit/store/test_key_building.py::test_every_function_that_builds_a_key_is_tried_with_names_that_pass",
+            "unit/store/test_key_building.py::test_a_hostile_name_passes_no_check",
+            "unit/store/test_keys.py::test_a_name_is_taken_exactly_as_it_stands_or_refused",
+            "unit/store/test_keys.py::test_no_space_can_be_one_of_the_services_own_folders",
+            "unit/bank/test_paths.py::test_a_normalised_path_passes_the_check_and_normalising_it_again_changes_nothing",
+            "unit/store/test_cursors.py::test_a_cursor_that_this_service_did_not_give_out_is_refused_or_harmless",
+            "unit/spaces/test_isolation.py::test_a_copied_folder_is_a_broken_space_and_says_so_and_the_original_is_left_alone",
+            "integration/test_handlers.py::test_keys_that_are_no_live_notes_are_ignored",
+        ),
+        not_there_yet="archives: there is no import",
+    ),
+    9: Line(
+        "No exception text, path, key or secret in an answer or a log line.",
+        (
+            "integration/test_content.py::test_9_a_defect_on_any_route_is_told_without_its_text_in_the_answer_and_in_the_log",
+            "integration/test_content.py::test_9_what_a_refused_note_holds_is_neither_answered_nor_logged",
+            "integration/test_content.py::test_9_an_error_of_the_store_is_told_in_our_own_words",
+            "template/test_security.py::test_9_the_access_log_holds_no_header_no_query_and_no_body",
+            "integration/test_logs.py::test_at_debug_the_service_tells_all_and_no_library_tells_a_key_a_token_a_note_or_an_address",
+            "integration/test_handlers.py::test_the_request_id_of_every_500_is_in_a_log_line",
+            "unit/http/test_problems.py::test_what_the_client_did_wrong_is_not_logged",
+            "integration/test_llm.py::test_each_failure_has_its_code_is_asked_once_and_tells_no_key_no_page_and_no_address",
+            "integration/test_llm.py::test_the_providers_message_is_told_without_the_key",
+            "unit/test_settings.py::test_no_value_is_told_whichever_variable_it_is",
+            "unit/access/test_access.py::test_a_refusal_never_repeats_the_token",
+        ),
+    ),
+    10: Line(
+        "Notes are quoted data; the model only writes bank files of its space.",
+        (
+            "integration/test_content.py::test_10_whatever_the_model_answers_nothing_outside_the_bank_of_its_space_is_written",
+            "integration/test_content.py::test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_bank_to_its_text",
+            "unit/consolidation/test_prompt.py::test_every_value_reads_back_equal_from_one_line_whatever_it_holds",
+            "unit/consolidation/test_prompt.py::test_no_value_adds_a_line_to_the_prompt_for_any_reader",
+            "unit/consolidation/test_prompt.py::test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line",
+            "unit/consolidation/test_answers.py::test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were",
+            "unit/consolidation/test_planning.py::test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused",
+            "unit/consolidation/test_planning.py::test_a_file_that_shrinks_by_more_than_half_needs_a_reason",
+            "unit/changes/test_undo.py::test_an_undo_brings_back_bank_synthesis_and_notes_byte_for_byte",
+            "unit/http/test_markdown.py::test_no_note_gets_out_of_its_item_however_it_ends_its_lines",
+            "template/test_permissions.py::test_what_sends_notes_to_the_llm_knows_no_token_of_the_api",
+        ),
+    ),
+    11: Line(
+        "YAML is loaded safely, and nobody breaks out of the front matter.",
+        (
+            "integration/test_content.py::test_11_what_a_note_holds_stays_its_text_whatever_yaml_it_looks_like",
+            "integration/test_content.py::test_11_yaml_in_the_bucket_that_would_run_something_is_read_as_text",
+            "unit/notes/test_note_format.py::test_a_note_round_trips_byte_for_byte",
+            "unit/notes/test_note_format.py::test_no_tag_breaks_out_of_its_line_of_the_front_matter",
+            "unit/notes/test_note_format.py::test_a_malformed_note_is_read_whole_with_what_its_name_tells",
+            "unit/markdown/test_front_matter.py::test_what_is_beyond_the_bounds_is_never_built",
+            "unit/markdown/test_front_matter.py::test_any_text_is_front_matter_or_a_value_error",
+        ),
+    ),
+    12: Line(
+        "Web: no CORS by default.",
+        (
+            "integration/test_content.py::test_12_no_page_of_another_origin_is_let_in_by_any_route",
+            "template/test_security.py::test_12_the_api_lets_no_page_of_another_origin_in",
+        ),
+        not_there_yet="a page: there is none, nothing but the API is served",
+    ),
+    13: Line(
+        "AWS: roles, bucket, throttling, access logs, secrets, alarms.",
+        (
+            "template/test_security.py::test_13_the_bucket_is_encrypted_by_s3_whatever_a_client_says",
+            "template/test_security.py::test_13_plain_http_is_refused_for_the_bucket_and_for_every_object",
+            "template/test_security.py::test_13_there_is_one_bucket_and_nobody_else_is_given_a_part_in_it",
+            "template/test_security.py::test_13_a_role_is_taken_by_lambda_alone",
+            "template/test_security.py::test_13_no_role_may_change_who_may_do_what_or_the_bucket_itself",
+            "template/test_security.py::test_13_a_function_is_called_by_the_own_api_bucket_and_schedule_alone",
+            "template/test_security.py::test_13_throttling_can_be_set_but_not_switched_off",
+            "template/test_security.py::test_13_no_secret_stands_in_the_template",
+            "template/test_security.py::test_13_no_output_and_no_tag_tells_a_hidden_parameter",
+            "integration/test_roles.py::test_no_function_asks_for_what_its_role_does_not_allow",
+            "integration/test_roles.py::test_no_role_allows_what_its_function_can_do_without",
+            "integration/test_roles.py::test_no_role_may_touch_a_kind_of_object_that_its_function_leaves_alone",
+            "template/test_permissions.py::test_each_function_has_a_role_of_its_own",
+            "template/test_permissions.py::test_no_statement_allows_all_actions_or_all_resources",
+            "template/test_permissions.py::test_only_what_has_to_may_touch_a_key",
+            "template/test_permissions.py::test_only_consolidation_and_health_may_read_the_llm_key_and_decrypt_nothing_else",
+            "template/test_permissions.py::test_the_bucket_is_encrypted_private_versioned_and_kept",
+            "template/test_permissions.py::test_the_bucket_refuses_plain_http",
+            "template/test_triggers.py::test_the_api_is_throttled_and_logs_each_request",
+            "template/test_functions.py::test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key",
+            "template/test_functions.py::test_only_what_answers_http_has_the_bootstrap_key",
+            "template/test_monitoring.py::test_an_error_of_any_function_raises_an_alarm",
+            "template/test_monitoring.py::test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait",
+            "template/test_monitoring.py::test_an_event_in_the_failure_queue_raises_an_alarm",
+            "template/test_monitoring.py::test_a_note_that_waits_too_long_raises_an_alarm_and_so_does_a_sweep_that_is_silent",
+        ),
+    ),
+    14: Line(
+        "Presigned URLs live 15 minutes and name one object.",
+        not_there_yet="presigned URLs: none is made",
+    ),
+    15: Line(
+        "Dependencies pinned with hashes; audited.",
+        (
+            "template/test_locks.py::test_every_direct_requirement_is_exact_and_locked_at_that_version",
+            "template/test_locks.py::test_every_locked_package_has_a_hash",
+            "template/test_locks.py::test_tests_run_with_the_versions_that_lambda_runs_with",
+            "template/test_locks.py::test_every_lock_is_made_set_up_and_audited_from_one_list",
+            "unit/scripts/test_audit.py::test_what_the_database_knows_nothing_of_is_not_clean",
+        ),
+    ),
+}

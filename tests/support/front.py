@@ -1,0 +1,60 @@
+"""The functions of `service` behind the front of the local runtime: real HTTP, the template's routes, our handlers."""
+
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from local.front.http_api import MAX_BODY_BYTES, HttpApi
+from local.front.httpd import Server
+from local.functions.environments import Outcome
+from local.functions.pools import FunctionPool
+from local.functions.template import Function, read_template
+from tests.support.functions import ROOT
+from tests.support.service import Service
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """One function, called where it is."""
+
+    service: Service
+    function: Function
+
+    def submit(self, payload: bytes) -> "Future[Outcome]":
+        done: Future[Outcome] = Future()
+        answer = self.service.invoke(self.function.code.name, json.loads(payload))
+        done.set_result(Outcome(json.dumps(answer).encode()))
+        return done
+
+
+@dataclass(frozen=True)
+class Front:
+    """A server on loopback that is spoken to in bytes: clients of libraries mend what they are given to send."""
+
+    port: int
+
+    def send(self, head: str, *headers: str) -> tuple[int, Any]:
+        """Status and body of the answer to a request line (`GET /v1/health`) with these header lines."""
+        lines = [f"{head} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            connection.sendall("\r\n".join(lines).encode("latin-1"))
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        top, _, body = answer.partition(b"\r\n\r\n")
+        return int(top.split()[1]), json.loads(body)
+
+
+@contextmanager
+def opened(service: Service) -> Iterator[Front]:
+    """The front, until the end of the block."""
+    functions = tuple(function for function in read_template(ROOT / "template.yaml").functions if function.routes)
+    pools = {function.logical_id: cast("FunctionPool", _Pool(service, function)) for function in functions}
+    server = Server("127.0.0.1", 0, HttpApi(functions, pools).answer, max_body=MAX_BODY_BYTES)
+    server.start()
+    try:
+        yield Front(server.port)
+    finally:
+        server.stop()

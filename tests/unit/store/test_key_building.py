@@ -1,0 +1,133 @@
+"""Every function that builds a key, on whatever names pass their checks: a key stays below the prefix of its kind."""
+
+import inspect
+import posixpath
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from livemem.bank import paths
+from livemem.errors import InvalidName
+from livemem.store import keys
+from tests.support import hostile
+
+BUILDERS: dict[str, Callable[..., str]] = {
+    name: function
+    for name, function in inspect.getmembers(keys, inspect.isfunction)
+    if function.__module__ == keys.__name__
+    and not name.startswith("check_")
+    and next(iter(inspect.signature(function).parameters), "") == "space_id"
+}
+"""All that take a space's id first."""
+PARAMETERS = {name: inspect.signature(build).parameters.keys() for name, build in BUILDERS.items()}
+BELOW = {
+    "note": "live/",
+    "live_keep": "live/",
+    "live_prefix": "live/",
+    "bank_file": "bank/",
+    "bank_keep": "bank/",
+    "bank_prefix": "bank/",
+    "run": "_runs/",
+    "runs_prefix": "_runs/",
+    "runs_up_to": "_runs/",
+    "plan": "_runs/",
+    "displaced": "_runs/",
+    "record": "_consolidations/",
+    "records_prefix": "_consolidations/",
+    "records_since": "_consolidations/",
+    "idempotency": "_idempotency/",
+    "idempotency_prefix": "_idempotency/",
+}
+"""The prefix of its kind; of others the space's own."""
+
+ANY = st.text() | st.text("./\\%2eE-_aZ9~ \x00\n\u2024\uff0e", max_size=12) | st.sampled_from(hostile.PATHS)
+
+
+def mostly(good: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Good names, such with a piece of something else in them, and anything."""
+    spoilt = st.builds(lambda name, at, piece: name[:at] + piece + name[at:], good, st.integers(0, 30), ANY)
+    return good | spoilt | ANY
+
+
+SPACE_IDS = mostly(st.from_regex(keys.SPACE_ID, fullmatch=True))
+NOTE_IDS = mostly(st.from_regex(keys.NOTE_ID, fullmatch=True) | st.just("20260220T140000_ann_todo_00000000"))
+RUN_IDS = mostly(st.from_regex(keys.RUN_ID, fullmatch=True))
+PATHS = mostly(st.from_regex(r"[a-z.]{1,3}(/[a-z._-]{1,3}){0,3}\.md", fullmatch=True))
+MOMENTS = st.datetimes().map(lambda moment: keys.compact_time(moment.replace(tzinfo=UTC)))
+NUMBERS = st.integers(0, 10**9)
+
+
+def passes(check: Callable[[str], object], text: str) -> bool:
+    try:
+        check(text)
+    except (InvalidName, paths.BankPathError):
+        return False
+    return True
+
+
+@given(
+    SPACE_IDS,
+    NOTE_IDS,
+    RUN_IDS,
+    PATHS,
+    st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
+    NUMBERS,
+    st.builds(keys.RecordName, NUMBERS, MOMENTS, MOMENTS),
+)
+@example("a", "20260220T140000_ann_todo_00000000", "0" * 26, ".a/..b/c...md", "0" * 64, 1, keys.RecordName(1, "a", "b"))
+def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
+    space_id: str, note_id: str, run_id: str, path: str, digest: str, number: int, name: keys.RecordName
+):
+    assume(passes(keys.check_space_id, space_id))
+    checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name}
+    checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
+    checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
+    checked |= {"path": path} if passes(paths.check_bank_path, path) else {}
+
+    for kind, build in BUILDERS.items():
+        parameters = PARAMETERS[kind]
+        if parameters <= checked.keys():
+            assert_stays(build(**{parameter: checked[parameter] for parameter in parameters}), space_id, kind)
+
+
+def assert_stays(key: str, space_id: str, kind: str) -> None:
+    home = f"{space_id}/{BELOW.get(kind, '')}"
+    assert key.startswith(home), kind
+    assert posixpath.normpath(key) == key.rstrip("/"), kind
+    assert posixpath.normpath(f"/bucket/{key}").startswith(f"/bucket/{home}".rstrip("/")), kind
+    assert not {"", ".", ".."} & set(key.removesuffix("/").split("/")), kind
+    assert re.fullmatch(r"[A-Za-z0-9._/~-]+", key), kind
+    assert not key.startswith(("_system", "_backups")), kind
+
+
+def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
+    known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name"}
+    tried: dict[str, Any] = {
+        "space_id": "demo",
+        "note_id": "20260220T140000_ann_todo_00000000",
+        "run_id": "0" * 26,
+        "path": "a/b.md",
+    }
+    tried |= {"digest": "0" * 64, "number": 7, "name": keys.RecordName(7, "20260220T140000", "20260220T140000")}
+
+    for kind, build in BUILDERS.items():
+        parameters = PARAMETERS[kind]
+        assert parameters <= known, f"{kind}: say here which of its names are checked, and how"
+        assert_stays(build(**{parameter: tried[parameter] for parameter in parameters}), "demo", kind)
+    assert BELOW.keys() <= BUILDERS.keys()
+
+
+@pytest.mark.parametrize("text", hostile.NAMES, ids=lambda text: ascii(text[:20]))
+def test_a_hostile_name_passes_no_check(text: str):
+    for check in (keys.check_space_id, keys.check_agent, keys.check_run_id, keys.parse_note_id, paths.check_bank_path):
+        assert not passes(check, text)
+
+
+def test_the_moment_of_a_note_is_no_place_for_a_path():
+    for moment in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)):
+        assert re.fullmatch(r"[0-9]{8}T[0-9]{6}", keys.compact_time(moment))

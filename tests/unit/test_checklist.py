@@ -1,0 +1,48 @@
+"""Each line of the security checklist has its proofs, and each proof is a test that exists."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.checklist import CHECKLIST
+
+TESTS = Path(__file__).resolve().parents[1]
+OWN = (
+    "integration/test_security.py",
+    "integration/test_bad_input.py",
+    "integration/test_content.py",
+    "template/test_security.py",
+)
+"""Files whose tests begin with the number of their line."""
+
+
+def names_in(file: str) -> Iterator[str]:
+    for node in ast.parse((TESTS / file).read_text()).body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.name
+
+
+def test_all_fifteen_lines_are_there_each_with_a_proof_or_a_word_on_why_not_yet():
+    assert [*CHECKLIST] == list(range(1, 16))
+    assert not [number for number, line in CHECKLIST.items() if not line.proofs and not line.not_there_yet]
+
+
+@pytest.mark.parametrize("number", CHECKLIST)
+def test_every_proof_is_a_test_that_exists(number: int):
+    named = CHECKLIST[number].proofs
+
+    assert len(set(named)) == len(named)
+    for proof in named:
+        file, _, name = proof.partition("::")
+        assert name in names_in(file), proof
+
+
+@pytest.mark.parametrize("file", OWN)
+def test_every_test_that_bears_the_number_of_a_line_is_named_there(file: str):
+    for name in names_in(file):
+        number = re.match(r"test_(\d+)_", name)
+        assert number, name
+        assert f"{file}::{name}" in CHECKLIST[int(number[1])].proofs
