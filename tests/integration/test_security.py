@@ -5,15 +5,13 @@ Lines 7 and 8 are in test_bad_input.py, 9 to 12 in test_content.py; tests/suppor
 
 import hmac
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from livemem.access import decision, tokens
-from livemem.access.registry import Registry
+from livemem.access import decision
 from livemem.errors import StoreUnavailable
 from livemem.store import keys
 from scripts.openapi import load
@@ -89,6 +87,8 @@ def test_1_no_route_about_a_space_answers_who_may_only_use_another_whether_it_is
     write_registry(service, entry(space_ids=["other"]))
 
     there = ask_as(service, TOKEN)
+    # What one round of requests changes, such as the token itself, must not show in the other.
+    write_registry(service, entry(space_ids=["other"]))
     gone = ask(service, lambda event: rename(event, "nowhere"), token=TOKEN)
 
     about = {key for key in NEEDS if "{space_id}" in key}
@@ -203,8 +203,8 @@ def test_2_whatever_decides_about_a_token_compares_bytes_in_constant_time(
     for token in (TOKEN, BOOTSTRAP_KEY):
         assert service.http("reads", "GET", "/v1/whoami", token=token)["statusCode"] == 401
     assert set(compared) == {(bytes, bytes)}
-    # The bootstrap key and each entry, for each of the two.
-    assert len(compared) == 6
+    # The bootstrap key for each of the two, and the one entry that has the digest of what was sent.
+    assert len(compared) == 3
 
 
 def test_2_nothing_in_the_bucket_holds_a_token_that_has_worked(roles: dict[str, Role]):
@@ -221,26 +221,6 @@ def test_2_nothing_in_the_bucket_holds_a_token_that_has_worked(roles: dict[str, 
     assert b"sha256:" in stored
     assert TOKEN.encode() not in stored
     assert BOOTSTRAP_KEY.encode() not in stored
-
-
-def test_3_forty_tokens_made_at_once_on_two_instances_are_forty():
-    world = World()
-    instances = [world.process_on(world.inner) for _ in range(2)]
-
-    def make(number: int) -> None:
-        tokens.create(
-            instances[number % 2], f"lm_{number}", name=f"agent-{number}", permissions=["read"], space_ids=["demo"]
-        )
-
-    threads = [threading.Thread(target=make, args=(number,)) for number in range(40)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    entered = Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens
-    assert {token.hash for token in entered} == {tokens.digest(f"lm_{number}".encode()) for number in range(40)}
-    assert len(entered) == 40
 
 
 UNREADABLE = [
@@ -304,7 +284,7 @@ def test_4_a_list_of_what_can_be_no_space_lists_none(service: Service):
         answer = service.http("reads", "GET", "/v1/spaces", token=TOKEN)
 
     assert json.loads(answer["body"])["items"] == []
-    assert wanted <= {REGISTRY}
+    assert not [key for key in wanted - {REGISTRY} if not key.startswith(keys.LAST_USED)]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 64, "changeme" * 8, BOOTSTRAP_KEY[:31]])

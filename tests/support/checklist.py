@@ -49,7 +49,8 @@ CHECKLIST = {
     3: Line(
         "The registry by compare-and-swap; revocation within 30 s.",
         (
-            "integration/test_security.py::test_3_forty_tokens_made_at_once_on_two_instances_are_forty",
+            "integration/test_token_makers.py::test_40_tokens_made_at_once_by_two_processes_are_40_in_the_registry",
+            "unit/access/test_tokens.py::test_an_admin_who_was_revoked_a_moment_ago_makes_no_new_token",
             "unit/access/test_registry.py::test_a_revocation_works_within_thirty_seconds",
             "unit/access/test_registry.py::test_a_registry_that_was_removed_lets_nobody_in_any_more",
             "unit/access/test_tokens.py::test_two_who_make_a_token_at_once_leave_two",
@@ -68,12 +69,14 @@ CHECKLIST = {
             "unit/access/test_access.py::test_an_unreadable_registry_lets_no_token_in_but_the_bootstrap_key",
             "unit/access/test_access.py::test_an_entry_that_can_not_be_read_lets_nobody_in",
             "unit/access/test_registry.py::test_a_registry_that_became_unreadable_lets_nobody_in_although_it_was_read_before",
-            "unit/access/test_tokens.py::test_a_token_that_can_not_be_one_is_refused",
+            "unit/access/test_tokens.py::test_a_token_that_can_not_be_one_is_refused_with_the_field",
+            "unit/access/test_tokens.py::test_nobody_gives_what_it_has_not_itself",
+            "unit/access/test_management.py::test_all_spaces_are_never_reached_by_accident",
+            "unit/access/test_management.py::test_a_change_to_what_no_token_can_be_is_refused_with_the_field",
             "unit/access/test_tokens.py::test_an_entry_that_names_no_spaces_lets_nobody_in",
             "unit/access/test_access.py::test_a_token_expires_at_its_moment",
             "unit/access/test_registry.py::test_a_deleted_space_leaves_all_lists_so_that_a_later_namesake_is_not_inherited",
         ),
-        not_there_yet="expiry and `all_spaces` belong to the routes of tokens",
     ),
     5: Line(
         "A re-created space is not inherited.",

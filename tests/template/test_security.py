@@ -9,7 +9,14 @@ from tests.support.policy import as_list
 
 SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL")
 # Names of variables that look like it, and hold none.
-NO_SECRETS = {"LLMAAS_MAX_TOKENS", "LLMAAS_CONTEXT_TOKENS", "LLMAAS_API_KEY"}
+NO_SECRETS = {
+    "LLMAAS_MAX_TOKENS",
+    "LLMAAS_CONTEXT_TOKENS",
+    "LLMAAS_API_KEY",
+    "REDACT_SECRETS",
+    "LLM_DAILY_TOKEN_BUDGET",
+    "LLM_DAILY_TOKEN_BUDGET_PER_SPACE",
+}
 LOGGED = {
     "requestId",
     "requestTimeEpoch",

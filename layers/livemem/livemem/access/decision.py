@@ -53,7 +53,7 @@ def check_space(principal: Principal, space_id: str) -> None:
 def _bearer(authorization: str | None) -> bytes:
     # Spelt exactly so, although RFC 9110 lets a scheme's letters be of either case: one way to write it, no doubt.
     scheme, _, token = (authorization or "").partition(" ")
-    token = token.strip()
+    token = token.strip(" \t")
     if scheme != "Bearer" or not token:
         raise Unauthenticated("Send the header `Authorization: Bearer <token>`.")
     if len(token) > TOKEN_CHARACTERS:

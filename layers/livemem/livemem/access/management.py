@@ -5,7 +5,7 @@ do not exist for it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import EllipsisType
@@ -70,14 +70,20 @@ def update(process: Process, principal: Principal, text: str, wanted: TokenChang
     Raises NotFound, Conflict if the beginning fits several, InvalidRequest (naming the field), Forbidden if the
     principal has not itself what it would give; and what `tokens.change` raises.
     """
-    changes = _checked(process, wanted)
+    start, changes = _start(text), _checked(process, wanted)
 
     def changed(token: Token) -> Token:
         after = token.model_copy(update=changes)
         tokens.check_may_give(principal, after)
         return after
 
-    return _change_one(process, principal, text, changed)
+    def apply(registry: Registry) -> Registry:
+        found = _find(registry, principal, start)
+        return registry.model_copy(
+            update={"tokens": [changed(entry) if entry.hash == found.hash else entry for entry in registry.tokens]}
+        )
+
+    return _find(tokens.change(process, principal, apply), principal, start)
 
 
 def _checked(process: Process, wanted: TokenChange) -> dict[str, object]:
@@ -103,16 +109,17 @@ def revoke(process: Process, principal: Principal, text: str, *, successors: boo
 
     Returns its entry. Raises as `update` does.
     """
+    start = _start(text)
 
     def apply(registry: Registry) -> Registry:
-        token = _find(registry, principal, text)
+        token = _find(registry, principal, start)
         doomed = _chain(registry, token) if successors else {token.hash}
         revoked = [
             entry.model_copy(update={"revoked": True}) if entry.hash in doomed else entry for entry in registry.tokens
         ]
         return registry.model_copy(update={"tokens": revoked})
 
-    return _find(tokens.change(process, principal, apply), principal, text)
+    return _find(tokens.change(process, principal, apply), principal, start)
 
 
 def _chain(registry: Registry, token: Token | None) -> set[str]:
@@ -126,11 +133,12 @@ def _chain(registry: Registry, token: Token | None) -> set[str]:
 
 def delete(process: Process, principal: Principal, text: str) -> None:
     """Remove a token from the registry. Raises as `update` does."""
+    start = _start(text)
     doomed: list[str] = []
 
     def apply(registry: Registry) -> Registry:
         if not doomed:
-            doomed.append(_find(registry, principal, text).hash)
+            doomed.append(_find(registry, principal, start).hash)
         # Looked up once: after a lost answer it is gone, and that is success.
         return registry.model_copy(update={"tokens": [entry for entry in registry.tokens if entry.hash not in doomed]})
 
@@ -158,24 +166,18 @@ def _is_over(entry: Token, now: datetime) -> bool:
         return False
 
 
-def _change_one(process: Process, principal: Principal, text: str, change: Callable[[Token], Token]) -> Token:
-    def apply(registry: Registry) -> Registry:
-        found = _find(registry, principal, text)
-        return registry.model_copy(
-            update={"tokens": [change(entry) if entry.hash == found.hash else entry for entry in registry.tokens]}
-        )
-
-    return _find(tokens.change(process, principal, apply), principal, text)
-
-
-def _find(registry: Registry, principal: Principal, text: str) -> Token:
+def _start(text: str) -> str:
+    """What the hash of the token that is meant begins with; raises InvalidRequest."""
     match = SHORTENED.fullmatch(text)
     if not match:
         raise InvalidRequest.of("hash", "must be the hash of a token, or at least the first 16 hex digits of it")
-    start = f"sha256:{match['digits']}"
+    return f"sha256:{match['digits']}"
+
+
+def _find(registry: Registry, principal: Principal, start: str) -> Token:
     fitting = [entry for entry in registry.tokens if entry.hash.startswith(start) and _manages(principal, entry)]
     if not fitting:
-        raise NotFound("token", text)
+        raise NotFound("token", start)
     if len({entry.hash for entry in fitting}) > 1:
         raise Conflict(f"{len(fitting)} tokens have a hash that begins so; send all of its 64 hex digits.")
     return fitting[0]
