@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
 from itertools import count
@@ -21,6 +21,7 @@ import pytest
 from livemem import clock as clocks
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
+from livemem.store import clients
 from livemem_http import environment
 from tests.support.counting import Killed
 from tests.support.functions import sample
@@ -155,6 +156,8 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setattr("moto.s3.models.utcnow", lambda: clock().replace(tzinfo=None))
         patch.setattr("livemem.store.objects._date", lambda answer: clock())
         patch.setattr(environment, "Process", partial(Process, clock=clock))
+        # A new environment starts with empty caches, but a client that knows nothing takes long to make.
+        patch.setattr(clients, "s3_client", cache(clients.s3_client))
         boto3.client("ssm").put_parameter(Name=LLM_KEY, Value="key", Type="SecureString")
         yield Account(service, clock, llm)
 
