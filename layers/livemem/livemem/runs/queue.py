@@ -10,6 +10,7 @@ from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
+from livemem.spaces import markers
 from livemem.spaces.head import Head
 from livemem.store import keys
 
@@ -31,7 +32,9 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
     """Queue a run by hand; raises NotFound, Forbidden for another agent's notes without admin."""
     if wanted.agent is not None and wanted.agent != principal.name and "admin" not in principal.permissions:
         raise Forbidden("To consolidate another agent's notes alone, the token needs the permission 'admin'.")
-    return enqueue(process, heads.load(process, space_id), wanted, run_id=process.new_id())
+    head = heads.load(process, space_id)
+    markers.leave(process, space_id)
+    return enqueue(process, head, wanted, run_id=process.new_id())
 
 
 def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
