@@ -79,8 +79,8 @@ class Rest:
         self._since = {space_id: self._since[space_id] for space_id in reasons}
 
     def sweep(self) -> None:
-        """The schedule comes round."""
-        self._admin.invoke("SweepFunction", {}, later=False, seconds=320)
+        """The schedule of once a day comes round: events get lost here, and markers with them."""
+        self._admin.invoke("SweepFunction", {"spaces": "all"}, later=False, seconds=320)
 
     def read(self, found: Findings) -> None:
         """Hold what readers are shown against the bucket, before anything has mended it."""

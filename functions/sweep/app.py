@@ -1,4 +1,6 @@
-"""Every 15 minutes: finishes what was interrupted, restarts missed triggers, reports stale notes."""
+"""Every 15 minutes, and once a day for all spaces: finishes what was interrupted, restarts missed triggers, reports
+stale notes.
+"""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -9,6 +11,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
+from livemem.spaces.room import OLDEST
 from livemem.upkeep import sweep
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
@@ -20,11 +23,10 @@ metrics = Metrics(service="sweep")
 @logger.inject_lambda_context(clear_state=True)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Sweep all spaces once and return what was found and done."""
+    """Sweep the marked spaces, or all with `{"spaces": "all"}`, and return what was found and done."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    report = sweep.sweep(process(), deadline=deadline)
-    age = report.most("oldest_pending_note_seconds")
-    metrics.add_metric("OldestPendingNoteSeconds", MetricUnit.Seconds, age)
+    report = sweep.sweep(process(), deadline=deadline, everything=event.get("spaces") == "all")
+    metrics.add_metric("OldestPendingNoteSeconds", MetricUnit.Seconds, report.most(OLDEST))
     metrics.add_metric("SpacesRecovered", MetricUnit.Count, len(report.did("recovered")))
     metrics.add_metric("SpacesFailed", MetricUnit.Count, len(report.failed))
     logger.info("swept", extra={"report": asdict(report)})

@@ -81,8 +81,9 @@ def _describe(config: SamConfig, endpoints: dict[str, Any], seconds: float) -> s
         f"  Admin key  {key}",
         f"  Logs       {endpoints['logs']}",
         f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',
-        "Schedules do not run by themselves here:",
+        "Schedules do not run by themselves here: of every 15 minutes, and of every day",
         f"  curl -d @events/sweep-schedule.json {endpoints['lambda']}/2015-03-31/functions/SweepFunction/invocations",
+        f"  curl -d @events/sweep-all.json {endpoints['lambda']}/2015-03-31/functions/SweepFunction/invocations",
         "Stop with Ctrl-C.",
     ]
     return "\n".join(lines)

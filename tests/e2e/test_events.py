@@ -50,11 +50,11 @@ def test_a_threshold_that_comes_down_to_the_notes_starts_a_run_without_an_event(
         assert (record["trigger"], record["notes_count"]) == ("threshold", len(ids))
 
 
-def test_the_schedules_event_makes_the_sweep_look_at_every_space(service, invoke):
+def test_the_daily_schedules_event_makes_the_sweep_look_at_every_space(service, invoke):
     with fresh_space(service, 10) as space:
         ids = post_notes(service, space, 3)
 
-        report = invoke("SweepFunction", json.loads((EVENTS / "sweep-schedule.json").read_text()))
+        report = invoke("SweepFunction", json.loads((EVENTS / "sweep-all.json").read_text()))
 
         assert report["spaces"] >= 1
         assert not report["failed"], report

@@ -22,6 +22,9 @@ NEEDED_BY_LAMBDA_ITSELF = {
 # Objects that no function has a reason to touch.
 STRANGERS = ["_backups/demo/2026-02-20T14-00-00/live/x.md", "_system/config.json", "_other/x", "demo"]
 
+# IAM can't say "all that begins with an underscore but the markers", which the sweep removes.
+SPARED_BY_THE_CODE_ALONE = {"Sweep": {("s3:DeleteObject", "_other/x")}}
+
 Asked = dict[str, set[Request]]
 
 
@@ -91,7 +94,7 @@ def test_no_role_may_touch_a_kind_of_object_that_its_function_leaves_alone(roles
             for of, key in examples.items()
             if role.allows(Request(action, object_arn(key)))
         }
-        assert allowed == used, name
+        assert allowed == used | SPARED_BY_THE_CODE_ALONE.get(name, set()), name
 
 
 def test_a_permission_that_is_missing_is_found(roles: dict[str, Role]):
@@ -118,8 +121,10 @@ def key_of(request: Request) -> str:
 
 
 def kind(key: str) -> str:
-    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `{space}/_meta.json`, `{space}/live/*`."""
+    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `{space}/live/*`."""
     first, *rest = key.split("/")
+    if first == "_pending":
+        return "_pending/*"
     if first.startswith("_"):
         return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
     return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])

@@ -46,6 +46,8 @@ class Actor:
         self.result: Any = None
         self.error: BaseException | None = None
         self.loses: Loss | None = None
+        self.unanswered = ""
+        """Key of the last write whose answer it did not get."""
         self.killed = False
         self.done = False
         self.client = CountingClient(world.inner)
@@ -97,6 +99,7 @@ class Actor:
 
     def _lose(self, request: Request, loss: Loss) -> Any:
         self.loses = None
+        self.unanswered = request.key
         if loss != "hangs":
             with suppress(ClientError):
                 request.send(self.client.inner)

@@ -5,6 +5,7 @@ Used by the tests and by benchmarks/crash_table.py.
 
 import json
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -19,9 +20,10 @@ from livemem.runs import space_change
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
+from livemem.store import keys
 from tests.support.audit import Audit, audit, records_of, standing, text_of
 from tests.support.counting import Killed
-from tests.support.rest import check_alive, check_deserted, check_rest, come_to_rest
+from tests.support.rest import QUIET, check_alive, check_deserted, check_rest, come_to_rest
 from tests.support.world import EVERYONE, World
 
 SPACE = "demo"
@@ -33,7 +35,9 @@ LATER = 20 * 60
 @dataclass(frozen=True)
 class Operation:
     """What is killed. `prepare` makes the world just before it, `act` does it. Where it `works` off an invocation it is
-    repeated if it failed, and only then.
+    repeated if it failed, and only then. `begun`: something was under way before, and its marker is there; else all
+    markers of before are gone, and it has to leave its own. `unheard`: before it does so, and begins anything, nothing
+    tells that the space is due.
     """
 
     name: str
@@ -41,6 +45,15 @@ class Operation:
     act: Callable[[World], Any]
     deletes: bool = False
     works: bool = False
+    begun: bool = False
+    unheard: bool = False
+
+    def prepared(self, world: World) -> World:
+        """The world just before it."""
+        self.prepare(world)
+        if not self.works and not self.begun:
+            world.store.delete_many(world.keys(keys.MARKERS))
+        return world
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,11 @@ def _at_the_threshold(world: World) -> None:
     _write(world)
 
 
+def _below_the_threshold(world: World) -> None:
+    _consolidated(world)
+    _write(world, 1)
+
+
 def _undone_once(world: World) -> None:
     _queued(world)
     world.settle()
@@ -140,6 +158,29 @@ def _queued_with_changed_rules(world: World) -> None:
 def _paused(world: World) -> None:
     _consolidated(world)
     world.undo(1)
+
+
+def _after_a_dead_run(world: World) -> None:
+    """A worker died just after its commit, and its invocation is given up."""
+    _queued(world)
+
+    def die(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("PUT", f"{SPACE}/_meta.json"):
+            raise Killed
+
+    world.new_process()
+    world.client.after = die
+    with suppress(Killed):
+        world.work()
+    world.new_process()
+    world.clock.move(LATER)
+
+
+def _at_rest(world: World) -> None:
+    """One note waits, and the marker of its event is old enough to go."""
+    _below_the_threshold(world)
+    world.count()
+    world.clock.move(QUIET)
 
 
 def several_files(prompt: dict[str, Any]) -> str:
@@ -176,7 +217,7 @@ OPERATIONS = (
     Operation("first consolidation", _queued_first, lambda world: world.work(world.queued[0]), works=True),
     Operation("consolidation", _queued, lambda world: world.work(world.queued[0]), works=True),
     Operation("consolidation, 2 files", _queued_several, lambda world: world.work(world.queued[0]), works=True),
-    Operation("put event at the threshold", _at_the_threshold, World.count),
+    Operation("put event at the threshold", _at_the_threshold, World.count, unheard=True),
     Operation("undo", _consolidated, lambda world: world.undo(1)),
     Operation("second undo", _undone_once, lambda w: w.undo(1)),
     Operation(
@@ -221,7 +262,12 @@ OPERATIONS = (
         _queued,
         lambda world: life.delete(world.process, SPACE, SPACE),
         deletes=True,
+        begun=True,
     ),
+    Operation("run by hand", _below_the_threshold, World.order),
+    Operation("sweep after a dead run", _after_a_dead_run, World.sweep, begun=True),
+    Operation("sweep of a space at rest", _at_rest, World.sweep, begun=True),
+    Operation("daily sweep of a threshold that no event noticed", _at_the_threshold, World.sweep_all, unheard=True),
 )
 
 
@@ -259,18 +305,14 @@ RECOVERIES: tuple[tuple[str, Callable[[World, Operation], None]], ...] = (
 
 @cache
 def _prepared(operation: Operation) -> World:
-    world = World()
-    operation.prepare(world)
-    return world
+    return operation.prepared(World())
 
 
 def _world(operation: Operation, new_world: Callable[[], World]) -> World:
     """The world just before the operation."""
     if new_world is World:
         return _prepared(operation).fork()
-    world = new_world()
-    operation.prepare(world)
-    return world
+    return operation.prepared(new_world())
 
 
 def requests_of(operation: Operation, new_world: Callable[[], World] = World) -> int:
@@ -294,18 +336,20 @@ def crash(
     acknowledged = _acknowledged(world)
     unique = not audit(world.inner.objects, SPACE, acknowledged, unique=True).doubled
     world.new_process()
+    before = set(world.inner.objects) if operation.unheard else set()
     fault.arm(world, point)
     failed = _fails(world, operation)
+    lost = operation.unheard and set(world.inner.objects) == before
     world.new_process()
     if operation.works and not failed:
         # Nobody delivers again what did not fail.
         world.queued.popleft()
     if new_world is not World:
-        return _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique)
+        return _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique, lost=lost)
     # Many points leave one state: what follows is then the same.
-    state = (operation, recovery, failed, world.state())
+    state = (operation, recovery, failed, lost, world.state())
     if state not in _RECOVERED:
-        _RECOVERED[state] = _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique)
+        _RECOVERED[state] = _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique, lost=lost)
     return _RECOVERED[state]
 
 
@@ -320,13 +364,14 @@ def _recover(
     *,
     failed: bool,
     unique: bool,
+    lost: bool,
 ) -> tuple[Audit, int]:
     committed = _committed(world)
     asked = len(world.llm.prompts)
     found = check_deserted(world, SPACE)
     if failed or not operation.works:
         recovery(world, operation)
-    found += come_to_rest(world, SPACE)
+    found += come_to_rest(world, SPACE, lost=lost)
     gone = operation.deletes and not heads.find(world.process, SPACE)
     again = sum(
         any(f'"content": {json.dumps(text)}' in prompt[1]["content"] for text in committed)

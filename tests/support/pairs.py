@@ -24,11 +24,11 @@ from livemem.runs import counter
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import life, markers
 from livemem.upkeep import sweep as sweeping
 from tests.support.actors import Actor
 from tests.support.audit import Audit
-from tests.support.rest import Told, check_alive, check_deserted, check_rest, come_to_rest, uid_of
+from tests.support.rest import QUIET, Told, check_alive, check_deserted, check_rest, come_to_rest, uid_of
 from tests.support.world import EVERYONE, RETRIES, Invocation, World
 
 SPACE = "demo"
@@ -51,12 +51,16 @@ class Scene:
     world: World
     told: Told = field(default_factory=Told)
     run: Invocation | None = None
+    lost: bool = False
+    """Whether something is left of which no marker tells."""
     actors: list[tuple["Part", Actor]] = field(default_factory=list)
 
     def fork(self) -> "Scene":
         """A scene that goes on from here on its own."""
         assert all(actor.done for _, actor in self.actors)
-        return Scene(self.world.fork(), Told(dict(self.told.notes), self.told.space), self.run, list(self.actors))
+        return Scene(
+            self.world.fork(), Told(dict(self.told.notes), self.told.space), self.run, self.lost, list(self.actors)
+        )
 
     def enter(self, part: "Part") -> Actor:
         """Let somebody begin, as far as to the first request. No two begin in the same moment."""
@@ -90,12 +94,12 @@ class Scene:
             if self.run and part.works and (actor.error or actor.killed):
                 # Lambda delivers again what failed.
                 world.retry(self.run)
-        return world.state(), frozenset(self.told.notes.items()), self.told.space
+        return world.state(), frozenset(self.told.notes.items()), self.told.space, self.lost
 
     def _check(self) -> Audit:
         world = self.world
         world.new_process()
-        found = check_deserted(world, SPACE) + come_to_rest(world, SPACE) + self._checked()
+        found = check_deserted(world, SPACE) + come_to_rest(world, SPACE, lost=self.lost) + self._checked()
         return found + check_alive(world, SPACE) + self._checked()
 
     def _checked(self) -> Audit:
@@ -163,7 +167,7 @@ def _order_and_work(scene: Scene, actor: Actor) -> None:
 
 
 def _count(scene: Scene, actor: Actor) -> None:
-    counter.start_if_due(actor.process, SPACE, "threshold")
+    counter.hear(actor.process, SPACE)
 
 
 def _count_and_work(scene: Scene, actor: Actor) -> None:
@@ -194,6 +198,16 @@ def _sweep(scene: Scene, actor: Actor) -> None:
     sweeping.sweep(actor.process, deadline=actor.until)
 
 
+def _sweep_all(scene: Scene, actor: Actor) -> None:
+    sweeping.sweep(actor.process, deadline=actor.until, everything=True)
+
+
+def _post_and_mark(scene: Scene, actor: Actor) -> None:
+    """A note whose counter dies as soon as it has left its marker."""
+    _post(scene, actor)
+    markers.leave(actor.process, SPACE)
+
+
 POST = Part("append", _post)
 POST_BATCH = Part("batch", _post_batch)
 POST_ONCE = Part("append with a key", _post_once)
@@ -209,6 +223,8 @@ UNDO = Part("undo", _undo)
 EDIT = Part("correction", _edit)
 RULES = Part("change of the rules", _change_rules)
 SWEEP = Part("sweep", _sweep, seconds=300)
+SWEEP_ALL = Part("daily sweep", _sweep_all, seconds=300)
+MARK = Part("note whose counter dies", _post_and_mark)
 
 
 # What was before
@@ -252,6 +268,13 @@ def _almost_due(scene: Scene) -> None:
     _write(scene, NOTES - 1)
 
 
+def _at_rest(scene: Scene) -> None:
+    """Almost due, and the marker of the last event is old enough to go."""
+    _almost_due(scene)
+    scene.world.count(SPACE)
+    scene.world.pass_time(QUIET)
+
+
 def _due(scene: Scene) -> None:
     _folded(scene)
     _write(scene)
@@ -283,8 +306,13 @@ def _dead_run(requests: int) -> Before:
 
 
 def _dead_creation(requests: int) -> Before:
-    """Nothing but what a creation left that died long ago, after so many requests."""
-    return lambda scene: _die(scene, CREATE, requests)
+    """Nothing but what a creation left that died long ago, after so many requests. It left no marker."""
+
+    def before(scene: Scene) -> None:
+        scene.lost = True
+        _die(scene, CREATE, requests)
+
+    return before
 
 
 def _dead_deletion(scene: Scene) -> None:
@@ -574,6 +602,8 @@ PAIRS = (
     Pair("stalled run & run by hand", _queued, RUN, ORDERED_RUN, (cut,), gap=STALL),
     Pair("stalled run & correction", _queued, RUN, EDIT, (cut,), gap=STALL),
     Pair("sweep & run", _dead_run(20), SWEEP, ORDERED_RUN, CROSSED),
+    Pair("sweep & note whose counter dies", _at_rest, SWEEP, MARK, CROSSED),
+    Pair("note whose counter dies & sweep", _at_rest, MARK, SWEEP, CROSSED),
     Pair("correction & undo", _folded, EDIT, UNDO, ALL),
     Pair("undo & correction", _folded_twice, UNDO, EDIT, ALL),
     Pair("change of the rules & undo", _folded, RULES, UNDO, ALL),
@@ -584,13 +614,13 @@ PAIRS = (
         for at in (2, 4)
     ),
     *(
-        Pair(f"sweep & creation after one that died at {at}", _dead_creation(at), SWEEP, CREATE, CROSSED)
+        Pair(f"sweep & creation after one that died at {at}", _dead_creation(at), SWEEP_ALL, CREATE, CROSSED)
         for at in (2, 4)
     ),
     *(
         Pair(
-            f"stalled sweep & creation after {name}, at the earliest", before, SWEEP, CREATE, (overtaken,),
-            between=_wait, gap=life.TOMBSTONE_LIFE.total_seconds() - SWEEP.seconds + 10,
+            f"stalled sweep & creation after {name}, at the earliest", before, SWEEP_ALL, CREATE, (overtaken,),
+            between=_wait, gap=life.TOMBSTONE_LIFE.total_seconds() - SWEEP_ALL.seconds + 10,
         )
         for name, before in (("one that died", _dead_creation(4)), ("a deletion that died", _dead_deletion))
     ),

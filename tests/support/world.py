@@ -33,7 +33,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
-from livemem.upkeep import sweep
+from livemem.upkeep import sweep as sweeping
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient, Request
 
@@ -170,7 +170,9 @@ class Beat:
 
 @cache
 def _settings(**settings: Any) -> Settings:
-    return Settings(admin_bootstrap_key=BOOTSTRAP_KEY, llmaas_api_url="http://llm.invalid/v1", **settings)
+    # Without a pause between runs by hand, where a test does not ask for one.
+    usual = {"llmaas_api_url": "http://llm.invalid/v1", "consolidation_cooldown_seconds": 0}
+    return Settings(admin_bootstrap_key=BOOTSTRAP_KEY, **{**usual, **settings})
 
 
 class World:
@@ -315,12 +317,12 @@ class World:
         draft = appending.Draft(category, content)
         return appending.append(self.process, space_id, agent, draft)
 
-    def count(self, space_id: str = "demo", trigger: runs.Trigger = "threshold") -> counter.Outcome:
-        return counter.start_if_due(self.process, space_id, trigger)
+    def count(self, space_id: str = "demo") -> counter.Outcome:
+        """A put event of a note arrives."""
+        return counter.hear(self.process, space_id)
 
     def order(self, space_id: str = "demo", **order: Any) -> runs.Run:
-        head = heads.load(self.process, space_id)
-        return queues.enqueue(self.process, head, queues.Order(**{"trigger": "api", **order}), run_id=self.ids())
+        return queues.order(self.process, EVERYONE, space_id, queues.Order(**{"trigger": "api", **order}))
 
     def work(self, payload: Mapping[str, Any] | None = None) -> runs.Run | None:
         """Work off one queued invocation, the oldest unless given."""
@@ -340,8 +342,13 @@ class World:
     def view(self, run_id: str, space_id: str = "demo") -> runs.Run:
         return progress.view(self.process, space_id, run_id)
 
-    def sweep(self) -> sweep.Report:
-        return sweep.sweep(self.process, deadline=self.clock() + INVOCATION)
+    def sweep(self) -> sweeping.Report:
+        """The sweep of every quarter of an hour: of the spaces that are marked."""
+        return sweeping.sweep(self.process, deadline=self.clock() + INVOCATION)
+
+    def sweep_all(self) -> sweeping.Report:
+        """The sweep of once a day: of all spaces."""
+        return sweeping.sweep(self.process, deadline=self.clock() + INVOCATION, everything=True)
 
     def undo(self, number: int, space_id: str = "demo") -> Any:
         return undoing.undo(self.process, "admin", space_id, number)

@@ -130,12 +130,12 @@ def test_the_counter_hears_of_put_objects_that_end_in_md_and_of_nothing_else(fun
     }
 
 
-def test_the_sweep_runs_every_quarter_of_an_hour(functions):
+def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_all_once_a_day(functions):
     assert {
-        name: [event["Schedule"] for event in events(function, "Schedule")]
+        name: {event["Schedule"]: event.get("Input") for event in events(function, "Schedule")}
         for name, function in functions.items()
         if events(function, "Schedule")
-    } == {"SweepFunction": ["rate(15 minutes)"]}
+    } == {"SweepFunction": {"rate(15 minutes)": None, "rate(1 day)": '{"spaces": "all"}'}}
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_deletion_that_died_before_it_changed_the_lists_leaves_nobody_the_next
     world = world_with(token(space_ids=["demo", "other"]))
     world.create_space()
     world.client.reset()
-    world.client.kill_at(1, done=True)
+    world.client.kill_at(2, done=True)
     with pytest.raises(Killed):
         life.delete(world.process, "demo", "demo")
     world.new_process()

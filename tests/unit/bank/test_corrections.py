@@ -208,7 +208,7 @@ def test_a_correction_counts_again_so_that_no_event_is_lost():
     world.note("one")
 
     def two_more(index: int, verb: str) -> None:
-        if verb == "PUT":
+        if world.client.requests[index] == ("PUT", keys.lease("demo")):
             world.client.after = lambda index, verb: None
             world.note("two")
             assert world.count().result == "busy"

@@ -85,8 +85,14 @@ def test_the_head_is_told_once_that_all_runs_up_to_one_have_ended():
 
     world.sweep()
 
-    # The spaces, the runs behind the mark, and the notes that may be echoes; the head and the lease.
-    assert world.client.counts == {"LIST": 3, "GET": 2}
+    # Its marker is gone.
+    assert world.client.counts == {"LIST": 1}
+    world.client.reset()
+
+    world.sweep_all()
+
+    # Markers, spaces, the runs behind the mark, notes that may be echoes, Idempotency-Keys; the head and the lease.
+    assert world.client.counts == {"LIST": 5, "GET": 2}
 
 
 def test_a_run_that_goes_on_holds_the_mark_back():

@@ -18,7 +18,7 @@ def start(world: World, space_id: str = "demo", **order: Any) -> Run:
 
 @pytest.fixture
 def world() -> World:
-    made = World()
+    made = World(consolidation_cooldown_seconds=10)
     made.create_space()
     return made
 

@@ -71,7 +71,7 @@ def test_a_run_in_a_copied_folder_whose_head_was_mended_does_not_write_to_the_or
     original = {key: stored for key, stored in world.inner.objects.items() if key.startswith("demo/")}
 
     assert world.work({**world.queued[0], "space_id": COPY}) is None
-    world.sweep()
+    world.sweep_all()
 
     left = {key: stored for key, stored in world.inner.objects.items() if key.startswith("demo/")}
     assert left == original
@@ -85,7 +85,7 @@ def test_a_space_that_can_not_be_read_costs_no_other_one():
     world.inner.put_object(Bucket="b", Key="beta/_meta.json", Body=b"{")
 
     found, _ = directory.page(world.process, EVERYONE, limit=50, after=None)
-    report = world.sweep()
+    report = world.sweep_all()
     problems = health.deep(world.process, EVERYONE).problems
 
     assert [meta.space_id for meta in found] == ["alpha", "gamma"]
@@ -112,7 +112,7 @@ def test_a_bad_date_in_one_space_stops_neither_sweep_nor_health(name: str, field
     body = lease if name == "_lease.json" else json.loads(world.text("bad/_meta.json"))
     world.inner.put_object(Bucket="b", Key=f"bad/{name}", Body=json.dumps(body | {field: moment}).encode())
 
-    report = world.sweep()
+    report = world.sweep_all()
     seen = health.deep(world.process, EVERYONE)
 
     assert "good" in report.did("started")

@@ -4,7 +4,7 @@ import inspect
 import posixpath
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -21,9 +21,9 @@ BUILDERS: dict[str, Callable[..., str]] = {
     for name, function in inspect.getmembers(keys, inspect.isfunction)
     if function.__module__ == keys.__name__
     and not name.startswith("check_")
-    and next(iter(inspect.signature(function).parameters), "") == "space_id"
+    and "space_id" in inspect.signature(function).parameters
 }
-"""All that take a space's id first."""
+"""All that take a space's id."""
 PARAMETERS = {name: inspect.signature(build).parameters.keys() for name, build in BUILDERS.items()}
 BELOW = {
     "note": "live/",
@@ -42,8 +42,18 @@ BELOW = {
     "records_since": "_consolidations/",
     "idempotency": "_idempotency/",
     "idempotency_prefix": "_idempotency/",
+    "started_by_hand": "_runs/",
 }
 """The prefix of its kind; of others the space's own."""
+DAY = date(2026, 2, 20)
+MOMENT = datetime(2026, 2, 20, 14, tzinfo=UTC)
+OUTSIDE = {
+    "marker": "_pending/{}",
+    "waiting_marker": "_pending/{}@",
+    "runs_of_day": "_system/runs/20260220/{}/",
+    "run_of_day": "_system/runs/20260220/{}/",
+}
+"""Kinds that lie in no space: what a key of theirs begins with, the space's id in it."""
 
 ANY = st.text() | st.text("./\\%2eE-_aZ9~ \x00\n\u2024\uff0e", max_size=12) | st.sampled_from(hostile.PATHS)
 
@@ -84,7 +94,8 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     space_id: str, note_id: str, run_id: str, path: str, digest: str, number: int, name: keys.RecordName
 ):
     assume(passes(keys.check_space_id, space_id))
-    checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name}
+    checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name, "day": DAY}
+    checked["oldest"] = MOMENT
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"path": path} if passes(paths.check_bank_path, path) else {}
@@ -96,30 +107,36 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
 
 
 def assert_stays(key: str, space_id: str, kind: str) -> None:
-    home = f"{space_id}/{BELOW.get(kind, '')}"
+    home = OUTSIDE[kind].format(space_id) if kind in OUTSIDE else f"{space_id}/{BELOW.get(kind, '')}"
     assert key.startswith(home), kind
     assert posixpath.normpath(key) == key.rstrip("/"), kind
     assert posixpath.normpath(f"/bucket/{key}").startswith(f"/bucket/{home}".rstrip("/")), kind
     assert not {"", ".", ".."} & set(key.removesuffix("/").split("/")), kind
-    assert re.fullmatch(r"[A-Za-z0-9._/~-]+", key), kind
-    assert not key.startswith(("_system", "_backups")), kind
+    assert re.fullmatch(r"[A-Za-z0-9._/~@-]+", key), kind
+    assert kind in OUTSIDE or not key.startswith("_"), kind
 
 
 def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
-    known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name"}
+    known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name", "day", "oldest"}
     tried: dict[str, Any] = {
         "space_id": "demo",
         "note_id": "20260220T140000_ann_todo_00000000",
         "run_id": "0" * 26,
         "path": "a/b.md",
     }
-    tried |= {"digest": "0" * 64, "number": 7, "name": keys.RecordName(7, "20260220T140000", "20260220T140000")}
+    tried |= {
+        "day": DAY,
+        "oldest": MOMENT,
+        "digest": "0" * 64,
+        "number": 7,
+        "name": keys.RecordName(7, "20260220T140000", "20260220T140000"),
+    }
 
     for kind, build in BUILDERS.items():
         parameters = PARAMETERS[kind]
         assert parameters <= known, f"{kind}: say here which of its names are checked, and how"
         assert_stays(build(**{parameter: tried[parameter] for parameter in parameters}), "demo", kind)
-    assert BELOW.keys() <= BUILDERS.keys()
+    assert BELOW.keys() | OUTSIDE.keys() <= BUILDERS.keys()
 
 
 @pytest.mark.parametrize("text", hostile.NAMES, ids=lambda text: ascii(text[:20]))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
@@ -21,6 +22,7 @@ from tests.unit.runs.test_runs import die, killed_after_the_commit, killed_while
 
 LONG = timedelta(minutes=15)
 QUARTER = 15 * 60
+QUIET = QUIET_AFTER.total_seconds() + 1
 INVOCATION = QUARTER + 30
 
 
@@ -39,10 +41,11 @@ def test_a_healthy_account_is_left_as_it_is():
     world.count()
     world.settle()
     # It notes once up to where all runs have ended.
-    world.sweep()
+    world.clock.move(QUIET)
+    world.sweep_all()
     before = dict(world.inner.objects)
 
-    report = world.sweep()
+    report = world.sweep_all()
 
     assert report == sweep.Report(spaces=1)
     assert world.inner.objects == before
@@ -51,7 +54,7 @@ def test_a_healthy_account_is_left_as_it_is():
 def test_a_threshold_that_no_event_noticed_starts_a_run():
     world = at_threshold()
 
-    report = world.sweep()
+    report = world.sweep_all()
 
     assert (report.did("started"), report.did("recovered")) == (["demo"], [])
     assert world.queued[0]["trigger"] == "sweep"
@@ -64,7 +67,7 @@ def test_a_space_that_is_not_due_is_not_started(change: dict[str, Any]):
     world = at_threshold()
     heads.patch(world.process, "demo", **change)
 
-    assert world.sweep().did("started") == []
+    assert world.sweep_all().did("started") == []
     assert not world.queued
 
 
@@ -147,9 +150,9 @@ def test_the_age_of_the_oldest_pending_note_counts_spaces_with_automatic_consoli
     world.clock.move(60)
     world.note("younger", space_id="automatic")
 
-    assert world.sweep().most("oldest_pending_note_seconds") == 60.0
+    assert world.sweep_all().most("oldest_pending_note_seconds") == 60.0
     heads.patch(world.process, "automatic", auto_paused=True)
-    assert world.sweep().most("oldest_pending_note_seconds") == 0.0
+    assert world.sweep_all().most("oldest_pending_note_seconds") == 0.0
 
 
 def test_a_note_from_the_future_is_not_pending_for_a_negative_time():
@@ -159,7 +162,7 @@ def test_a_note_from_the_future_is_not_pending_for_a_negative_time():
     world.note("ahead")
     world.clock.move(-100)
 
-    assert world.sweep().most("oldest_pending_note_seconds") == 0.0
+    assert world.sweep_all().most("oldest_pending_note_seconds") == 0.0
 
 
 def interrupted_deletion() -> World:
@@ -191,9 +194,9 @@ def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
     assert world.keys("demo/") == ["demo/_rules.md", "demo/bank/.keep", "demo/live/.keep"]
 
     world.clock.move(QUARTER - 1)
-    assert world.sweep().did("cleaned") == []
+    assert world.sweep_all().did("cleaned") == []
     world.clock.move(1)
-    assert world.sweep().did("cleaned") == ["demo"]
+    assert world.sweep_all().did("cleaned") == ["demo"]
     assert world.keys("demo/") == ["demo/_meta.json"]
 
 
@@ -217,7 +220,7 @@ def test_the_deletion_of_a_dead_creation_can_not_hit_a_space_that_is_created_mea
 
     world.new_process()
     world.client.before = create_meanwhile
-    world.sweep()
+    world.sweep_all()
 
     assert len(created) == 1
     assert created == ["refused"] or len(world.keys("demo/")) == 4
@@ -237,7 +240,7 @@ def test_what_was_written_without_a_space_is_cleared_away(key: str):
     world.inner.put_object(Bucket="b", Key=key, Body=b"x")
     world.clock.move(QUARTER)
 
-    assert world.sweep().did("cleaned") == ["demo"]
+    assert world.sweep_all().did("cleaned") == ["demo"]
     assert world.keys("demo/") == ["demo/_meta.json"]
 
 
@@ -265,7 +268,7 @@ def test_folders_that_are_not_ours_are_left_alone(names: list[str]):
     before = dict(world.inner.objects)
     world.clock.move(100 * QUARTER)
 
-    report = world.sweep()
+    report = world.sweep_all()
 
     assert report.did("cleaned") == []
     assert world.inner.objects == before
@@ -275,7 +278,7 @@ def test_the_failure_of_one_space_does_not_stop_the_others():
     world = at_threshold("alpha", "beta", "gamma")
     world.inner.put_object(Bucket="b", Key="beta/_meta.json", Body=b"{")
 
-    report = world.sweep()
+    report = world.sweep_all()
 
     assert (report.failed, report.did("started"), report.spaces) == (["beta"], ["alpha", "gamma"], 3)
 
@@ -288,13 +291,13 @@ def test_a_function_service_that_fails_for_one_space_does_not_stop_the_others():
             raise StoreUnavailable("The run could not be queued.")
         world.start(payload)
 
-    report = sweep.sweep(world.with_parts(start=start), deadline=world.clock() + LONG)
+    report = sweep.sweep(world.with_parts(start=start), deadline=world.clock() + LONG, everything=True)
 
     assert (report.failed, report.did("started")) == (["alpha"], ["beta"])
 
 
-@pytest.mark.parametrize(("seconds", "looked_at"), [(30, 0), (31, 64), (900, 70)])
-def test_a_sweep_that_runs_out_of_time_stops_between_two_rounds(seconds: int, looked_at: int):
+@pytest.mark.parametrize(("seconds", "looked_at"), [(10, 0), (30, 0), (31, 64), (900, 70)])
+def test_a_daily_sweep_that_runs_out_of_time_stops_between_two_rounds_and_marks_the_rest(seconds: int, looked_at: int):
     world = World()
     for number in range(70):
         world.create_space(f"space-{number:02d}")
@@ -303,14 +306,16 @@ def test_a_sweep_that_runs_out_of_time_stops_between_two_rounds(seconds: int, lo
     # The first round takes a second.
     world.client.before = lambda index, verb: world.clock.move(1) if index == 70 else None
 
-    assert sweep.sweep(world.process, deadline=deadline).spaces == looked_at
+    assert sweep.sweep(world.process, deadline=deadline, everything=True).spaces == looked_at
+    left = 70 - looked_at if seconds > 10 else 0
+    assert (len(world.keys(keys.MARKERS)), world.sweep().spaces) == (left, left)
 
 
 def test_two_sweeps_at_once_start_one_run():
     world = at_threshold()
 
-    world.sweep()
-    world.sweep()
+    world.sweep_all()
+    world.sweep_all()
 
     assert len(world.queued) == 1
 
@@ -323,7 +328,7 @@ def test_without_conditional_writes_the_sweep_touches_nothing():
     before = set(ignoring.objects)
 
     with pytest.raises(ConditionalWritesUnsupported):
-        sweep.sweep(world.with_parts(store=store), deadline=world.clock() + LONG)
+        sweep.sweep(world.with_parts(store=store), deadline=world.clock() + LONG, everything=True)
     assert set(ignoring.objects) - before <= {keys.PROBE}
     assert not world.queued
 
@@ -337,14 +342,6 @@ def append_with_key(world: World, key: str, space_id: str = "demo") -> str:
     return note.note_id
 
 
-def a_day_of_sweeps(world: World) -> list[sweep.Report]:
-    reports = []
-    for _ in range(96):
-        reports.append(world.sweep())
-        world.clock.move(QUARTER)
-    return reports
-
-
 def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
     world = World()
     world.create_space(threshold=0)
@@ -352,15 +349,15 @@ def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
     world.clock.move(CLAIM_LIFE.total_seconds() + 1)
     append_with_key(world, "young")
     (young,) = set(claims(world)[-1:])
+    world.count()
     world.client.reset()
 
-    reports = a_day_of_sweeps(world)
+    reports = [world.sweep(), world.sweep_all()]
 
-    assert [report.most("expired_keys") for report in reports if report.most("expired_keys")] == [3]
+    assert [report.most("expired_keys") for report in reports] == [0, 3]
     assert claims(world) == [young]
-    # Beyond looking at the space (2 GET a round): the lists of spaces and of its runs each time, and that of its keys
-    # once a day.
-    assert world.client.counts == {"GET": 2 * 96, "LIST": 2 * 96 + 1, "DELETE": 3}
+    # Beyond looking at the space (2 GET each) the lists of markers and of its runs, and once those of spaces and keys.
+    assert world.client.counts == {"GET": 2 * 2, "LIST": 2 * 2 + 2, "DELETE": 3}
     assert set(expired) < set(world.live_ids())
 
 
@@ -378,23 +375,10 @@ def test_a_key_that_comes_into_use_again_while_the_sweep_cleans_is_kept():
 
     world.client.before = used_again
 
-    a_day_of_sweeps(world)
+    world.sweep_all()
 
     assert listed
     assert len(claims(world)) == 1
-
-
-def test_spaces_take_their_turns_over_the_day():
-    world = World()
-    for number in range(20):
-        world.create_space(f"space-{number}", threshold=0)
-        append_with_key(world, "key", f"space-{number}")
-    world.clock.move(CLAIM_LIFE.total_seconds() + 1)
-
-    found = [len(report.did("expired_keys")) for report in a_day_of_sweeps(world)]
-
-    assert sum(found) == 20
-    assert max(found) <= 4
 
 
 def test_a_space_whose_keys_cannot_be_listed_is_named_and_the_others_are_cleaned(monkeypatch):
@@ -412,7 +396,5 @@ def test_a_space_whose_keys_cannot_be_listed_is_named_and_the_others_are_cleaned
 
     monkeypatch.setattr(Store, "scan", scan)
 
-    reports = a_day_of_sweeps(world)
-
-    assert [report.failed for report in reports if report.failed] == [["bad"]]
+    assert world.sweep_all().failed == ["bad"]
     assert (len(claims(world, "bad")), claims(world, "good")) == (1, [])

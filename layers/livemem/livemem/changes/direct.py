@@ -10,7 +10,7 @@ from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.spaces import head as heads
-from livemem.spaces import lease
+from livemem.spaces import lease, markers
 from livemem.spaces.head import Head
 from livemem.store.probe import require_conditional_writes
 
@@ -26,6 +26,7 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
     """
     require_conditional_writes(process.store)
     heads.load(process, space_id)
+    markers.leave(process, space_id)
     run_id = process.new_id()
     held = lease.acquire(process, space_id, run_id, kind, life=LEASE_LIFE, by_hand=True)
     try:

@@ -4,7 +4,6 @@ The ids of runs sort by time. So the head remembers up to which of them all is w
 ones: those of the last hours, in which an invocation may still come, or a write come late.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +17,7 @@ from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.objects import Entry
 
 QUIET_AFTER = runs.QUEUE_LIFE + timedelta(minutes=40)
 """Nothing of a run comes later: its invocation may wait for an hour and live for 15 minutes, its requests be late by as
@@ -25,16 +25,19 @@ much; the rest is for clocks that differ."""
 
 MOST_KNOWN = 100_000
 
-AT_ONCE = 500
-"""Runs that one sweep looks at in a space."""
+MOST_LISTED = 1_000
+"""Objects of runs that one sweep looks at in a space: a page of a listing, two of them for a run at work."""
 
 
 @dataclass(frozen=True)
 class Left:
-    """`run_ids` have left something behind; `seen_until`: up to this run all is well, and will stay so."""
+    """`run_ids` have left something behind; `seen_until`: up to this run all is well, and will stay so. There may be
+    `more` behind it, of which something may still come.
+    """
 
     run_ids: list[str]
     seen_until: str | None
+    more: bool
 
 
 class _Ended:
@@ -57,20 +60,18 @@ def find(process: Process, head: Head) -> Left:
 
     Runs whose invocation never came are ended here: nobody holds the space for them.
     """
-    plans: set[str] = set()
-    run_ids: list[str] = []
-    for name, is_plan in _listed(process, head):
-        if is_plan:
-            plans.add(name)
-        else:
-            run_ids.append(name)
+    listed = _listed(process, head)
+    plans = {run_id for entry in listed if (run_id := keys.parse_plan(entry.key))}
+    run_ids = [parsed[0] for entry in listed if (parsed := keys.parse_run(entry.key))]
     ended = process.store.map(lambda run_id: _has_ended(process, head, run_id), run_ids)
     standing = dict(zip(run_ids, ended, strict=True))
     left = [run_id for run_id, state in standing.items() if state == "overdue"]
     # A plan of a change by hand has no run; while it works the space is busy, and nothing is cleared away.
     left += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in left)
     left = [run_id for run_id in left if run_id != head.meta.committed_run]
-    return Left(left, _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids))
+    seen_until = _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids)
+    more = max(run_ids, default=None) != seen_until or len(listed) == MOST_LISTED
+    return Left(left, seen_until, more)
 
 
 def remember(process: Process, head: Head, left: Left) -> None:
@@ -80,16 +81,10 @@ def remember(process: Process, head: Head, left: Left) -> None:
             heads.swap(process, head, runs_seen=left.seen_until)
 
 
-def _listed(process: Process, head: Head) -> Iterator[tuple[str, bool]]:
+def _listed(process: Process, head: Head) -> list[Entry]:
     space_id, mark = head.meta.space_id, head.meta.runs_seen
     after = keys.runs_up_to(space_id, mark) if mark else ""
-    for entry in process.store.scan(keys.runs_prefix(space_id), start_after=after, limit=2 * AT_ONCE):
-        run_id = keys.parse_plan(entry.key)
-        parsed = keys.parse_run(entry.key)
-        if run_id:
-            yield run_id, True
-        elif parsed:
-            yield parsed[0], False
+    return list(process.store.scan(keys.runs_prefix(space_id), start_after=after, limit=MOST_LISTED))
 
 
 def _has_ended(process: Process, head: Head, run_id: str) -> str:

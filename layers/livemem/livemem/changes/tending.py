@@ -6,10 +6,10 @@ from contextlib import suppress
 from livemem.changes import echoes, leftovers, recovery, settling
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.process import Process
-from livemem.spaces import contents, lease
+from livemem.spaces import contents, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.room import Problem, Room, Space
+from livemem.spaces.room import WAITS, Problem, Room, Space
 from livemem.store import keys
 
 
@@ -20,10 +20,11 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     left = leftovers.find(process, space.head)
     unfinished = _unfinished(space)
     if unfinished or left.run_ids or space.head.meta.settling or _has_echoes(process, space):
+        markers.leave(process, space.space_id)
         done = clear_up(process, space.space_id, left.run_ids)
-        return {"recovered": 1} if done and (unfinished or left.run_ids) else {}
+        return {WAITS: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
     leftovers.remember(process, space.head, left)
-    return {}
+    return {WAITS: 1} if left.more else {}
 
 
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:

@@ -14,7 +14,7 @@ from livemem.process import Process
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
 from livemem.runs.run import QUEUE_LIFE, Trigger
-from livemem.spaces import contents, lease
+from livemem.spaces import contents, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
@@ -81,7 +81,13 @@ def start_if_possible(process: Process, space_id: str) -> str | None:
 def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
     """Look at each space that one of the `written` keys is a live note of; returns the result by space."""
     touched = sorted({parsed[0] for key in written if (parsed := keys.parse_note(key))})
-    return {space_id: start_if_due(process, space_id, "threshold").result for space_id in touched}
+    return {space_id: hear(process, space_id).result for space_id in touched}
+
+
+def hear(process: Process, space_id: str) -> Outcome:
+    """Look at a space in which a note was written. Who dies here has left a marker: the sweep looks as well."""
+    markers.leave(process, space_id)
+    return start_if_due(process, space_id, "threshold")
 
 
 def reached(process: Process, head: Head) -> bool:

@@ -11,7 +11,7 @@ from livemem.runs import cooldown
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
-from livemem.spaces import usage
+from livemem.spaces import markers, usage
 from livemem.spaces.head import Head
 from livemem.store import keys
 
@@ -37,6 +37,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
         keys.check_agent(wanted.agent)
     head, run_id = heads.load(process, space_id), process.new_id()
     cooldown.claim(process, space_id, run_id)
+    markers.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)
 
 

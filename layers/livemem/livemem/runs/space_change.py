@@ -8,6 +8,7 @@ from livemem.errors import Forbidden
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.spaces import head as heads
+from livemem.spaces import markers
 from livemem.spaces.head import Corrections, Meta
 
 
@@ -39,6 +40,11 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceC
     """
     if wanted.corrections is not None and "admin" not in principal.permissions:
         raise Forbidden("To say who may correct the bank, the token needs the permission 'admin'.")
+    about_runs = wanted.threshold is not None or wanted.auto_paused is not None
+    if about_runs:
+        # Also if no run may start from now on: then no note waits any more, and the sweep takes note of it.
+        heads.load_recent(process, space_id)
+        markers.leave(process, space_id)
     meta = heads.patch(
         process,
         space_id,
@@ -49,5 +55,4 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceC
         corrections=wanted.corrections,
         language=wanted.language,
     )
-    about_runs = wanted.threshold is not None or wanted.auto_paused is not None
     return Changed(meta, counter.start_if_possible(process, space_id) if about_runs and meta.automatic() else None)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces.room import Problem, Room, Space
+from livemem.spaces import markers
+from livemem.spaces.room import OLDEST, WAITS, Problem, Room, Space
 from livemem.store import keys
 
 BUDGET = (
@@ -16,11 +17,12 @@ BUDGET = (
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
     """Start a run that is due."""
-    done: dict[str, float] = {"oldest_pending_note_seconds": space.waiting_seconds()} if space.live else {}
+    done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
     if not space.is_due():
         return done
+    markers.leave(process, space.space_id)
     outcome = counter.start_if_due(process, space.space_id, "sweep")
-    return {**done, "started": 1} if outcome.result == "started" else done
+    return {**done, WAITS: 1, **({"started": 1} if outcome.result == "started" else {})}
 
 
 def problems(process: Process, space: Space) -> list[Problem]:

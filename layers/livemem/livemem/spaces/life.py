@@ -20,7 +20,7 @@ from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces import rules, usage
+from livemem.spaces import markers, rules, usage
 from livemem.spaces.head import Head, Meta
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
@@ -142,7 +142,7 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
 def delete(process: Process, space_id: str, confirm: str | None) -> None:
     """Delete a space, whose id is repeated in `confirm`, with all that is in it, and take it off all tokens' lists.
 
-    For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 1 PUT, and the registry's 1 GET (and 1 PUT). If it dies
+    For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 2 PUT, and the registry's 1 GET (and 1 PUT). If it dies
     on the way the space is gone for its readers, and the sweep (or a creation of the same id after 21 minutes) removes
     the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied.
     """
@@ -151,6 +151,8 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
     require_conditional_writes(process.store)
     head = heads.load(process, space_id)
     _refuse_while_committing(head)
+    # What comes late into the deleted space must be found as well.
+    markers.leave(process, space_id)
     for _ in range(heads.UPDATE_TRIES):
         try:
             # What somebody wrote goes; the rest tells when and which one it was.
@@ -181,6 +183,7 @@ def clear_remains(process: Process, tombstone: Head) -> bool:
         return False
     if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
         return False
+    markers.leave(process, space_id)
     try:
         heads.swap(process, tombstone, deleted_at=clock.iso(process.clock()))
     except PreconditionLost:
@@ -196,6 +199,7 @@ def bury(process: Process, space_id: str) -> None:
     The tombstone keeps everybody from creating it while these deletions may still come late. Raises PreconditionLost if
     somebody was faster.
     """
+    markers.leave(process, space_id)
     now = clock.iso(process.clock())
     tombstone = Meta(
         space_id=space_id,

@@ -7,7 +7,12 @@ from livemem.store import keys
 from livemem.store.objects import Entry
 
 
-def age(live: Sequence[Entry], now: datetime) -> float:
-    """Age in seconds of the oldest of the listed notes, by its name; 0 if there is none."""
+def oldest(live: Sequence[Entry]) -> datetime | None:
+    """When the oldest of the listed notes was written, by its name; None if there is none."""
     parsed = keys.parse_note(live[0].key) if live else None
-    return max((now - parsed[1].timestamp).total_seconds(), 0.0) if parsed else 0.0
+    return parsed[1].timestamp if parsed else None
+
+
+def age(moment: datetime | None, now: datetime) -> float:
+    """Seconds since `moment`; 0 if it is still to come, or None."""
+    return max((now - moment).total_seconds(), 0.0) if moment else 0.0

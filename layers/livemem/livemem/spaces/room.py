@@ -17,6 +17,10 @@ BY_HAND = timedelta(seconds=30)
 QUEUED_LONG = timedelta(minutes=5)
 """After which a queued run that still waits is worth a look: too few workers, or its invocation is lost."""
 
+WAITS = "waits"
+"""Name under which `tend` says that the sweep must look again soon: something is under way, or was just done."""
+OLDEST = "oldest_pending_note_seconds"
+
 SILENT = {"queued": QUEUED_LONG, "consolidation": RENEWED_LATE, "sweep": RENEWED_LATE}
 """For how long a lease of this kind is not written again while all is well; a change by hand takes 29 s at most."""
 
@@ -35,10 +39,12 @@ class Space:
     consolidate by itself.
     """
     now: datetime
+    daily: bool = False
+    """Whether this is the look of once a day."""
 
     def waiting_seconds(self) -> float:
         """Age of the oldest live note of a space that consolidates by itself, else 0."""
-        return pending.age(self.live, self.now)
+        return pending.age(pending.oldest(self.live), self.now)
 
     def is_due(self) -> bool:
         """Whether a consolidation should start by itself."""
@@ -81,7 +87,8 @@ def _no_problem(_: Process, __: Space) -> list[Problem]:
 class Room:
     """One room. `owns` says whether a key below the space, without the space's id, is the room's.
 
-    `tend` does what events and retries left undone, and returns what it did by name, with a number (how many, seconds).
+    `tend` does what events and retries left undone, and returns what it did by name, with a number (how many, seconds);
+    WAITS is one of the names.
     `problems` is the room's part of health.
     """
 
@@ -90,7 +97,7 @@ class Room:
     problems: Callable[[Process, Space], list[Problem]] = _no_problem
 
 
-def find(process: Process, space_id: str) -> Space | None:
+def find(process: Process, space_id: str, *, daily: bool = False) -> Space | None:
     """The space, or None where there is no living one: 2 GET, 3 where it is held, and 1 LIST where it consolidates by
     itself.
     """
@@ -101,4 +108,4 @@ def find(process: Process, space_id: str) -> Space | None:
     busy = bool(seen and leases.holds(process, space_id, seen))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
-    return Space(space_id, head, seen, busy, live, process.clock())
+    return Space(space_id, head, seen, busy, live, process.clock(), daily)

@@ -1,13 +1,20 @@
 """The spaces' own part of upkeep."""
 
+from collections.abc import Mapping
+
 from livemem.process import Process
-from livemem.spaces.room import Problem, Room, Space
+from livemem.spaces.room import WAITS, Problem, Room, Space
 from livemem.store import keys
 
 PROMPT_CUT = (
     "The model read only a part of the last prompt, so it may have missed notes that it said it used. Raise the "
     "provider's own context length (Ollama: OLLAMA_CONTEXT_LENGTH), or lower LLMAAS_CONTEXT_TOKENS to it."
 )
+
+
+def tend(_: Process, space: Space) -> Mapping[str, float]:
+    """Nothing is to be done; but who holds the space may die."""
+    return {WAITS: 1} if space.busy else {}
 
 
 def problems(_: Process, space: Space) -> list[Problem]:
@@ -20,4 +27,4 @@ def problems(_: Process, space: Space) -> list[Problem]:
     return found
 
 
-ROOM = Room(owns=keys.is_of_space, problems=problems)
+ROOM = Room(owns=keys.is_of_space, tend=tend, problems=problems)

@@ -16,6 +16,8 @@ LAST_USED = "_system/last_used/"
 RUNS = "_system/runs/"
 """Below it the runs of each day, of all spaces."""
 PROBE = "_system/probe/conditional-writes"
+MARKERS = "_pending/"
+"""Where the markers for the sweep are."""
 SYNTHESIS = "_synthesis.md"
 RULES_PATH = "_rules.md"
 """The rules' path in a record; no bank file's begins with an underscore."""
@@ -29,6 +31,7 @@ NOTE_ID = re.compile(
 TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
+_MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
 _COMPACT = "%Y%m%dT%H%M%S"
 
 
@@ -97,13 +100,9 @@ def compact_time(moment: datetime) -> str:
 def parse_note_id(note_id: str) -> NoteName:
     """The parts of a note's id, or InvalidName."""
     match = NOTE_ID.fullmatch(note_id)
-    if match:
-        try:
-            timestamp = datetime.strptime(match["time"], _COMPACT).replace(tzinfo=UTC)
-        except ValueError:
-            pass
-        else:
-            return NoteName(timestamp, match["agent"], match["category"], match["suffix"])
+    timestamp = _compact_moment(match["time"]) if match else None
+    if match and timestamp:
+        return NoteName(timestamp, match["agent"], match["category"], match["suffix"])
     raise InvalidName("note_id", "not the id of a note: {YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}")
 
 
@@ -123,6 +122,32 @@ def parse_last_used(key: str) -> str | None:
     """The token's hash in such a key; None for every other key."""
     token_hash = f"sha256:{key.removeprefix(LAST_USED)}"
     return token_hash if key.startswith(LAST_USED) and TOKEN_HASH.fullmatch(token_hash) else None
+
+
+def _compact_moment(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, _COMPACT).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def marker(space_id: str) -> str:
+    """That the sweep must look at the space."""
+    return f"{MARKERS}{space_id}"
+
+
+def waiting_marker(space_id: str, oldest: datetime) -> str:
+    """That nothing is to be done in the space, and that the oldest of its notes that wait is of this time."""
+    return f"{marker(space_id)}@{compact_time(oldest)}"
+
+
+def parse_marker(key: str) -> tuple[str, datetime | None] | None:
+    """The space that a marker is of, and the time in it if it has one; None for every other key."""
+    match = _MARKER.fullmatch(key)
+    if not match:
+        return None
+    oldest = _compact_moment(match["oldest"]) if match["oldest"] else None
+    return (match["space"], oldest) if oldest or not match["oldest"] else None
 
 
 def prefix(space_id: str) -> str:

@@ -1,20 +1,21 @@
-"""The sweep: every 15 minutes, what events and retries did not finish.
+"""The sweep: what events and retries did not finish. Every 15 minutes in the spaces that are marked, once a day in all.
 
-Each room tends its own part of a space; here is only the way through all spaces, and the remains of spaces whose
-deletion or creation was interrupted.
+Each room tends its own part of a space; here is only the way through the spaces, their markers (spaces/markers.py), and
+the remains of spaces whose deletion or creation was interrupted.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
-from livemem.spaces import directory, life, room
+from livemem.spaces import directory, life, markers, pending, room
 from livemem.spaces import head as heads
-from livemem.spaces.life import INTERRUPTED_AFTER
+from livemem.spaces.life import INTERRUPTED_AFTER, TOMBSTONE_LIFE
+from livemem.spaces.markers import Marks
+from livemem.spaces.room import OLDEST, WAITS
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 from livemem.upkeep import rooms
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 SPACES_AT_ONCE = 64
 SHORTEST_ROUND = timedelta(seconds=30)
 """Time that must be left to begin with further spaces."""
+LAST_ROUND = timedelta(seconds=10)
+"""The same, to mark those that were not reached."""
 
 
 @dataclass
@@ -48,61 +51,107 @@ class Report:
             self.done.setdefault(what, {})[space_id] = number
 
 
-def sweep(process: Process, *, deadline: datetime) -> Report:
-    """Look at every space once, until shortly before `deadline`. One space's failure does not stop the others."""
-    require_conditional_writes(process.store)
+def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> Report:
+    """Look at every marked space once, or at all there are (`everything`), until shortly before `deadline`.
+
+    1 LIST per 1,000 markers where none asks for a look. One space's failure does not stop the others.
+    """
+    marked = markers.listed(process)
+    if everything:
+        left = sorted({*directory.ids(process), *marked})
+    else:
+        left = sorted(space_id for space_id, marks in marked.items() if marks.plain)
+    if left:
+        require_conditional_writes(process.store)
     report = Report()
-    waiting = directory.ids(process)
-    while deadline - process.clock() > SHORTEST_ROUND and (some := list(islice(waiting, SPACES_AT_ONCE))):
-        outcomes = process.store.map(lambda space_id: _tended(process, space_id), some)
+    resting = dict(marked)
+    while left and deadline - process.clock() > SHORTEST_ROUND:
+        some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
+        outcomes = process.store.map(
+            lambda space_id: _look_after(process, space_id, marked.get(space_id, Marks()), daily=everything), some
+        )
         for space_id, done in zip(some, outcomes, strict=True):
             report.spaces += 1
             if done is None:
                 report.failed.append(space_id)
             else:
                 report.add(space_id, done)
-    if next(waiting, None) is not None:
-        logger.warning("sweep ran out of time", extra={"spaces": report.spaces})
+                resting.pop(space_id, None)
+    if left:
+        logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
+        _leave_to_the_next(
+            process, [space_id for space_id in left if not marked.get(space_id, Marks()).plain], deadline
+        )
+    _add_oldest(report, resting, process.clock())
     return report
 
 
-def _tended(process: Process, space_id: str) -> Mapping[str, float] | None:
-    """What was done for the space, None if that failed."""
-    done: dict[str, float] = {}
+def _leave_to_the_next(process: Process, unmarked: Sequence[str], deadline: datetime) -> None:
+    """Mark the spaces that were not reached, as many as there is time for."""
+    for start in range(0, len(unmarked), SPACES_AT_ONCE):
+        if deadline - process.clock() <= LAST_ROUND:
+            return
+        process.store.map(lambda space_id: markers.leave(process, space_id), unmarked[start : start + SPACES_AT_ONCE])
+
+
+def _add_oldest(report: Report, resting: Mapping[str, Marks], now: datetime) -> None:
+    """Take in how long a note waits in the spaces that were not looked at: that of the oldest is enough."""
+    waiting = [(moment, space_id) for space_id, marks in resting.items() for moment in marks.waiting]
+    if waiting:
+        moment, space_id = min(waiting)
+        report.add(space_id, {OLDEST: pending.age(moment, now)})
+
+
+def _look_after(process: Process, space_id: str, marks: Marks, *, daily: bool) -> Mapping[str, float] | None:
+    """What was done for the space, None if that failed; and its markers are right."""
     try:
-        space = room.find(process, space_id)
-        if not space:
-            return {"cleaned": 1} if _clear_remains(process, space_id) else {}
-        for one in rooms.ROOMS:
-            done.update(one.tend(process, space))
+        done, oldest = _tend(process, space_id, daily=daily)
     except LiveMemoryError as error:
         logger.warning("sweep of a space failed", extra={"space_id": space_id, "error_code": error.code})
-        return None
+        done = None
     except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the sweep for all
         # Not with its text, which may hold data.
         logger.error("sweep of a space failed", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
-        return None
+        done = None
+    if done is not None and WAITS not in done:
+        markers.rest(process, space_id, marks, oldest)
+    elif not marks.plain:
+        markers.leave(process, space_id)
     return done
 
 
-def _clear_remains(process: Process, space_id: str) -> bool:
+def _tend(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:
+    """What was done for the space, and when the oldest of its notes was written that wait."""
+    space = room.find(process, space_id, daily=daily)
+    if not space:
+        return _clear_remains(process, space_id), None
+    done: dict[str, float] = {}
+    for one in rooms.ROOMS:
+        done.update(one.tend(process, space))
+    return done, pending.oldest(space.live)
+
+
+def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
     """Remove what an interrupted deletion or creation, or a write just after a deletion, left behind."""
     head = heads.find_any(process, space_id)
     if head and not head.meta.deleted_at:
-        return False
+        # Just created.
+        return {WAITS: 1}
     if head:
-        return life.clear_remains(process, head)
+        if life.clear_remains(process, head):
+            return {"cleaned": 1, WAITS: 1}
+        return {WAITS: 1} if head.age < TOMBSTONE_LIFE else {}
     entries = list(process.store.scan(keys.prefix(space_id)))
-    if not entries or any(entry.age < INTERRUPTED_AFTER for entry in entries):
-        return False
     names = [entry.key.removeprefix(keys.prefix(space_id)) for entry in entries]
     # A folder of the bucket that is not ours stays as it is; and so does what anybody may miss: an interrupted creation
     # leaves no memory.
-    if not all(rooms.owned(name) and not keys.is_memory(name) for name in names):
-        return False
+    if not entries or not all(rooms.owned(name) and not keys.is_memory(name) for name in names):
+        return {}
+    if any(entry.age < INTERRUPTED_AFTER for entry in entries):
+        return {WAITS: 1}
     try:
         life.bury(process, space_id)
     except PreconditionLost:
         # Somebody creates the space right now.
-        return False
-    return True
+        return {WAITS: 1}
+    return {"cleaned": 1, WAITS: 1}

@@ -1,0 +1,438 @@
+"""Markers: what is begun is marked first, what is at rest is not, and none that is lost or too many costs a note."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.bank import corrections
+from livemem.errors import StoreUnavailable
+from livemem.runs import counter, space_change
+from livemem.runs.space_change import SpaceChange
+from livemem.spaces import life, markers
+from livemem.spaces.markers import KEPT_FOR, KNOWN_SECONDS
+from livemem.store import keys
+from livemem.upkeep import sweep
+from tests.support import crash
+from tests.support.bucket import Stored, error
+from tests.support.counting import Request
+from tests.support.rest import QUIET
+from tests.support.world import EVERYONE, World
+
+QUARTER = 15 * 60
+OLD = KEPT_FOR.total_seconds()
+
+
+def space(threshold: int = 3, notes: int = 0) -> World:
+    world = World()
+    world.create_space(threshold=threshold)
+    for number in range(notes):
+        world.note(f"note {number}")
+        world.clock.move(1)
+    return world
+
+
+def marked(world: World) -> list[str]:
+    return [key.removeprefix(keys.MARKERS) for key in world.keys(keys.MARKERS)]
+
+
+def requests(world: World, act: Callable[[], Any]) -> dict[str, int]:
+    world.client.reset()
+    act()
+    return dict(world.client.counts)
+
+
+SPACE_IDS = st.from_regex(keys.SPACE_ID, fullmatch=True)
+MOMENTS = st.none() | st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(microsecond=0))
+
+
+@given(SPACE_IDS, MOMENTS)
+def test_a_markers_key_parses_back_to_its_space_and_time(space_id: str, oldest: datetime | None):
+    key = keys.waiting_marker(space_id, oldest) if oldest else keys.marker(space_id)
+    assert keys.parse_marker(key) == (space_id, oldest)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "_demo", "a/b", "demo@", "demo@20260220", "demo@20260231T140000", "demo@x@y", "é"]
+)
+def test_what_is_no_marker_is_left_alone(name: str):
+    world = space()
+    world.inner.put_object(Bucket="b", Key=f"{keys.MARKERS}{name}", Body=b"x")
+    world.clock.move(OLD)
+
+    assert keys.parse_marker(f"{keys.MARKERS}{name}") is None
+    assert (world.sweep().spaces, world.sweep_all().spaces) == (0, 1)
+    assert marked(world) == [name]
+
+
+LEAVING: dict[str, Callable[[World], Any]] = {
+    "a put event": lambda world: world.count(),
+    "a put event that comes with others": lambda world: counter.notice(world.process, [world.keys("demo/live/2")[0]]),
+    "a run by hand": lambda world: world.order(),
+    "a correction": lambda world: corrections.write_file(world.process, "admin", "demo", "a.md", "# A\n", None),
+    "a deletion": lambda world: life.delete(world.process, "demo", "demo"),
+    "a pause": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceChange(auto_paused=True)),
+    "another threshold": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceChange(threshold=1)),
+}
+
+
+@pytest.mark.parametrize("act", LEAVING.values(), ids=LEAVING)
+def test_whoever_begins_what_another_may_have_to_finish_marks_the_space_first(act: Callable[[World], Any]):
+    world = space(notes=1)
+    world.client.reset()
+
+    act(world)
+
+    assert marked(world) == ["demo"]
+    writes = [key for verb, key in world.client.requests if verb not in ("GET", "LIST")]
+    assert writes[0] == keys.marker("demo")
+
+
+def test_a_change_that_starts_nothing_leaves_no_marker():
+    world = space()
+    space_change.change(world.process, EVERYONE, "demo", SpaceChange(description="x"))
+    assert marked(world) == []
+
+
+def test_a_process_marks_a_space_once_in_ten_minutes_and_others_mark_it_too():
+    world = space()
+    markers.leave(world.process, "demo")
+    world.clock.move(KNOWN_SECONDS - 1)
+    assert requests(world, lambda: markers.leave(world.process, "demo")) == {}
+    assert requests(world, lambda: markers.leave(world.with_parts(), "demo")) == {"PUT": 1}
+    world.clock.move(1)
+    assert requests(world, lambda: markers.leave(world.process, "demo")) == {"PUT": 1}
+
+
+def test_a_marker_never_has_the_bytes_of_another():
+    world = space()
+    seen = set()
+    for _ in range(3):
+        markers.leave(world.with_parts(), "demo")
+        seen.add(world.text(keys.marker("demo")))
+    assert len(seen) == 3
+
+
+def test_a_marker_that_can_not_be_written_fails_nobody_and_is_tried_again():
+    world = space(notes=3)
+    world.client.break_at(0, "SlowDown", 503, done=False)
+    world.client.reset()
+
+    assert world.count().result == "started"
+    assert marked(world) == []
+    assert world.count().result == "busy"
+    assert marked(world) == ["demo"]
+
+
+def test_a_space_at_rest_is_looked_at_until_its_marker_is_old_enough_and_then_never_again():
+    world = space()
+    world.count()
+    world.clock.move(OLD - 1)
+    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2}
+    assert marked(world) == ["demo"]
+    world.clock.move(1)
+    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 1}
+
+
+def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a_look():
+    world = space(notes=2)
+    world.count()
+    world.clock.move(OLD)
+    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2, "PUT": 1, "DELETE": 1}
+    assert marked(world) == ["demo@20260220T140000"]
+    world.clock.move(1_000)
+
+    found: list[sweep.Report] = []
+    assert requests(world, lambda: found.append(world.sweep())) == {"LIST": 1}
+
+    assert found[0].spaces == 0
+    assert found[0].most("oldest_pending_note_seconds") == 2 + OLD + 1_000
+
+
+def test_the_age_is_that_of_the_oldest_note_of_all_spaces_looked_at_or_not():
+    world = space(notes=1)
+    world.create_space("later", threshold=3)
+    world.note("x", space_id="later")
+    for space_id in ("demo", "later"):
+        world.count(space_id)
+    world.clock.move(OLD)
+    world.sweep()
+    world.new_process()
+    world.clock.move(10)
+    world.count("later")
+
+    report = world.sweep()
+
+    assert (report.spaces, report.most("oldest_pending_note_seconds")) == (1, 1 + OLD + 10)
+
+
+@pytest.mark.parametrize("change", [{"threshold": 0}, {"auto_paused": True}])
+def test_notes_that_wait_for_nothing_any_more_lose_their_marker(change: dict[str, Any]):
+    world = space(notes=1)
+    world.count()
+    world.clock.move(OLD)
+    world.sweep()
+    assert marked(world) == ["demo@20260220T140000"]
+
+    space_change.change(world.process, EVERYONE, "demo", SpaceChange(**change))
+    world.clock.move(OLD)
+    assert world.sweep().most("oldest_pending_note_seconds") == 0
+
+    assert marked(world) == []
+
+
+def test_the_marker_of_notes_that_were_folded_goes_and_that_of_younger_ones_comes():
+    world = space(notes=2)
+    world.count()
+    world.clock.move(OLD)
+    world.sweep()
+    world.note("the third")
+    world.count()
+    world.settle()
+    world.note("the first of the next")
+    world.count()
+    moment = world.clock()
+    rest(world)
+
+    assert marked(world) == [keys.waiting_marker("demo", moment).removeprefix(keys.MARKERS)]
+
+
+def rest(world: World) -> None:
+    """Time passes in which nothing happens but the sweeps of every quarter of an hour."""
+    world.new_process()
+    for _ in range(int(QUIET // QUARTER) + 4):
+        world.clock.move(QUARTER)
+        world.sweep()
+        world.settle()
+
+
+@pytest.mark.parametrize("operation", crash.OPERATIONS, ids=lambda operation: operation.name)
+def test_after_any_operation_a_space_comes_to_rest_and_costs_nothing(operation: crash.Operation):
+    world = World()
+    operation.prepared(world)
+    operation.act(world)
+    world.settle()
+    rest(world)
+
+    assert [name for name in marked(world) if "@" not in name] == []
+    assert requests(world, world.sweep) == {"LIST": 1}
+
+
+def test_an_event_between_look_and_removal_keeps_its_marker():
+    world = space(notes=1)
+    world.count()
+    world.clock.move(OLD)
+    other = world.with_parts()
+
+    def one_more(index: int, verb: str) -> None:
+        if verb == "DELETE":
+            world.client.before = lambda index, verb: None
+            world.note("in between")
+            counter.hear(other, "demo")
+
+    world.client.before = one_more
+    world.sweep()
+
+    assert marked(world) == ["demo", "demo@20260220T140000"]
+
+
+def minutes_of_sweeps(world: World, minutes: float) -> None:
+    for _ in range(round(minutes)):
+        world.sweep()
+        world.clock.move(60)
+
+
+def test_who_relies_on_a_marker_of_before_is_found_by_it_although_it_is_swept_every_minute():
+    world = space(threshold=2, notes=1)
+    counting = world.with_parts()
+    counter.hear(counting, "demo")
+    world.sweep()
+    minutes_of_sweeps(world, KNOWN_SECONDS // 60 - 1)
+    world.note("the second")
+    world.client.reset()
+    world.client.kill_at(0, done=False)
+    with pytest.raises(crash.Killed):
+        counter.hear(counting, "demo")
+    assert world.client.requests == [("GET", keys.meta("demo"))]
+    world.new_process()
+
+    world.sweep()
+
+    assert len(world.queued) == 1
+
+
+def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_sweep():
+    world = space(notes=1)
+    counter.hear(world.process, "demo")
+    minutes_of_sweeps(world, KNOWN_SECONDS // 60 - 1)
+    late: list[Request] = []
+
+    def lose(request: Request) -> Any:
+        if request.verb == "PUT" and keys.parse_run(request.key):
+            late.append(request)
+            raise error("InternalError", 500, "PutObject")
+        return request.send(world.inner)
+
+    world.client.carry = lose
+    with pytest.raises(StoreUnavailable):
+        world.order()
+    world.client.carry = lambda request: request.send(world.inner)
+    minutes_of_sweeps(world, 15)
+    late[0].send(world.inner)
+
+    minutes_of_sweeps(world, 62)
+
+    (run,) = [json.loads(stored.body) for key, stored in world.inner.objects.items() if keys.parse_run(key)]
+    assert run["status"] == "error"
+
+
+def test_a_marker_of_a_space_that_is_not_there_goes():
+    world = World()
+    counter.notice(world.process, ["demo/live/20260220T140000_ann_todo_00000001.md"])
+    assert marked(world) == ["demo"]
+    world.clock.move(OLD)
+    world.sweep()
+    assert marked(world) == []
+
+
+def test_what_is_left_of_a_deletion_is_found_by_its_marker():
+    world = space(notes=1)
+    world.client.reset()
+    world.client.kill_at(3, done=False)
+    with pytest.raises(crash.Killed):
+        life.delete(world.process, "demo", "demo")
+    rest(world)
+
+    assert world.keys() == ["_system/probe/conditional-writes", "demo/_meta.json"]
+
+
+def hold(world: World) -> None:
+    lease = {"owner": "01HZZZZZZZ0000000000000001", "kind": "backoff", "expires_at": "2026-02-20T15:00:00Z"}
+    body = json.dumps(lease | {"seconds": 3_600})
+    world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=body.encode())
+
+
+WAITING: dict[str, Callable[[World], Any]] = {
+    "somebody holds it": hold,
+    "a run is queued": lambda world: world.order(),
+    "something of a run may come late": lambda world: world.consolidate(),
+    "its deletion is young": lambda world: life.delete(world.process, "demo", "demo"),
+    "a change by hand is watched": lambda world: corrections.write_file(
+        world.process, "admin", "demo", "a.md", "# A\n", None
+    ),
+}
+
+
+@pytest.mark.parametrize("begin", WAITING.values(), ids=WAITING)
+def test_a_space_in_which_something_waits_stays_marked_however_old_the_marker_is(begin: Callable[[World], Any]):
+    world = space(notes=1)
+    world.count()
+    world.clock.move(OLD)
+    begin(world)
+    entry = world.inner.objects[keys.marker("demo")]
+    world.inner.objects[keys.marker("demo")] = replace(entry, last_modified=world.clock() - KEPT_FOR)
+
+    for _ in range(2):
+        world.sweep()
+        world.new_process()
+
+    assert keys.marker("demo") in world.inner.objects
+
+
+def test_a_space_that_can_not_be_looked_at_stays_marked():
+    world = space()
+    world.inner.put_object(Bucket="b", Key="demo/_meta.json", Body=b"{")
+    assert world.sweep_all().failed == ["demo"]
+    world.clock.move(OLD)
+    assert world.sweep().failed == ["demo"]
+    assert marked(world) == ["demo"]
+
+
+def test_a_marker_that_can_not_be_removed_makes_no_failure_of_the_look():
+    world = space()
+    world.count()
+    world.clock.move(OLD)
+
+    def fail(index: int, verb: str) -> None:
+        if verb == "DELETE":
+            world.client.break_at(index, "SlowDown", 503, done=False)
+            world.client.before(index, verb)
+
+    world.client.before = fail
+    assert world.sweep() == sweep.Report(spaces=1)
+    world.client.before = lambda index, verb: None
+    world.sweep()
+    assert marked(world) == []
+
+
+def test_the_daily_sweep_makes_good_what_lost_and_doubled_markers_cost():
+    world = space(notes=2)
+    world.create_space("due", threshold=1)
+    world.note("never heard of", space_id="due")
+    stale = ("demo@20250101T000000", "gone@20250101T000000", "gone")
+    for name in stale:
+        world.inner.put_object(Bucket="b", Key=f"{keys.MARKERS}{name}", Body=b"x")
+    world.clock.move(OLD)
+
+    report = world.sweep_all()
+
+    assert report.did("started") == ["due"]
+    assert marked(world) == ["demo@20260220T140000", "due"]
+
+
+def test_a_marked_sweep_that_runs_out_of_time_leaves_the_markers_as_they_are():
+    world = space()
+    world.count()
+    before = dict(world.inner.objects)
+
+    report = sweep.sweep(world.process, deadline=world.clock() + timedelta(seconds=30))
+
+    assert (report.spaces, world.inner.objects) == (0, before)
+
+
+def at_rest(spaces: int, *, waiting: bool) -> World:
+    world = World()
+    meta = world.create_space("model", threshold=3).to_bytes()
+    world.store.delete_many(world.keys("model/"))
+    for number in range(spaces):
+        space_id = f"space-{number:05}"
+        body = meta.replace(b'"model"', f'"{space_id}"'.encode())
+        world.inner.objects[keys.meta(space_id)] = Stored(body, f'"{number}"', world.clock(), {})
+        if waiting:
+            note_id = f"20260220T140000_ann_todo_{number:08x}"
+            world.inner.objects[keys.note(space_id, note_id)] = Stored(b"x", '"x"', world.clock(), {})
+            key = keys.waiting_marker(space_id, world.clock())
+            world.inner.objects[key] = Stored(b"x", '"x"', world.clock(), {})
+    world.new_process()
+    world.store.probed.clear()
+    world.client.reset()
+    world.clock.move(QUARTER)
+    return world
+
+
+@pytest.mark.parametrize(("waiting", "lists", "age"), [(False, 1, 0), (True, 10, QUARTER)])
+def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000_where_notes_wait(
+    waiting: bool, lists: int, age: float
+):
+    world = at_rest(10_000, waiting=waiting)
+
+    report = world.sweep()
+
+    assert world.client.counts == {"LIST": lists}
+    assert (report.spaces, report.most("oldest_pending_note_seconds")) == (0, age)
+
+
+def test_the_daily_sweep_looks_at_each_space_with_2_get_and_3_list():
+    world = at_rest(200, waiting=True)
+    world.store.probed.append(True)
+
+    assert world.sweep_all().spaces == 200
+
+    # Head and lease; live notes, runs and Idempotency-Keys. And the lists of markers and of spaces.
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 3 * 200 + 2}
