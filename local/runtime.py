@@ -161,6 +161,8 @@ class Runtime:
         }
         if not self.config.embedded:
             provided["S3_REGION_NAME"] = self.config.region
+            # Whether somebody posts the put events of a foreign store nobody knows; the sweep is right in any case.
+            provided["PUT_EVENTS"] = self.config.outer.get("PUT_EVENTS", "") or "false"
         else:
             provided |= {
                 "S3_REGION_NAME": "us-east-1",

@@ -79,6 +79,9 @@ class Settings(BaseSettings):
     redact_secrets: bool = False
     """Whether what looks like a key or a token is taken out of a note before it is stored (notes/redaction.py)."""
 
+    put_events: bool = True
+    """Whether the store tells of each note that is written; else each sweep looks at all spaces."""
+
     consolidate_function_name: str = "ConsolidateFunction"
     admin_bootstrap_key: str = ""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"

@@ -398,3 +398,12 @@ def test_a_space_whose_keys_cannot_be_listed_is_named_and_the_others_are_cleaned
 
     assert world.sweep_all().failed == ["bad"]
     assert (len(claims(world, "bad")), claims(world, "good")) == (1, [])
+
+
+def test_where_the_store_sends_no_put_events_each_sweep_looks_at_all_spaces():
+    world = World(put_events=False)
+    world.create_space(threshold=2)
+    for number in range(2):
+        world.note(f"note {number}")
+
+    assert world.sweep().did("started") == ["demo"]

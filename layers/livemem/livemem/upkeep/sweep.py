@@ -57,6 +57,8 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     1 LIST per 1,000 markers where none asks for a look. One space's failure does not stop the others.
     """
     marked = markers.listed(process)
+    # Without put events nobody hears of a note, so nobody marks its space.
+    everything = everything or not process.settings.put_events
     if everything:
         left = sorted({*directory.ids(process), *marked})
     else:
