@@ -31,7 +31,7 @@ class Document(BaseModel):
 
     def to_bytes(self) -> bytes:
         """The document as it is stored."""
-        return dump(self.model_dump(mode="json"))
+        return self.model_dump_json(indent=2).encode() + b"\n"
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:

@@ -32,7 +32,6 @@ TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
-_COMPACT = "%Y%m%dT%H%M%S"
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,9 @@ def parse_last_used(key: str) -> str | None:
 
 
 def _compact_moment(text: str) -> datetime | None:
+    """The moment of a compact time whose shape was checked; None where there is no such moment."""
     try:
-        return datetime.strptime(text, _COMPACT).replace(tzinfo=UTC)
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
 
@@ -257,11 +257,7 @@ def parse_run_of_day(key: str) -> tuple[date, str, str] | None:
     """Day, space and run in such a key; None for every other key."""
     match = _RUN_OF_DAY.fullmatch(key)
     try:
-        return (
-            (datetime.strptime(match["day"], "%Y%m%d").replace(tzinfo=UTC).date(), match["space"], match["run"])
-            if match
-            else None
-        )
+        return (date.fromisoformat(match["day"]), match["space"], match["run"]) if match else None
     except ValueError:
         return None
 
