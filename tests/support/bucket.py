@@ -8,6 +8,7 @@ from them.
 import hashlib
 import io
 import threading
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -123,6 +124,10 @@ class FakeS3:
         after = ContinuationToken or StartAfter
         with self._lock:
             keys = sorted(key for key in self.objects if key.startswith(Prefix))
+            if not Delimiter:
+                # As many as may be shown, and one that tells of more.
+                start = bisect_right(keys, after)
+                keys = keys[start : start + min(MaxKeys, self.most_keys) + 1]
             objects = {key: self.objects[key] for key in keys}
         contents: list[dict[str, Any]] = []
         folders: list[str] = []

@@ -8,7 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.support.histories import Calm, Histories
 
 HISTORIES = 500
-STEPS = 20
+STEPS = 16
 
 
 def play(machine: type[Calm], part: int, histories: int) -> None:
