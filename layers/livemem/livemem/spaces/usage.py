@@ -5,6 +5,7 @@ a day are found by listing, however many spaces there are. The numbers are read 
 adds up beside them that could drift. Only when a space is deleted, and its runs with it, are theirs kept in the entry.
 """
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
@@ -63,7 +64,16 @@ class _Final:
     """What runs used that this process has seen to have ended: that is final."""
 
     def __init__(self, _: Timer) -> None:
-        self.known = LRUCache[str, RunUse](MOST_KNOWN)
+        self._known = LRUCache[str, RunUse](MOST_KNOWN)
+        self._lock = threading.Lock()
+
+    def get(self, run_id: str) -> RunUse | None:
+        with self._lock:
+            return self._known.get(run_id)
+
+    def put(self, run_id: str, use: RunUse) -> None:
+        with self._lock:
+            self._known[run_id] = use
 
 
 def enter(process: Process, space_id: str, run_id: str) -> None:
@@ -120,13 +130,14 @@ def read(process: Process, entered: Sequence[Entered]) -> Mapping[Entered, RunUs
 
 
 def _use(process: Process, one: Entered) -> RunUse:
-    known = process.cache(_Final).known
-    if one.run_id in known:
-        return known[one.run_id]
+    final = process.cache(_Final)
+    known = final.get(one.run_id)
+    if known:
+        return known
     key = keys.run_of_day(one.day, one.space_id, one.run_id) if one.kept else keys.run(one.space_id, one.run_id)
     use, is_final = _read(process, key)
     if is_final:
-        known[one.run_id] = use
+        final.put(one.run_id, use)
     return use
 
 
