@@ -33,4 +33,4 @@ def test_random_histories_lose_no_note_and_fold_none_twice(part: int):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(1))
 def test_without_faults_the_llm_is_asked_once_a_committed_run_even_if_it_is_delivered_five_times(part: int):
-    play(Calm, part, HISTORIES // 2)
+    play(Calm, part, HISTORIES // 5)
