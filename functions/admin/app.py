@@ -18,16 +18,10 @@ from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
+from livemem_http.paging import Cursor, Limit
 
 logger = function_logger("admin")
 api = Api()
-
-Limit = Annotated[
-    int, Query(ge=1, le=limits.PAGE_ITEMS, description="The most items that the page may hold.", examples=[20])
-]
-Cursor = Annotated[
-    str | None, Query(description="The `next_cursor` of the page before; without it the first page is given.")
-]
 
 
 @api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")

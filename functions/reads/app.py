@@ -21,6 +21,7 @@ from livemem_http import markdown, views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
+from livemem_http.paging import Cursor, Limit
 from livemem_http.status import look_at_health
 
 logger = function_logger("reads")
@@ -29,12 +30,6 @@ api = Api()
 TOO_FAR_BACK = [HTTPStatus.CONFLICT]
 """A look back over too many changes is refused."""
 
-Limit = Annotated[
-    int, Query(ge=1, le=limits.PAGE_ITEMS, description="The most items that the page may hold.", examples=[20])
-]
-Cursor = Annotated[
-    str | None, Query(description="The `next_cursor` of the page before; without it the first page is given.")
-]
 Order = Annotated[
     Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.", examples=["asc"])
 ]

@@ -283,6 +283,26 @@ def test_a_budget_of_each_space_stops_no_other_one_and_that_of_the_service_stops
         assert world.consolidate("other").status == expected
 
 
+def test_a_run_that_was_queued_before_midnight_keeps_nobody_waiting_after_it():
+    world = World(llm_daily_token_budget=100)
+    world.create_space(threshold=2)
+    add(world)
+    world.count()
+    world.settle()
+    world.clock.moment = world.clock().replace(hour=23, minute=59)
+    add(world)
+    world.count()
+    world.clock.move(300)
+    world.settle()
+    assert len(world.live_ids()) == 2
+
+    world.clock.move(61)
+    world.sweep()
+    world.settle()
+
+    assert world.live_ids() == []
+
+
 def test_a_dry_run_is_not_begun_either():
     world = world_with_notes(llm_daily_token_budget=100)
     world.consolidate()

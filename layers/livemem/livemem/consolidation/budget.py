@@ -43,8 +43,10 @@ def _refuse(used: int, limit: int, whose: str, name: str, day: date) -> None:
         )
 
 
-def pause(process: Process) -> timedelta:
-    """For how long automatic runs wait then: until the next day begins, or an hour, in case that there is more."""
-    now = process.clock()
-    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-    return min(midnight - now, BACKOFF_LONGEST)
+def pause(process: Process, run: Run) -> timedelta | None:
+    """For how long automatic runs wait then: until the day after the run's begins, or an hour, in case that there is
+    more. None if it has begun already.
+    """
+    day = clocks.parse(run.queued_at).replace(hour=0, minute=0, second=0, microsecond=0)
+    left = day + timedelta(days=1) - process.clock()
+    return min(left, BACKOFF_LONGEST) if left > timedelta() else None

@@ -92,7 +92,7 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
         lease.let_go(process, held)
         raise
     if failed:
-        wait = budget.pause(process) if failed == runs.BUDGET_EXHAUSTED else None
+        wait = budget.pause(process, ended) if failed == runs.BUDGET_EXHAUSTED else None
         lease.back_off(process, held, failed, wait)
         return ended
     lease.release(process, held)
