@@ -87,6 +87,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
         "settings": settings,
         "ask": llm.connect(settings),
         "start": lambda _: None,
+        "later": lambda _: None,
         "new_suffix": lambda: f"{next(suffixes):08x}",
     }
     prepare(Process(store=plain, **parts), count)

@@ -286,7 +286,20 @@ def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
     return found
 
 
-WHAT_CAN_BE_MISSING = ("space", "note", "bank_file", "synthesis", "run", "consolidation", "token", "route")
+WHAT_CAN_BE_MISSING = (
+    "space",
+    "note",
+    "bank_file",
+    "synthesis",
+    "run",
+    "consolidation",
+    "token",
+    "backup",
+    "arrival",
+    "upload",
+    "erasure",
+    "route",
+)
 
 
 def texts(made: dict[str, Any]) -> dict[Path, str]:

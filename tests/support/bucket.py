@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from botocore.exceptions import ClientError
+from botocore.response import StreamingBody
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,19 @@ class Stored:
     etag: str
     last_modified: datetime
     metadata: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A former version of an object."""
+
+    key: str
+    version_id: str
+    stored: Stored
+
+
+def _etag(body: bytes) -> str:
+    return f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
 
 
 def error(code: str, status: int, operation: str, moment: datetime | None = None) -> ClientError:
@@ -50,6 +64,13 @@ class FakeS3:
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.objects: dict[str, Stored] = {}
+        self.uploads: dict[str, dict[int, bytes]] = {}
+        self.ended_uploads: set[str] = set()
+        self.smallest_part = 5 << 20
+        self.versioned = False
+        """Whether it keeps what is overwritten and deleted, in `versions`."""
+        self.versions: list[Version] = []
+        self.count = 0
         self.most_keys = 1_000
         """Most keys of a listing's answer; S3 may give fewer than are asked for."""
         self._clock = clock
@@ -74,42 +95,166 @@ class FakeS3:
                 raise self._error("NoSuchKey", 404, "PutObject")
             if IfMatch and current and current.etag != IfMatch:
                 raise self._error("PreconditionFailed", 412, "PutObject")
-            etag = f'"{hashlib.md5(Body, usedforsecurity=False).hexdigest()}"'
+            etag = _etag(Body)
+            self._keep_version(Key)
             self.objects[Key] = Stored(bytes(Body), etag, self._clock(), dict(Metadata or {}))
             return {"ETag": etag, **self._answered()}
 
-    def get_object(self, *, Bucket: str, Key: str, IfNoneMatch: str | None = None) -> dict[str, Any]:
+    def get_object(
+        self,
+        *,
+        Bucket: str,
+        Key: str,
+        IfNoneMatch: str | None = None,
+        IfMatch: str | None = None,
+        Range: str = "",
+        VersionId: str = "",
+    ) -> dict[str, Any]:
         with self._lock:
-            current = self.objects.get(Key)
+            current = self._version(Key, VersionId) if VersionId else self.objects.get(Key)
         if not current:
             raise self._error("NoSuchKey", 404, "GetObject")
         if IfNoneMatch == current.etag:
             raise self._error("304", 304, "GetObject")
+        if IfMatch and IfMatch != current.etag:
+            raise self._error("PreconditionFailed", 412, "GetObject")
+        body = current.body
+        if Range:
+            first, _, last = Range.removeprefix("bytes=").partition("-")
+            body = body[int(first) : int(last) + 1]
         return {
-            "Body": io.BytesIO(current.body),
+            "Body": StreamingBody(io.BytesIO(body), len(body)),
+            "ContentLength": len(body),
             "ETag": current.etag,
             "LastModified": current.last_modified,
             "Metadata": current.metadata,
             **self._answered(),
         }
 
-    def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> dict[str, Any]:
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
         with self._lock:
+            current = self.objects.get(Key)
+        if not current:
+            raise self._error("404", 404, "HeadObject")
+        return {
+            "ContentLength": len(current.body),
+            "ETag": current.etag,
+            "LastModified": current.last_modified,
+            "Metadata": current.metadata,
+            **self._answered(),
+        }
+
+    def copy_object(self, *, Bucket: str, Key: str, CopySource: dict[str, str]) -> dict[str, Any]:
+        with self._lock:
+            source = self.objects.get(CopySource["Key"])
+            if not source:
+                raise self._error("NoSuchKey", 404, "CopyObject")
+            self._keep_version(Key)
+            self.objects[Key] = Stored(source.body, source.etag, self._clock(), source.metadata)
+            return {"CopyObjectResult": {"ETag": source.etag}, **self._answered()}
+
+    def create_multipart_upload(self, *, Bucket: str, Key: str, ContentType: str = "") -> dict[str, Any]:
+        with self._lock:
+            upload_id = f"upload-{len(self.uploads) + len(self.ended_uploads)}"
+            self.uploads[upload_id] = {}
+            return {"UploadId": upload_id, **self._answered()}
+
+    def upload_part(self, *, Bucket: str, Key: str, UploadId: str, PartNumber: int, Body: bytes) -> dict[str, Any]:
+        with self._lock:
+            if UploadId not in self.uploads:
+                raise self._error("NoSuchUpload", 404, "UploadPart")
+            self.uploads[UploadId][PartNumber] = bytes(Body)
+            return {"ETag": _etag(Body), **self._answered()}
+
+    def complete_multipart_upload(
+        self, *, Bucket: str, Key: str, UploadId: str, MultipartUpload: dict[str, Any]
+    ) -> dict[str, Any]:
+        with self._lock:
+            if UploadId not in self.uploads:
+                raise self._error("NoSuchUpload", 404, "CompleteMultipartUpload")
+            parts = self.uploads[UploadId]
+            listed = MultipartUpload["Parts"]
+            for part in listed:
+                if _etag(parts.get(part["PartNumber"], b"")) != part["ETag"]:
+                    raise self._error("InvalidPart", 400, "CompleteMultipartUpload")
+            for part in listed[:-1]:
+                if len(parts[part["PartNumber"]]) < self.smallest_part:
+                    raise self._error("EntityTooSmall", 400, "CompleteMultipartUpload")
+            body = b"".join(parts[part["PartNumber"]] for part in listed)
+            self.ended_uploads.add(UploadId)
+            del self.uploads[UploadId]
+            self._keep_version(Key)
+            # Such an ETag is no hash of the content.
+            self.objects[Key] = Stored(body, f'{_etag(body)[:-1]}-{len(listed)}"', self._clock(), {})
+            return {"ETag": self.objects[Key].etag, **self._answered()}
+
+    def abort_multipart_upload(self, *, Bucket: str, Key: str, UploadId: str) -> dict[str, Any]:
+        with self._lock:
+            if UploadId not in self.uploads:
+                raise self._error("NoSuchUpload", 404, "AbortMultipartUpload")
+            self.ended_uploads.add(UploadId)
+            del self.uploads[UploadId]
+            return self._answered()
+
+    def generate_presigned_url(self, operation: str, *, Params: dict[str, Any], ExpiresIn: int) -> str:
+        return f"https://store.invalid/{Params['Key']}?{operation}&expires={ExpiresIn}"
+
+    def delete_object(
+        self, *, Bucket: str, Key: str, IfMatch: str | None = None, VersionId: str = ""
+    ) -> dict[str, Any]:
+        with self._lock:
+            if VersionId:
+                self.versions = [old for old in self.versions if old.version_id != VersionId]
+                return self._answered()
             current = self.objects.get(Key)
             if IfMatch and not current:
                 raise self._error("NoSuchKey", 404, "DeleteObject")
             if IfMatch and current and current.etag != IfMatch:
                 raise self._error("PreconditionFailed", 412, "DeleteObject")
+            self._keep_version(Key)
             self.objects.pop(Key, None)
         return self._answered()
 
     def delete_objects(self, *, Bucket: str, Delete: dict[str, Any]) -> dict[str, Any]:
-        doomed = [item["Key"] for item in Delete["Objects"]]
+        doomed = Delete["Objects"]
         assert len(doomed) <= 1_000, "S3 refuses more"
         with self._lock:
-            for key in doomed:
-                self.objects.pop(key, None)
+            for item in doomed:
+                if "VersionId" in item:
+                    self.versions = [old for old in self.versions if old.version_id != item["VersionId"]]
+                    continue
+                self._keep_version(item["Key"])
+                self.objects.pop(item["Key"], None)
         return self._answered()
+
+    def list_object_versions(
+        self, *, Bucket: str, Prefix: str = "", KeyMarker: str = "", VersionIdMarker: str = "", MaxKeys: int = 1_000
+    ) -> dict[str, Any]:
+        """The former versions below a prefix, all in one page (the present ones and delete markers are left out)."""
+        with self._lock:
+            found = [old for old in self.versions if old.key.startswith(Prefix)]
+        versions = [
+            {
+                "Key": old.key,
+                "VersionId": old.version_id,
+                "IsLatest": False,
+                "Size": len(old.stored.body),
+                "ETag": old.stored.etag,
+                "LastModified": old.stored.last_modified,
+            }
+            for old in found
+        ]
+        return {"Versions": versions, "IsTruncated": False, **self._answered()}
+
+    def _keep_version(self, key: str) -> None:
+        current = self.objects.get(key)
+        if self.versioned and current:
+            self.count += 1
+            self.versions.append(Version(key, f"v{self.count}", current))
+
+    def _version(self, key: str, version_id: str) -> Stored | None:
+        found = (old.stored for old in self.versions if (old.key, old.version_id) == (key, version_id))
+        return next(found, None)
 
     def list_objects_v2(
         self,

@@ -7,8 +7,22 @@ from typing import Any
 
 from tests.support.bucket import error
 
-READS = {"get_object": "GET", "list_objects_v2": "LIST"}
-WRITES = {"put_object": "PUT", "delete_object": "DELETE", "delete_objects": "DeleteObjects"}
+READS = {
+    "get_object": "GET",
+    "head_object": "HEAD",
+    "list_objects_v2": "LIST",
+    "list_object_versions": "LIST versions",
+}
+WRITES = {
+    "put_object": "PUT",
+    "copy_object": "COPY",
+    "delete_object": "DELETE",
+    "delete_objects": "DeleteObjects",
+    "create_multipart_upload": "CreateUpload",
+    "upload_part": "PART",
+    "complete_multipart_upload": "CompleteUpload",
+    "abort_multipart_upload": "AbortUpload",
+}
 NAMES = READS | WRITES
 
 
@@ -61,7 +75,7 @@ class CountingClient:
 
     @property
     def counts(self) -> Counter[str]:
-        """Requests by verb: GET, LIST, PUT, DELETE, DeleteObjects."""
+        """Requests by verb: GET, LIST, PUT, COPY, DELETE, DeleteObjects and so on."""
         return Counter(verb for verb, _ in self.requests)
 
     def reset(self) -> None:

@@ -16,6 +16,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from livemem.access.principal import PERMISSIONS, Principal
+from livemem.backups import bringing, snapshots
+from livemem.backups import restore as restoring
+from livemem.backups.manifest import Manifest
 from livemem.changes import progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
@@ -34,6 +37,7 @@ from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep as sweeping
+from livemem.upkeep import work
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient, Request
 
@@ -242,6 +246,7 @@ class World:
             "settings": self.settings,
             "ask": self._ask,
             "start": self.start,
+            "later": self.later,
             "new_suffix": self.ids.suffix,
             "new_id": self.ids,
             "clock": self.clock,
@@ -256,6 +261,10 @@ class World:
         return self.llm(*asked)
 
     def start(self, payload: Mapping[str, Any]) -> None:
+        self.queued.append(Invocation(payload, self.clock()))
+
+    def later(self, payload: Mapping[str, Any]) -> None:
+        """The same for the backup function."""
         self.queued.append(Invocation(payload, self.clock()))
 
     def retry(self, failed: Invocation) -> None:
@@ -324,9 +333,11 @@ class World:
     def order(self, space_id: str = "demo", **order: Any) -> runs.Run:
         return queues.order(self.process, EVERYONE, space_id, queues.Order(**{"trigger": "api", **order}))
 
-    def work(self, payload: Mapping[str, Any] | None = None) -> runs.Run | None:
-        """Work off one queued invocation, the oldest unless given."""
+    def work(self, payload: Mapping[str, Any] | None = None) -> Any:
+        """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done."""
         todo = payload or self.queued.popleft()
+        if "do" in todo:
+            return work.carry_out(self.process, todo, self.clock() + INVOCATION)
         return consolidation.consolidate(
             self.process, todo["space_id"], todo["run_id"], todo["uid"], deadline=self.clock() + INVOCATION
         )
@@ -352,6 +363,16 @@ class World:
 
     def undo(self, number: int, space_id: str = "demo") -> Any:
         return undoing.undo(self.process, "admin", space_id, number)
+
+    def back_up(self, space_id: str = "demo", **wanted: Any) -> Manifest:
+        """Take a backup of the space."""
+        asked = snapshots.Wanted(**{"trigger": "api", **wanted})
+        return snapshots.take(self.process, space_id, asked, deadline=self.clock() + INVOCATION).manifest
+
+    def restore(self, space_id: str, backup_id: str, target: str | None = None) -> heads.Meta | None:
+        """Restore a backup."""
+        head = restoring.order(self.process, EVERYONE, space_id, backup_id, target)
+        return bringing.carry_on(self.process, head, self.clock() + INVOCATION)
 
     def text(self, key: str) -> str:
         found = self.store.get(key)

@@ -150,6 +150,27 @@ class TooSoon(LiveMemoryError):
         self.retry_after = retry_after
 
 
+class BackupDamaged(LiveMemoryError):
+    """The backup does not hold what its manifest says."""
+
+    status = 409
+    code = "backup_damaged"
+
+
+class InvalidArchive(LiveMemoryError):
+    """The archive can't be imported: it is none of ours, damaged, or breaks a rule; `detail` says where."""
+
+    status = 422
+    code = "invalid_archive"
+
+
+class NotFinished(LiveMemoryError):
+    """Work that was begun could not be finished in the time that it has, and was given up."""
+
+    status = 409
+    code = "not_finished"
+
+
 class PreconditionLost(LiveMemoryError):
     """A compare-and-swap lost: somebody else changed the object first."""
 

@@ -23,6 +23,10 @@ C = TypeVar("C")
 Start = Callable[[Mapping[str, Any]], None]
 """Queues one asynchronous invocation of the consolidation with this payload; raises StoreUnavailable."""
 
+Later = Callable[[Mapping[str, Any]], None]
+"""Queues one asynchronous invocation of the backup function with this payload (upkeep/work.py); raises
+StoreUnavailable."""
+
 Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
 
@@ -41,6 +45,7 @@ class Process:
     settings: Settings
     ask: Ask
     start: Start
+    later: Later
     new_suffix: Callable[[], str]
     new_id: Callable[[], str] = clocks.new_id
     clock: Clock = clocks.now

@@ -76,6 +76,15 @@ class Settings(BaseSettings):
     pending_note_limit: int = Field(default=86_400, ge=60)
     """Age at which a live note in a space with automatic consolidation turns health to `degraded`."""
 
+    backup_retention_days: int = Field(default=30, ge=1, le=3_650)
+    """For how many days backups of a space are kept."""
+    backup_keep_last: int = Field(default=7, ge=1, le=365)
+    """How many of the newest backups of a space are kept however old they are."""
+    backup_skip_unchanged: bool = True
+    """Whether a space that is as its last backup has it is not copied again."""
+    run_retention_days: int = Field(default=90, ge=31, le=3_650)
+    """For how many days the documents of runs are kept; usage reports go back 31 days."""
+
     redact_secrets: bool = False
     """Whether what looks like a key or a token is taken out of a note before it is stored (notes/redaction.py)."""
 
@@ -83,6 +92,7 @@ class Settings(BaseSettings):
     """Whether the store tells of each note that is written; else each sweep looks at all spaces."""
 
     consolidate_function_name: str = "ConsolidateFunction"
+    backup_function_name: str = "BackupFunction"
     admin_bootstrap_key: str = ""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
     """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""

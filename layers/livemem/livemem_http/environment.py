@@ -23,11 +23,15 @@ def process() -> Process:
     def start(payload: Mapping[str, Any]) -> None:
         clients.invoke_async(configured.consolidate_function_name, payload)
 
+    def later(payload: Mapping[str, Any]) -> None:
+        clients.invoke_async(configured.backup_function_name, payload)
+
     return Process(
         store=open_store(configured),
         settings=configured,
         ask=llm.connect(configured),
         start=start,
+        later=later,
         new_suffix=new_suffix,
     )
 

@@ -70,6 +70,8 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "prompt_cut": False,
         "set_aside": {"beside": 0, "needs": {}},
         "left_out": [],
+        "arrival": None,
+        "erasing": None,
         "deleted_at": None,
     }
 

@@ -43,6 +43,8 @@ BELOW = {
     "idempotency": "_idempotency/",
     "idempotency_prefix": "_idempotency/",
     "started_by_hand": "_runs/",
+    "erasure": "_erasures/",
+    "erasures_prefix": "_erasures/",
 }
 """The prefix of its kind; of others the space's own."""
 DAY = date(2026, 2, 20)
@@ -52,6 +54,13 @@ OUTSIDE = {
     "waiting_marker": "_pending/{}@",
     "runs_of_day": "_system/runs/20260220/{}/",
     "run_of_day": "_system/runs/20260220/{}/",
+    "backups_prefix": "_backups/{}/",
+    "backup_prefix": "_backups/{}/",
+    "backup_object": "_backups/{}/",
+    "manifest": "_backups/{}/",
+    "exports_prefix": "_exports/{}/",
+    "export": "_exports/{}/",
+    "export_state": "_exports/{}/",
 }
 """Kinds that lie in no space: what a key of theirs begins with, the space's id in it."""
 
@@ -67,6 +76,7 @@ def mostly(good: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 SPACE_IDS = mostly(st.from_regex(keys.SPACE_ID, fullmatch=True))
 NOTE_IDS = mostly(st.from_regex(keys.NOTE_ID, fullmatch=True) | st.just("20260220T140000_ann_todo_00000000"))
 RUN_IDS = mostly(st.from_regex(keys.RUN_ID, fullmatch=True))
+BACKUP_IDS = mostly(st.from_regex(keys.BACKUP_ID, fullmatch=True) | st.just("2026-02-20T02-00-00"))
 PATHS = mostly(st.from_regex(r"[a-z.]{1,3}(/[a-z._-]{1,3}){0,3}\.md", fullmatch=True))
 MOMENTS = st.datetimes().map(lambda moment: keys.compact_time(moment.replace(tzinfo=UTC)))
 NUMBERS = st.integers(0, 10**9)
@@ -88,17 +98,30 @@ def passes(check: Callable[[str], object], text: str) -> bool:
     st.from_regex(r"[0-9a-f]{64}", fullmatch=True),
     NUMBERS,
     st.builds(keys.RecordName, NUMBERS, MOMENTS, MOMENTS),
+    BACKUP_IDS,
 )
-@example("a", "20260220T140000_ann_todo_00000000", "0" * 26, ".a/..b/c...md", "0" * 64, 1, keys.RecordName(1, "a", "b"))
+@example(
+    "a",
+    "20260220T140000_ann_todo_00000000",
+    "0" * 26,
+    ".a/..b/c...md",
+    "0" * 64,
+    1,
+    keys.RecordName(1, "a", "b"),
+    "2026-02-20T02-00-00",
+)
 def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
-    space_id: str, note_id: str, run_id: str, path: str, digest: str, number: int, name: keys.RecordName
+    space_id: str, note_id: str, run_id: str, path: str, digest: str, number: int, name: keys.RecordName, backup_id: str
 ):
     assume(passes(keys.check_space_id, space_id))
     checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name, "day": DAY}
     checked["oldest"] = MOMENT
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
+    checked |= {"erasure_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"path": path} if passes(paths.check_bank_path, path) else {}
+    checked |= {"below": f"bank/{path}"} if passes(paths.check_bank_path, path) else {}
+    checked |= {"backup_id": backup_id} if passes(keys.check_backup_id, backup_id) else {}
 
     for kind, build in BUILDERS.items():
         parameters = PARAMETERS[kind]
@@ -118,11 +141,15 @@ def assert_stays(key: str, space_id: str, kind: str) -> None:
 
 def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
     known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name", "day", "oldest"}
+    known |= {"backup_id", "below", "erasure_id"}
     tried: dict[str, Any] = {
         "space_id": "demo",
         "note_id": "20260220T140000_ann_todo_00000000",
         "run_id": "0" * 26,
         "path": "a/b.md",
+        "below": "bank/a/b.md",
+        "backup_id": "2026-02-20T02-00-00",
+        "erasure_id": "0" * 26,
     }
     tried |= {
         "day": DAY,
@@ -141,7 +168,14 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
 
 @pytest.mark.parametrize("text", hostile.NAMES, ids=lambda text: ascii(text[:20]))
 def test_a_hostile_name_passes_no_check(text: str):
-    for check in (keys.check_space_id, keys.check_agent, keys.check_run_id, keys.parse_note_id, paths.check_bank_path):
+    for check in (
+        keys.check_space_id,
+        keys.check_agent,
+        keys.check_run_id,
+        keys.check_backup_id,
+        keys.parse_note_id,
+        paths.check_bank_path,
+    ):
         assert not passes(check, text)
 
 

@@ -14,6 +14,7 @@ from pydantic import model_validator
 from livemem import limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
+from livemem.spaces.arrival import Arrival
 from livemem.spaces.set_aside import SetAside
 from livemem.spaces.settling import Settling
 from livemem.store import documents, keys
@@ -82,8 +83,12 @@ class Meta(Document):
     set_aside: SetAside = SetAside()
     left_out: list[str] = []
     """Ids of the live notes that the last run which saw them neither used nor discarded."""
+    arrival: Arrival | None = None
+    """Where the space came from if it was restored, forked or imported; in a tombstone: what is being brought there."""
+    erasing: str | None = None
+    """The erasure that is under way, or whose notes a late request may still bring back (upkeep/erasure.py)."""
     deleted_at: Moment | None = None
-    """Set while the space is being deleted: for every reader it is gone already."""
+    """Set while the space is being deleted, or is not all there yet: for every reader it is gone."""
 
     @model_validator(mode="after")
     def _counts_from_what_was_counted(self) -> Self:
@@ -95,6 +100,10 @@ class Meta(Document):
     def automatic(self) -> bool:
         """Whether consolidations may start by themselves."""
         return self.consolidation_threshold > 0 and not self.auto_paused
+
+    def arriving(self) -> bool:
+        """Whether somebody is bringing the space here, and it is not all there yet."""
+        return bool(self.deleted_at and self.arrival and not self.arrival.ended())
 
     def with_undo(self, undoes: int, number: int) -> list[tuple[int, int]] | None:
         """`undone` after change `number` took back change `undoes`."""

@@ -77,7 +77,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         undone=[],
         folded_until="",
     )
-    tombstone = _find_room(process, space_id)
+    tombstone = find_room(process, space_id)
     if tombstone:
         # The deletion may have died before it did so.
         registries.forget_space(process, space_id)
@@ -92,13 +92,15 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
     return meta
 
 
-def _find_room(process: Process, space_id: str) -> Head | None:
+def find_room(process: Process, space_id: str) -> Head | None:
     """The tombstone that a new space is written over, None where there was no space; raises SpaceExists, Conflict."""
     head = heads.find_any(process, space_id)
     if not head:
         return None
     if not head.meta.deleted_at:
         raise SpaceExists(f"The space {space_id!r} exists already.")
+    if head.meta.arriving():
+        raise Conflict(f"The space {space_id!r} is being brought here right now.", retry_after=60)
     if head.age < TOMBSTONE_LIFE:
         left = TOMBSTONE_LIFE - head.age
         raise Conflict(
@@ -163,7 +165,7 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
             continue
         # Only now: a deletion that does not happen must not cost anybody a token.
         registries.forget_space(process, space_id)
-        _delete_contents(process, space_id)
+        delete_contents(process, space_id)
         return
     raise PreconditionLost("Too many changes of this space at once.")
 
@@ -179,7 +181,7 @@ def clear_remains(process: Process, tombstone: Head) -> bool:
     Returns whether there was anything: then the tombstone counts from now. 1 LIST where there is nothing.
     """
     space_id = tombstone.meta.space_id
-    if tombstone.age < TOMBSTONE_LIFE:
+    if tombstone.age < TOMBSTONE_LIFE or tombstone.meta.arriving():
         return False
     if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
         return False
@@ -189,7 +191,7 @@ def clear_remains(process: Process, tombstone: Head) -> bool:
     except PreconditionLost:
         # Somebody else is at it, or has created the space.
         return True
-    _delete_contents(process, space_id)
+    delete_contents(process, space_id)
     return True
 
 
@@ -211,11 +213,11 @@ def bury(process: Process, space_id: str) -> None:
         deleted_at=now,
     )
     heads.create(process, tombstone)
-    _delete_contents(process, space_id)
+    delete_contents(process, space_id)
 
 
-def _delete_contents(process: Process, space_id: str) -> None:
-    """Delete all that is in the space, apart from its head."""
+def delete_contents(process: Process, space_id: str) -> None:
+    """Delete all that is in a space that is gone for everybody, apart from its head."""
     head = keys.meta(space_id)
     doomed = [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head]
     # What the space's runs cost was paid for, and counts for its day.

@@ -62,4 +62,4 @@ def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
             FunctionName=function_name, InvocationType="Event", Payload=json.dumps(payload).encode()
         )
     except (BotoCoreError, ClientError) as error:
-        raise StoreUnavailable("The run could not be queued: the function service did not take it.") from error
+        raise StoreUnavailable("The work could not be queued: the function service did not take it.") from error

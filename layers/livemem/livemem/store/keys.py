@@ -18,7 +18,17 @@ RUNS = "_system/runs/"
 PROBE = "_system/probe/conditional-writes"
 MARKERS = "_pending/"
 """Where the markers for the sweep are."""
+BACKUPS = "_backups/"
+"""Below it the backups of all spaces, also of those that are deleted."""
+EXPORTS = "_exports/"
+"""Below it archives to download, which are removed after a day."""
+UPLOADS = "_uploads/"
+"""Below it archives to import, which are removed after a day."""
 SYNTHESIS = "_synthesis.md"
+MANIFEST = "_manifest.json"
+"""What a backup holds, and an archive."""
+META = "_meta.json"
+"""The name of the head below its space."""
 RULES_PATH = "_rules.md"
 """The rules' path in a record; no bank file's begins with an underscore."""
 
@@ -28,9 +38,11 @@ RUN_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 NOTE_ID = re.compile(
     rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>{AGENT.pattern})_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
 )
+BACKUP_ID = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}")
 TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
+_CLAIM = re.compile(r"conversations/[^/]+/claims/.+")
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
 
 
@@ -84,9 +96,14 @@ def check_agent(agent: str) -> str:
 
 def check_run_id(run_id: str) -> str:
     """Return `run_id`, or raise InvalidName. Run ids are ULIDs, so they sort by time."""
-    if not RUN_ID.fullmatch(run_id):
-        raise InvalidName("run_id", "26 characters, an ULID")
-    return run_id
+    return check_ulid("run_id", run_id)
+
+
+def check_ulid(field: str, text: str) -> str:
+    """Return `text` if it is an ULID, or raise InvalidName, which names the field."""
+    if not RUN_ID.fullmatch(text):
+        raise InvalidName(field, "26 characters, an ULID")
+    return text
 
 
 def compact_time(moment: datetime) -> str:
@@ -156,7 +173,7 @@ def prefix(space_id: str) -> str:
 
 
 def meta(space_id: str) -> str:
-    return f"{space_id}/_meta.json"
+    return f"{space_id}/{META}"
 
 
 def rules(space_id: str) -> str:
@@ -320,6 +337,101 @@ def idempotency(space_id: str, digest: str) -> str:
     return f"{idempotency_prefix(space_id)}{digest}.json"
 
 
+def check_backup_id(backup_id: str) -> str:
+    """Return `backup_id`, or raise InvalidName. It is the backup's time (UTC), so backups sort by time."""
+    if not BACKUP_ID.fullmatch(backup_id) or not _backup_moment(backup_id):
+        raise InvalidName("backup_id", "the time of a backup (UTC), such as 2026-02-20T02-00-00")
+    return backup_id
+
+
+def _backup_moment(backup_id: str) -> datetime | None:
+    day, _, time = backup_id.partition("T")
+    try:
+        return datetime.fromisoformat(f"{day}T{time.replace('-', ':')}").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def backup_id(moment: datetime) -> str:
+    """The id of a backup that is begun at this moment, in whole seconds."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds").replace(":", "-")
+
+
+def backup_moment(backup_id: str) -> datetime:
+    """The moment in a backup's id. Raises InvalidName."""
+    moment = _backup_moment(check_backup_id(backup_id))
+    assert moment
+    return moment
+
+
+def backups_prefix(space_id: str) -> str:
+    return f"{BACKUPS}{space_id}/"
+
+
+def backup_prefix(space_id: str, backup_id: str) -> str:
+    return f"{BACKUPS}{space_id}/{backup_id}/"
+
+
+def backup_object(space_id: str, backup_id: str, below: str) -> str:
+    """Where a backup has the object whose key `below` the space is this."""
+    return f"{backup_prefix(space_id, backup_id)}{below}"
+
+
+def manifest(space_id: str, backup_id: str) -> str:
+    return backup_object(space_id, backup_id, MANIFEST)
+
+
+def exports_prefix(space_id: str) -> str:
+    return f"{EXPORTS}{space_id}/"
+
+
+def export(space_id: str, backup_id: str) -> str:
+    """The archive of a backup."""
+    return f"{EXPORTS}{space_id}/{backup_id}.tar.gz"
+
+
+def export_state(space_id: str, backup_id: str) -> str:
+    """How far the archive of a backup is."""
+    return f"{EXPORTS}{space_id}/{backup_id}.json"
+
+
+def upload(upload_id: str) -> str:
+    """Where an archive is uploaded to."""
+    return f"{UPLOADS}{check_ulid('upload_id', upload_id)}"
+
+
+def erasures_prefix(space_id: str) -> str:
+    return f"{space_id}/_erasures/"
+
+
+def erasure(space_id: str, erasure_id: str) -> str:
+    """The receipt of an erasure."""
+    return f"{space_id}/_erasures/{erasure_id}.json"
+
+
+def is_derived(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is no part of a backup: what can be made again, and what
+    says who is at work.
+    """
+    at_work = name in {"_lease.json", "_runs/by_hand.json"} or name.endswith(".plan.json")
+    return at_work or name.startswith(("_search/", "_vectors/")) or _CLAIM.fullmatch(name) is not None
+
+
+def is_immutable(name: str) -> bool:
+    """Whether the key below a space is that of an object that is never written again with another content, so that a
+    late copy of it does no harm.
+    """
+    return parse_note(f"x/{name}") is not None or parse_record(f"x/{name}") is not None
+
+
+def path_in_records(name: str) -> str | None:
+    """What records call the object that lies under this key below a space: a bank file's path, the synthesis, the
+    rules; None for every other one.
+    """
+    parsed = parse_bank_file(f"x/{name}")
+    return parsed[1] if parsed else name if name in {SYNTHESIS, RULES_PATH} else None
+
+
 def is_memory(name: str) -> bool:
     """Whether the key below a space, without the space's id, is that of a note, a record, or of the bank's contents."""
     return not name.endswith(".keep") and (name.startswith("live/") or is_of_changes(name) or is_of_bank(name))
@@ -331,8 +443,8 @@ def is_of_space(name: str) -> bool:
 
 
 def is_of_changes(name: str) -> bool:
-    """Whether it is a record."""
-    return name.startswith("_consolidations/")
+    """Whether it is a record, or the receipt of an erasure."""
+    return name.startswith(("_consolidations/", "_erasures/"))
 
 
 def is_of_runs(name: str) -> bool:

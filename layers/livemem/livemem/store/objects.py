@@ -1,4 +1,4 @@
-"""The object store: the few operations the service needs, and the one place where the store's errors become own ones.
+"""The object store: the few operations that every part of the service needs.
 
 A lost compare-and-swap is `PreconditionLost`; an answer that may be better next time is `StoreUnavailable`. After
 StoreUnavailable a write may or may not have happened: callers look before they conclude. And what did happen may happen
@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
-from livemem.store import clients
+from livemem.store import clients, failures
 from livemem.store.crew import Crew
 
 if TYPE_CHECKING:
@@ -41,21 +41,6 @@ DELETE_BATCH = 1_000
 
 CONFLICT_TRIES = 5
 """Tries after 409 ConditionalRequestConflict, which S3 answers while another conditional write is under way."""
-
-
-_LOST = {"PreconditionFailed", "412"}
-
-
-_MISSING = {"NoSuchKey", "404", "NotFound"}
-
-
-_UNCHANGED = {"304", "NotModified"}
-
-
-_CONFLICT = {"ConditionalRequestConflict", "409", "OperationAborted"}
-
-
-_UNSUPPORTED = {"NotImplemented", "501"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +92,8 @@ class Store:
     """Signs PUT, GET and DELETE; differs from `v4` only where S3_SIGNATURE=hybrid."""
     threads: int = 16
     sleep: Callable[[float], None] = time.sleep
+    gives_sha256: bool = False
+    """Whether it is asked for the SHA-256 of what it copies: S3 gives it, other stores may not know the question."""
     probed: list[bool] = field(default_factory=list, repr=False)
     """Whether it heeds conditional writes, once that was asked (probe.py)."""
     _crew: Crew = field(init=False, repr=False)
@@ -114,25 +101,26 @@ class Store:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_crew", Crew(self.threads))
 
-    def get(self, key: str) -> Object | None:
-        """The object, or None where there is none."""
+    def get(self, key: str, *, first: int | None = None) -> Object | None:
+        """The object, or None where there is none; with `first` only so many of its bytes from the beginning."""
+        part: dict[str, Any] = {"Range": f"bytes=0-{first - 1}"} if first else {}
         try:
-            return _object(key, self.plain.get_object(Bucket=self.bucket, Key=key))
+            return _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, **part))
         except (ClientError, BotoCoreError) as error:
-            if _code(error) in _MISSING:
+            if failures.code(error) in failures.MISSING:
                 return None
-            raise _own(error) from error
+            raise failures.own(error) from error
 
     def get_if_changed(self, key: str, etag: str) -> tuple[bool, Object | None]:
         """Whether the object has another ETag than `etag` by now, and then the object, None where there is none."""
         try:
             return True, _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag))
         except (ClientError, BotoCoreError) as error:
-            if _code(error) in _UNCHANGED:
+            if failures.code(error) in failures.UNCHANGED:
                 return False, None
-            if _code(error) in _MISSING:
+            if failures.code(error) in failures.MISSING:
                 return True, None
-            raise _own(error) from error
+            raise failures.own(error) from error
 
     def get_many(self, wanted: Sequence[str]) -> list[Object | None]:
         """The objects of `wanted`, in its order, None for those that do not exist; read in parallel."""
@@ -163,11 +151,11 @@ class Store:
                 )
             )
         except (ClientError, BotoCoreError) as error:
-            if condition and _code(error) in _LOST | _MISSING:
+            if condition and failures.code(error) in failures.LOST | failures.MISSING:
                 raise PreconditionLost("Somebody else changed it first.") from error
-            if condition and _code(error) in _UNSUPPORTED:
+            if condition and failures.code(error) in failures.UNSUPPORTED:
                 raise ConditionalWritesUnsupported("The object store refuses If-Match or If-None-Match.") from error
-            raise _own(error) from error
+            raise failures.own(error) from error
         return str(answer["ETag"])
 
     def _with_patience(self, request: Callable[[], R]) -> R:
@@ -176,7 +164,7 @@ class Store:
             try:
                 return request()
             except ClientError as error:
-                if _code(error) not in _CONFLICT:
+                if failures.code(error) not in failures.CONFLICT:
                     raise
                 self.sleep(0.05 * 2**attempt)
         return request()
@@ -190,12 +178,12 @@ class Store:
         try:
             self._with_patience(lambda: self.plain.delete_object(Bucket=self.bucket, Key=key, **condition))
         except (ClientError, BotoCoreError) as error:
-            code = _code(error)
-            if code in _MISSING:
+            code = failures.code(error)
+            if code in failures.MISSING:
                 return True
-            if condition and code in _LOST:
+            if condition and code in failures.LOST:
                 return False
-            raise _own(error) from error
+            raise failures.own(error) from error
         return True
 
     def delete_many(self, doomed: Sequence[str]) -> None:
@@ -208,7 +196,7 @@ class Store:
                     Bucket=self.bucket, Delete={"Objects": [{"Key": key} for key in batch], "Quiet": True}
                 )
             except (ClientError, BotoCoreError) as error:
-                raise _own(error) from error
+                raise failures.own(error) from error
             if answer.get("Errors"):
                 logger.warning("store refused to delete objects", extra={"count": len(answer["Errors"])})
                 raise StoreUnavailable("The store could not delete everything.")
@@ -219,7 +207,7 @@ class Store:
         try:
             page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1_000, **after)
         except (ClientError, BotoCoreError) as error:
-            raise _own(error) from error
+            raise failures.own(error) from error
         listed = _entries(page)
         within = [entry for entry in listed if not stop or entry.key < stop]
         return Slice(within, bool(page.get("IsTruncated")) and len(within) == len(listed))
@@ -236,7 +224,7 @@ class Store:
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=size, **token)
             except (ClientError, BotoCoreError) as error:
-                raise _own(error) from error
+                raise failures.own(error) from error
             entries = _entries(page)
             for entry in entries:
                 if stop and entry.key >= stop:
@@ -248,19 +236,21 @@ class Store:
                 return
             token = {"ContinuationToken": page["NextContinuationToken"]}
 
-    def folders(self, *, start_after: str = "") -> Iterator[str]:
-        """The first parts of all keys (`demo`, `_system`, ...), in order, one request per 1,000."""
+    def folders(self, below: str = "", *, start_after: str = "") -> Iterator[str]:
+        """The first parts of the keys `below` a prefix (of all: `demo`, `_system`), in order, one request per 1,000."""
         token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
+        if below:
+            token["Prefix"] = below
         while True:
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Delimiter="/", **token)
             except (ClientError, BotoCoreError) as error:
-                raise _own(error) from error
+                raise failures.own(error) from error
             for folder in page.get("CommonPrefixes", []):
-                yield folder["Prefix"].rstrip("/")
+                yield folder["Prefix"].removeprefix(below).rstrip("/")
             if not page.get("IsTruncated"):
                 return
-            token = {"ContinuationToken": page["NextContinuationToken"]}
+            token = {"ContinuationToken": page["NextContinuationToken"], **({"Prefix": below} if below else {})}
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """`function` of each item, in order of the items, up to `threads` at once; the first error is raised.
@@ -275,7 +265,7 @@ def open_store(settings: Settings) -> Store:
     v4 = clients.s3_client(settings)
     # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
     plain = clients.s3_client(settings, signature="s3") if settings.s3_signature == "hybrid" else v4
-    return Store(settings.s3_bucket_name, v4, plain)
+    return Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None)
 
 
 def _object(key: str, answer: Mapping[str, Any]) -> Object:
@@ -285,12 +275,12 @@ def _object(key: str, answer: Mapping[str, Any]) -> Object:
         etag=answer["ETag"],
         metadata=answer.get("Metadata", {}),
         last_modified=answer["LastModified"],
-        seen_at=_date(answer),
+        seen_at=date(answer),
     )
 
 
 def _entries(page: Mapping[str, Any]) -> list[Entry]:
-    now = _date(page)
+    now = date(page)
     return [
         Entry(
             key=item["Key"],
@@ -303,19 +293,9 @@ def _entries(page: Mapping[str, Any]) -> list[Entry]:
     ]
 
 
-def _date(answer: Mapping[str, Any]) -> datetime:
+def date(answer: Mapping[str, Any]) -> datetime:
     """The store's clock when it answered; this machine's where it does not tell."""
     try:
         return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
     except (KeyError, ValueError):
         return datetime.now(UTC)
-
-
-def _code(error: Exception) -> str:
-    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
-
-
-def _own(error: Exception) -> StoreUnavailable:
-    # The text may hold keys or endpoints: the log gets the code, the user a sentence.
-    logger.warning("store request failed", extra={"error": type(error).__name__, "error_code": _code(error)})
-    return StoreUnavailable("The object store did not answer or refused the request; try again.")

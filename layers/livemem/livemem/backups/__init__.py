@@ -1,0 +1,1 @@
+"""Backups of spaces, and what rests on them: restore, fork, archives."""

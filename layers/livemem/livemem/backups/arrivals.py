@@ -1,0 +1,175 @@
+"""How a space is brought here as a whole: claimed, filled, and then seen by everybody at once; or given up.
+
+The claim is the space's head, a tombstone with an `arrival` in it (spaces/arrival.py). Who fills the space swaps the
+head first; the swap that makes the space visible succeeds only for whoever did so last. So of several workers one wins,
+and a late one harms nobody: what it writes is what is there already, by conditional writes where it could have been
+changed since. If all of them die the sweep goes on.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+
+from livemem import clock
+from livemem.access import decision
+from livemem.access import registry as registries
+from livemem.access.principal import Principal
+from livemem.changes import settling
+from livemem.errors import Conflict, LiveMemoryError, NotFound, PreconditionLost, SpaceBroken, SpaceExists
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces import life, markers
+from livemem.spaces.arrival import Arrival
+from livemem.spaces.head import Head, Meta
+from livemem.spaces.settling import Settling, Watched
+from livemem.store import keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+GIVEN_UP_AFTER = timedelta(days=1)
+"""After which what could not be brought is not tried again."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """All objects of the space but its head are there: how many, and what the head is to say. `meta` has the space's
+    own id and uid already. `watched` are the paths of its files that could be changed (spaces/settling.py).
+    """
+
+    meta: Meta
+    objects: int
+    watched: Mapping[str, int]
+
+
+def begin(process: Process, principal: Principal, space_id: str, arrival: Arrival) -> Head:
+    """Claim the id for what is to be brought: 1 to 2 GET, 1 LIST, 2 PUT. The same request again, while it is under way,
+    goes on with it.
+
+    Raises InvalidName, SpaceExists, Conflict (the id is not free), Forbidden instead of both where the token may not
+    see the space.
+    """
+    keys.check_space_id(space_id)
+    require_conditional_writes(process.store)
+    try:
+        head = _claim(process, space_id, arrival)
+    except (SpaceExists, SpaceBroken, Conflict):
+        decision.check_space(principal, space_id)
+        raise
+    registries.allow_space(process, principal, space_id)
+    return head
+
+
+def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
+    there = heads.find_any(process, space_id)
+    if there and there.meta.arriving() and _is_same(there.meta.arrival, arrival):
+        return there
+    tombstone = life.find_room(process, space_id)
+    if not tombstone and next(iter(process.store.scan(keys.prefix(space_id), limit=1)), None):
+        raise Conflict(f"The folder {space_id!r} holds remains of another space; the sweep removes them. Try later.")
+    if tombstone:
+        # The deletion may have died before it did so.
+        registries.forget_space(process, space_id)
+    markers.leave(process, space_id)
+    now = clock.iso(process.clock())
+    meta = Meta(
+        space_id=space_id,
+        description="",
+        owner=None,
+        created_at=now,
+        uid=process.new_id(),
+        rev=tombstone.meta.rev + 1 if tombstone else 1,
+        consolidation_threshold=0,
+        deleted_at=now,
+        arrival=arrival,
+    )
+    try:
+        heads.create(process, meta, over=tombstone)
+    except PreconditionLost:
+        raise SpaceExists(f"The space {space_id!r} exists already, or is being created.") from None
+    head = heads.find_any(process, space_id)
+    if not head or head.meta.uid != meta.uid:
+        raise SpaceExists(f"The space {space_id!r} exists already, or is being created.")
+    return head
+
+
+def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
+    fields = {"kind", "space_id", "backup_id", "at", "upload_id", "requested_by", "options"}
+    return bool(there) and there.model_dump(include=fields) == wanted.model_dump(include=fields)  # type: ignore[union-attr]
+
+
+def take_over(process: Process, space_id: str, arrival_id: str) -> Head | None:
+    """The head of what is to be brought, from now on ours: 1 GET, 1 PUT. None where nothing is (any more).
+
+    Raises PreconditionLost: somebody else has just taken it over.
+    """
+    head = heads.find_any(process, space_id)
+    if not head or not head.meta.arriving() or not head.meta.arrival or head.meta.arrival.arrival_id != arrival_id:
+        return None
+    # The swap alone does it: `rev` is another one.
+    swapped = heads.swap(process, head)
+    return Head(swapped.meta, swapped.etag, head.age, head.seen_at)
+
+
+def land(process: Process, head: Head, brought: Brought) -> Meta:
+    """Make the space visible: 1 PUT. Raises PreconditionLost where somebody else is at it by now."""
+    arrival = head.meta.arrival
+    assert arrival
+    now = process.clock()
+    ended = arrival.model_copy(update={"finished_at": clock.iso(now), "objects": brought.objects})
+    wanted = brought.meta.model_copy(
+        update={
+            "arrival": ended,
+            "deleted_at": None,
+            "committed_run": None,
+            "echoes": [],
+            "erasing": None,
+            # A late request of one who brought it must not bring back what is changed from now on.
+            "settling": Settling(
+                until=clock.iso(now + settling.WATCHED_FOR),
+                files={path: Watched(number=number) for path, number in brought.watched.items()},
+            ),
+        }
+    )
+    changes = {name: value for name, value in wanted if name != "rev"}
+    landed = heads.swap(process, head, **changes).meta
+    logger.info("space arrived", extra={"space_id": landed.space_id, "kind": arrival.kind, "objects": brought.objects})
+    return landed
+
+
+def give_up(process: Process, head: Head, error: LiveMemoryError) -> None:
+    """Remove what was brought so far; the tombstone tells why: 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects.
+
+    If it dies on the way, the sweep removes the rest as it does after a deletion. Raises PreconditionLost.
+    """
+    arrival = head.meta.arrival
+    assert arrival
+    failed = arrival.model_copy(
+        update={"finished_at": clock.iso(process.clock()), "error": {"code": error.code, "detail": error.detail}}
+    )
+    heads.swap(process, head, arrival=failed)
+    registries.forget_space(process, head.meta.space_id)
+    life.delete_contents(process, head.meta.space_id)
+
+
+def view(process: Process, space_id: str) -> tuple[Arrival, Meta | None]:
+    """How the arrival of a space stands, and the space once it is there: 1 GET. Raises NotFound where it did not come
+    so.
+    """
+    head = heads.find_any(process, keys.check_space_id(space_id))
+    if not head or not head.meta.arrival:
+        raise NotFound("arrival", space_id)
+    return head.meta.arrival, None if head.meta.deleted_at else head.meta
+
+
+def is_final(error: LiveMemoryError) -> bool:
+    """Whether trying again is of no use after this error."""
+    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
+
+
+def is_overdue(head: Head, now: datetime) -> bool:
+    """Whether it was begun so long ago that nobody should try again."""
+    assert head.meta.arrival
+    return now - clock.parse(head.meta.arrival.started_at) > GIVEN_UP_AFTER

@@ -1,0 +1,176 @@
+"""What a backup is and holds: its `_manifest.json`, which is written when all else is there.
+
+A backup counts if its manifest is there and says `complete`. The manifest is there from the beginning, to claim the
+backup's id, and it is the first thing that is changed when a backup is removed: so whatever dies on the way, a complete
+manifest never stands over missing objects.
+
+The objects come last, one a line. So what a list of backups shows is read with the first bytes of each.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from livemem.errors import NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.store import documents, keys
+from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
+
+SUMMARY_BYTES = 8_192
+"""More than all fields before the objects take."""
+
+_OBJECTS = b',\n  "objects": ['
+
+
+@dataclass(frozen=True)
+class Item:
+    """One object of a backup: its name below the space, its size in bytes and its ETag as the space had it."""
+
+    name: str
+    size: int
+    etag: str
+    sha256: str | None = None
+    """In hex, where the store gives it."""
+    copy_etag: str | None = None
+    """The copy's ETag where the store gave it another one (it does so with keys of KMS)."""
+
+
+class Manifest(Document):
+    """`_manifest.json` without its objects."""
+
+    version: int = 1
+    backup_id: str
+    space_id: str
+    uid: str
+    """Of the space, to tell it from a namesake that was deleted."""
+    claim: str
+    """Which work on it wrote this: so no two claims of an id are the same bytes."""
+    rev: int = 1
+    complete: bool = False
+    removing: bool = False
+    """Set while it is removed: then it never becomes complete again."""
+    trigger: Literal["schedule", "api", "export", "fork"]
+    transient: bool = False
+    """Made for an export or a fork alone: not kept for long, and not counted among those that are kept."""
+    description: str = ""
+    requested_by: str | None = None
+    started_at: Moment
+    completed_at: Moment | None = None
+    duration_seconds: float | None = None
+    unchanged_at: Moment | None = None
+    """When the space was last found to be as this backup has it."""
+    changes: int = 0
+    """Number of the newest change of the bank that it holds."""
+    objects_count: int = 0
+    bytes: int = 0
+    counts: dict[str, int] = {}
+    """Live notes, bank files, records and other objects."""
+
+    def stands_for(self) -> str:
+        """The newest moment that it is known to hold, for people and for retention."""
+        return self.unchanged_at or self.started_at
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A manifest as read or written, with its ETag; `items` are None where only its first bytes were read."""
+
+    manifest: Manifest
+    etag: str
+    items: tuple[Item, ...] | None
+    age_seconds: float = 0.0
+    """Since it was written, by the store's clock."""
+
+
+def to_bytes(manifest: Manifest, items: Sequence[Item]) -> bytes:
+    """The document as it is stored."""
+    head = manifest.model_dump_json(indent=2).encode().removesuffix(b"\n}")
+    lines = [json.dumps({k: v for k, v in asdict(item).items() if v is not None}, ensure_ascii=False) for item in items]
+    return b"".join((head, _OBJECTS, b"\n", ",\n".join(f"    {line}" for line in lines).encode(), b"\n  ]\n}\n"))
+
+
+def from_bytes(body: bytes) -> tuple[Manifest, tuple[Item, ...]]:
+    """Manifest and objects. Raises ValueError."""
+    parsed = json.loads(body)
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("objects"), list):
+        raise ValueError("no manifest")  # noqa: TRY004 - what a caller expects of a bad document
+    items = tuple(_item(entry) for entry in parsed.pop("objects"))
+    return Manifest.model_validate(parsed), items
+
+
+def _item(entry: Any) -> Item:
+    if not isinstance(entry, dict):
+        raise ValueError("no object of a manifest")  # noqa: TRY004
+    name, size, etag = entry.get("name"), entry.get("size"), entry.get("etag")
+    if not isinstance(name, str) or not isinstance(size, int) or not isinstance(etag, str):
+        raise ValueError("no object of a manifest")  # noqa: TRY004
+    return Item(name, size, etag, entry.get("sha256"), entry.get("copy_etag"))
+
+
+def summary_from(body: bytes) -> Manifest:
+    """The manifest in the first bytes of one. Raises ValueError."""
+    head, found, _ = body.partition(_OBJECTS)
+    if not found:
+        raise ValueError("no manifest")
+    return Manifest.model_validate_json(head + b"\n}")
+
+
+def claim(process: Process, wanted: Manifest) -> Saved:
+    """Write a manifest where there is none: 1 PUT. Raises PreconditionLost where there is one already."""
+    return _put(process, wanted, (), {"if_none_match": True})
+
+
+def replace(process: Process, saved: Saved, items: Sequence[Item], **changes: object) -> Saved:
+    """Write the manifest with `changes` over exactly the one that was read: 1 PUT. Raises PreconditionLost."""
+    changed = saved.manifest.model_copy(update={**changes, "rev": saved.manifest.rev + 1})
+    return _put(process, changed, items, {"if_match": saved.etag})
+
+
+def _put(process: Process, wanted: Manifest, items: Sequence[Item], condition: dict[str, Any]) -> Saved:
+    key, body = keys.manifest(wanted.space_id, wanted.backup_id), to_bytes(wanted, items)
+    try:
+        etag = process.store.put(key, body, content_type=documents.JSON, **condition)
+    except PreconditionLost:
+        # Perhaps our own first try, whose answer was lost.
+        found = process.store.get(key)
+        if not found or found.body != body:
+            raise
+        etag = found.etag
+    return Saved(wanted, etag, tuple(items))
+
+
+def summary(process: Process, space_id: str, backup_id: str) -> Saved | None:
+    """The manifest without its objects, complete or not, or None: 1 GET of 8 KiB. One that can't be read is none."""
+    found = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
+    try:
+        return _saved(found, summary_from(found.body), None, space_id, backup_id) if found else None
+    except ValueError:
+        return None
+
+
+def find(process: Process, space_id: str, backup_id: str) -> Saved | None:
+    """The manifest with its objects, complete or not, or None: 1 GET. One that can't be read is none."""
+    found = process.store.get(keys.manifest(space_id, backup_id))
+    try:
+        return _saved(found, *from_bytes(found.body), space_id, backup_id) if found else None
+    except ValueError:
+        return None
+
+
+def load(process: Process, space_id: str, backup_id: str) -> Saved:
+    """The complete backup with its objects: 1 GET. Raises InvalidName, NotFound (also where it is not complete)."""
+    saved = find(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not saved or not saved.manifest.complete:
+        raise NotFound("backup", backup_id)
+    return saved
+
+
+def _saved(
+    found: Object, manifest: Manifest, items: tuple[Item, ...] | None, space_id: str, backup_id: str
+) -> Saved | None:
+    # In a copied folder it may name another backup, which must not be mistaken for this one.
+    if (manifest.space_id, manifest.backup_id) != (space_id, backup_id):
+        return None
+    return Saved(manifest, found.etag, items, found.age.total_seconds())

@@ -1,0 +1,57 @@
+"""Copies within the bucket, which the store makes itself: no bytes pass through here."""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from livemem.store import failures
+from livemem.store.objects import Entry, Store, date
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What the store says of a copy that it made; `sha256` in hex, None where it does not tell."""
+
+    etag: str
+    sha256: str | None
+
+
+def copy(store: Store, source: str, target: str) -> Copied | None:
+    """Copy an object with its metadata: 1 CopyObject. None where there is no `source`.
+
+    It is no put event, so it starts no consolidation.
+    """
+    extra: dict[str, Any] = {"ChecksumAlgorithm": "SHA256"} if store.gives_sha256 else {}
+    try:
+        answer = store.plain.copy_object(
+            Bucket=store.bucket, Key=target, CopySource={"Bucket": store.bucket, "Key": source}, **extra
+        )["CopyObjectResult"]
+    except (ClientError, BotoCoreError) as error:
+        if failures.code(error) in failures.MISSING:
+            return None
+        raise failures.own(error) from error
+    return Copied(answer["ETag"], _hex(answer.get("ChecksumSHA256")))
+
+
+def _hex(checksum: str | None) -> str | None:
+    # Of an object that was uploaded in parts it is one of the parts' checksums, with their number.
+    return base64.b64decode(checksum).hex() if checksum and "-" not in checksum else None
+
+
+def look(store: Store, key: str) -> Entry | None:
+    """An object as a listing would show it, or None: 1 HEAD."""
+    try:
+        answer = store.v4.head_object(Bucket=store.bucket, Key=key)
+    except (ClientError, BotoCoreError) as error:
+        if failures.code(error) in failures.MISSING:
+            return None
+        raise failures.own(error) from error
+    return Entry(
+        key=key,
+        size=answer["ContentLength"],
+        etag=answer["ETag"],
+        last_modified=answer["LastModified"],
+        seen_at=date(answer),
+    )

@@ -1,0 +1,32 @@
+"""The one place where the errors of the store's client become own ones."""
+
+import logging
+
+from botocore.exceptions import ClientError
+
+from livemem.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+LOST = {"PreconditionFailed", "412"}
+"""A condition that does not hold."""
+
+MISSING = {"NoSuchKey", "404", "NotFound"}
+
+UNCHANGED = {"304", "NotModified"}
+
+CONFLICT = {"ConditionalRequestConflict", "409", "OperationAborted"}
+"""Another conditional write is under way."""
+
+UNSUPPORTED = {"NotImplemented", "501"}
+
+
+def code(error: Exception) -> str:
+    """The S3 error code; empty for an error that is not the store's answer."""
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def own(error: Exception) -> StoreUnavailable:
+    """The error as callers know it. Its text may hold keys or endpoints: the log gets the code, the user a sentence."""
+    logger.warning("store request failed", extra={"error": type(error).__name__, "error_code": code(error)})
+    return StoreUnavailable("The object store did not answer or refused the request; try again.")

@@ -1,0 +1,23 @@
+"""What an asynchronous invocation of the backup function does: one piece of long work, and the rest of it later."""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from livemem.backups import bringing, snapshots
+from livemem.process import Process
+
+logger = logging.getLogger(__name__)
+
+
+def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
+    """Do what `payload` says under `do`; what does not fit before `deadline` is queued anew.
+
+    Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
+    """
+    works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
+        "back_up": snapshots.work,
+        "bring": bringing.work,
+    }
+    return works[payload["do"]](process, payload, deadline)
