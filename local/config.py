@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
+from local.functions.expressions import read_expression
 from local.service_settings import find_problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,8 @@ class ConfigError(ValueError):
 class Config:
     """The choices. `outer` is the whole environment, of which functions may see what the template declares.
 
+    `parameters` replace defaults of the template's parameters that no variable of a function could replace.
+
     A URL that is None means that the runtime starts its own server, but with `aws` the store is S3 itself.
     """
 
@@ -47,6 +50,7 @@ class Config:
     sweep_seconds: float | None
     retry_seconds: tuple[float, ...]
     invoke_from: Networks
+    parameters: Mapping[str, str]
     outer: Mapping[str, str]
 
     @property
@@ -104,10 +108,45 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
         retry_seconds=checks.read("LIVEMEM_RETRY_SECONDS", _read_pauses, RETRY_SECONDS),
         invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),
+        parameters=_read_parameters(checks),
         outer=values,
     )
     checks.finish()
     return config
+
+
+def _read_parameters(checks: Checks) -> dict[str, str]:
+    """The parameters of the schedule of backups."""
+    given = {
+        "BackupSchedule": checks.read("BACKUP_SCHEDULE", _read_schedule, None),
+        "BackupTimezone": checks.read("BACKUP_TIMEZONE", _read_timezone, None),
+        "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", _read_state, None),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _read_schedule(text: str) -> str | None:
+    try:
+        read_expression(text)
+    except ValueError as error:
+        raise ValueError(
+            f"BACKUP_SCHEDULE takes an expression like cron(0 2 * * ? *) or rate(1 day): {error}."
+        ) from error
+    return text
+
+
+def _read_timezone(text: str) -> str | None:
+    try:
+        read_expression("rate(1 day)", text)
+    except ValueError as error:
+        raise ValueError(f"BACKUP_TIMEZONE is {text[:80]!r}; it takes an IANA name, like Europe/Paris.") from error
+    return text
+
+
+def _read_state(text: str) -> str | None:
+    if text not in {"ENABLED", "DISABLED"}:
+        raise ValueError(f"BACKUP_SCHEDULE_STATE is {text[:80]!r}; it takes ENABLED or DISABLED.")
+    return text
 
 
 def _read_port(text: str) -> int:

@@ -43,7 +43,7 @@ class Runtime:
             DataDirError, TemplateError, OSError (the port), each before anything was started.
         """
         self.config = config
-        self.template: Template = read_template(config.template)
+        self.template: Template = read_template(config.template, config.parameters)
         self.data = DataDir(config.data)
         self.failed = threading.Event()
         self.failure = ""

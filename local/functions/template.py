@@ -1,10 +1,9 @@
-"""What the local runtime needs to know of template.yaml: functions, routes, S3 triggers and schedules.
+"""What the local runtime needs to know of template.yaml: the functions, with what calls them (event_sources.py).
 
 Only the part of SAM that this project uses is understood. Anything else that would change what runs (another event
-type, a cron expression, an unknown S3 event) is an error with the place in its text, never skipped in silence.
+type, an unknown S3 event) is an error with the place in its text, never skipped in silence.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +12,29 @@ from typing import Any
 
 import yaml
 
-PUT_EVENT = "s3:ObjectCreated:Put"
-METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY"})
+from local.functions.event_sources import (
+    PUT_EVENT,
+    PutTrigger,
+    Route,
+    Schedule,
+    TemplateError,
+    read_route,
+    read_schedule,
+    read_trigger,
+)
 
-_RATE = re.compile(r"^rate\(\s*(\d+)\s+(minute|hour|day)s?\s*\)$")
-_SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
+__all__ = [
+    "PSEUDO_PARAMETERS",
+    "PUT_EVENT",
+    "Function",
+    "PutTrigger",
+    "Route",
+    "Schedule",
+    "Template",
+    "TemplateError",
+    "read_template",
+]
+
 _PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")
 # What CloudFormation knows by itself. The stack has a name, since names of functions are made from it.
 PSEUDO_PARAMETERS = {
@@ -30,52 +47,12 @@ PSEUDO_PARAMETERS = {
 _DEFAULT_TIMEOUT, _DEFAULT_MEMORY, _DEFAULT_RETRIES = 3, 128, 2
 
 
-class TemplateError(ValueError):
-    """The template cannot be read, or asks for something that the local runtime does not do."""
-
-
 @dataclass(frozen=True)
 class Tagged:
     """A CloudFormation intrinsic in its short form, for example `!Ref Bucket` as Tagged("Ref", "Bucket")."""
 
     name: str
     value: Any
-
-
-@dataclass(frozen=True)
-class Route:
-    """One HTTP API route. `segments` are literal texts, `{x}` (one segment) or `{x+}` (the rest of the path)."""
-
-    method: str
-    path: str
-
-    @property
-    def segments(self) -> tuple[str, ...]:
-        """The path cut at its slashes, without the leading one."""
-        return tuple(self.path.strip("/").split("/")) if self.path.strip("/") else ()
-
-
-@dataclass(frozen=True)
-class PutTrigger:
-    """An S3 event subscription to ObjectCreated:Put, with the key filter of the notification."""
-
-    name: str
-    prefix: str = ""
-    suffix: str = ""
-
-    def matches(self, key: str) -> bool:
-        """Tell whether a put of `key` is delivered."""
-        return key.startswith(self.prefix) and key.endswith(self.suffix)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A recurring invocation. `source` is `aws.events` (a rule) or `aws.scheduler`; `payload` replaces the event."""
-
-    name: str
-    every_seconds: int
-    source: str = "aws.events"
-    payload: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,11 +105,12 @@ def _construct_tag(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Tag
 _Loader.add_multi_constructor("!", _construct_tag)
 
 
-def read_template(path: Path) -> Template:
+def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Template:
     """Read a SAM template.
 
     Args:
         path: the file; CodeUri and ContentUri are relative to its folder.
+        parameters: values of the template's parameters, instead of their defaults.
     Returns:
         The functions with all that Globals adds to them.
     Raises:
@@ -147,7 +125,7 @@ def read_template(path: Path) -> Template:
         raise TemplateError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
         raise TemplateError(f"{path}: no Resources")
-    reader = _Reader(document, path.parent)
+    reader = _Reader(document, path.parent, parameters or {})
     functions = tuple(
         reader.read_function(logical_id, resource.get("Properties") or {})
         for logical_id, resource in document["Resources"].items()
@@ -159,8 +137,9 @@ def read_template(path: Path) -> Template:
 class _Reader:
     """Reads functions with the document at hand, since values refer to parameters, layers and other functions."""
 
-    def __init__(self, document: dict[str, Any], root: Path) -> None:
+    def __init__(self, document: dict[str, Any], root: Path, given: Mapping[str, str]) -> None:
         self._root = root
+        self._given = given
         self._parameters: dict[str, Any] = document.get("Parameters") or {}
         self._conditions: dict[str, Any] = document.get("Conditions") or {}
         self._resources: dict[str, Any] = document["Resources"]
@@ -177,11 +156,11 @@ class _Reader:
             where = f"{logical_id}.Events.{name}"
             kind, wanted = event.get("Type"), event.get("Properties") or {}
             if kind == "HttpApi":
-                routes.append(_read_route(where, wanted))
+                routes.append(read_route(where, wanted))
             elif kind == "S3":
-                triggers.append(_read_trigger(where, name, wanted))
+                triggers.append(read_trigger(where, name, wanted))
             elif kind in {"Schedule", "ScheduleV2"}:
-                schedules.extend(_read_schedule(where, name, kind, wanted))
+                schedules.extend(read_schedule(where, name, kind, wanted, self._text))
             else:
                 raise TemplateError(f"{where}: the local runtime does not know events of type {kind!r}")
         asynchronous = setting("EventInvokeConfig", None) or {}
@@ -223,7 +202,7 @@ class _Reader:
         return None
 
     def _holds(self, condition: Any) -> bool | None:
-        """Whether a condition holds with the parameters' defaults, or None when only a deployment knows it."""
+        """Whether a condition holds with the parameters' values, or None when only a deployment knows it."""
         if not isinstance(condition, Tagged):
             return None
         if condition.name == "Equals":
@@ -237,6 +216,8 @@ class _Reader:
     def _reference(self, name: str) -> str | None:
         if name in PSEUDO_PARAMETERS:
             return PSEUDO_PARAMETERS[name]
+        if name in self._parameters and name in self._given:
+            return self._given[name]
         if name in self._parameters:
             return self._text(self._parameters[name].get("Default"))
         target = self._resources.get(name) or {}
@@ -290,57 +271,3 @@ class _Reader:
     def _optional_integer(self, value: Any) -> int | None:
         text = self._text(value)
         return int(text) if text is not None and text.lstrip("-").isdecimal() else None
-
-
-def _read_route(where: str, properties: dict[str, Any]) -> Route:
-    path, method = properties.get("Path"), str(properties.get("Method", "")).upper()
-    # SAM writes the catch-all without a slash, OpenAPI with one.
-    path = "/$default" if path == "$default" else path
-    method = "ANY" if method in {"*", "X-AMAZON-APIGATEWAY-ANY-METHOD"} else method
-    if not isinstance(path, str) or not path.startswith("/"):
-        raise TemplateError(f"{where}: Path {path!r} does not start with a slash")
-    if method not in METHODS:
-        raise TemplateError(f"{where}: unknown Method {properties.get('Method')!r}")
-    route = Route(method, path)
-    if any(s.endswith("+}") for s in route.segments[:-1]):
-        raise TemplateError(f"{where}: {path}: a greedy variable must be the last segment")
-    names = [s[1:-1].rstrip("+") for s in route.segments if s.startswith("{")]
-    if len(set(names)) < len(names) or not all(n.isidentifier() and n.isascii() for n in names):
-        raise TemplateError(f"{where}: {path}: path variables need different names of letters, digits and underscores")
-    return route
-
-
-def _read_trigger(where: str, name: str, properties: dict[str, Any]) -> PutTrigger:
-    wanted = properties.get("Events")
-    events = wanted if isinstance(wanted, list) else [wanted]
-    if events != [PUT_EVENT]:
-        raise TemplateError(f"{where}: the local runtime delivers {PUT_EVENT} only, not {wanted!r}")
-    filters = {"prefix": "", "suffix": ""}
-    for rule in ((properties.get("Filter") or {}).get("S3Key") or {}).get("Rules") or []:
-        kind = str(rule.get("Name", "")).lower()
-        if kind not in filters or not isinstance(rule.get("Value"), str):
-            raise TemplateError(f"{where}: a filter rule names prefix or suffix and a text, not {rule!r}")
-        filters[kind] = rule["Value"]
-    return PutTrigger(name, **filters)
-
-
-def _read_schedule(where: str, name: str, kind: str, properties: dict[str, Any]) -> list[Schedule]:
-    if properties.get("Enabled") is False or properties.get("State") == "DISABLED":
-        return []
-    expression = properties.get("Schedule", properties.get("ScheduleExpression"))
-    match = _RATE.match(expression) if isinstance(expression, str) else None
-    if not match or not int(match[1]):
-        raise TemplateError(f"{where}: the local runtime knows rate(n minutes|hours|days), not {expression!r}")
-    payload = properties.get("Input")
-    if payload is not None and not _is_json(payload):
-        raise TemplateError(f"{where}: Input must be a JSON text")
-    source = "aws.events" if kind == "Schedule" else "aws.scheduler"
-    return [Schedule(name, int(match[1]) * _SECONDS[match[2]], source, payload)]
-
-
-def _is_json(text: Any) -> bool:
-    try:
-        json.loads(text)
-    except (TypeError, ValueError):
-        return False
-    return True

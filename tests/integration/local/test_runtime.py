@@ -19,6 +19,7 @@ KEY = "0123456789abcdef" * 2
 TEMPLATE = """
 Parameters:
   Secret: {Type: String}
+  BackupSchedule: {Type: String, Default: "cron(0 2 29 2 ? *)"}
 Globals:
   Function:
     Handler: app.handler
@@ -48,6 +49,7 @@ Resources:
           Type: S3
           Properties: {Events: s3:ObjectCreated:Put, Filter: {S3Key: {Rules: [{Name: suffix, Value: .md}]}}}
         Sweep: {Type: Schedule, Properties: {Schedule: rate(15 minutes)}}
+        Nightly: {Type: ScheduleV2, Properties: {ScheduleExpression: !Ref BackupSchedule}}
 """
 
 WEB = """
@@ -155,7 +157,7 @@ def list_keys(client, bucket: str) -> set[str]:
 
 
 def test_the_whole_runtime_from_start_to_restart(start):
-    process = start(LIVEMEM_SWEEP_SECONDS="0.3", AWS_PROFILE="prod", UNDECLARED="x")
+    process = start(LIVEMEM_SWEEP_SECONDS="0.3", BACKUP_SCHEDULE="rate(1 day)", AWS_PROFILE="prod", UNDECLARED="x")
     endpoints = process.wait_ready()
     client, bucket = s3_client(endpoints), endpoints["bucket"]
 
@@ -172,7 +174,7 @@ def test_the_whole_runtime_from_start_to_restart(start):
     # Puts, asynchronous invocations and schedules reach their function.
     client.put_object(Bucket=bucket, Key="space/live/a b.md", Body=b"note")
     assert fetch(f"{endpoints['api']}/v1/queue") == {"queued": True}
-    expected = {"space/live/a b.md", "seen/space/live/a b", "by-web", "swept-aws.events"}
+    expected = {"space/live/a b.md", "seen/space/live/a b", "by-web", "swept-aws.events", "swept-aws.scheduler"}
     wait_until(lambda: list_keys(client, bucket) == expected, 20)
 
     # A second runtime on the same folder is refused, and the first one goes on.

@@ -53,6 +53,10 @@ def test_the_region_is_that_of_the_store_or_else_aws_own():
         ("LIVEMEM_SWEEP_SECONDS", "nan", "a number of seconds from 0.1"),
         ("LIVEMEM_RETRY_SECONDS", "soon", "numbers of seconds with commas, like 60,120."),
         ("LIVEMEM_RETRY_SECONDS", "1,-2", "numbers of seconds with commas, like 60,120."),
+        ("BACKUP_SCHEDULE", "0 2 * * *", "takes an expression like cron(0 2 * * ? *) or rate(1 day)"),
+        ("BACKUP_SCHEDULE", "cron(0 2 * * * *)", "exactly one has to be ?"),
+        ("BACKUP_TIMEZONE", "Paris", "takes an IANA name, like Europe/Paris."),
+        ("BACKUP_SCHEDULE_STATE", "off", "takes ENABLED or DISABLED."),
         ("LIVEMEM_INVOKE_FROM", "lan", "networks like 172.17.0.0/16"),
         ("S3_ENDPOINT_URL", "127.0.0.1:9000", "must be an http or https URL."),
         ("LLMAAS_API_URL", "api.openai.com/v1", "must be an http or https URL."),
@@ -88,10 +92,27 @@ def test_the_value_of_a_secret_is_never_told():
     assert "hunter2" not in str(error.value)
 
 
-def test_a_long_value_is_told_in_short():
+@pytest.mark.parametrize(
+    "name", ["CONSOLIDATION_THRESHOLD", "BACKUP_SCHEDULE", "BACKUP_TIMEZONE", "BACKUP_SCHEDULE_STATE"]
+)
+def test_a_long_value_is_told_in_short(name):
     with pytest.raises(ConfigError) as error:
-        read_config({"CONSOLIDATION_THRESHOLD": "9" * 5_000 + "x"})
+        read_config({name: "9" * 5_000 + "x"})
     assert len(str(error.value)) < 200
+
+
+def test_when_backups_run_is_a_matter_of_the_templates_parameters():
+    assert read_config({"BACKUP_SCHEDULE": "", "BACKUP_TIMEZONE": ""}).parameters == {}
+    given = {
+        "BACKUP_SCHEDULE": "cron(30 3 ? * SUN *)",
+        "BACKUP_TIMEZONE": "Europe/Paris",
+        "BACKUP_SCHEDULE_STATE": "DISABLED",
+    }
+    assert read_config(given).parameters == {
+        "BackupSchedule": "cron(30 3 ? * SUN *)",
+        "BackupTimezone": "Europe/Paris",
+        "BackupScheduleState": "DISABLED",
+    }
 
 
 def test_what_has_a_meaning_when_it_is_empty_may_be_empty():

@@ -9,6 +9,7 @@ import pytest
 
 from local.front.httpd import Request
 from local.front.payload import build_event
+from local.functions.expressions import Rate
 from local.functions.schedules import build_scheduled_event
 from local.functions.template import Route, Schedule, read_template
 from local.s3.events import Put, build_put_event
@@ -60,7 +61,7 @@ def test_a_put_event_is_like_its_sample():
 
 
 def test_a_scheduled_event_is_like_its_sample():
-    assert shape(build_scheduled_event(Schedule("Sweep", 900), NOW)) == shape(sample("sweep-schedule.json"))
+    assert shape(build_scheduled_event(Schedule("Sweep", Rate(900)), NOW)) == shape(sample("sweep-schedule.json"))
     (daily,) = [
         schedule
         for function in read_template(EVENTS.parent / "template.yaml").functions

@@ -1,17 +1,137 @@
-from datetime import UTC, datetime
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
-from local.functions.schedules import build_scheduled_event
-from local.functions.template import Schedule
+import pytest
+
+from local.functions.async_queue import AsyncQueue
+from local.functions.expressions import Cron, Rate, read_expression
+from local.functions.schedules import CronPlan, Scheduler, build_scheduled_event
+from local.functions.template import Function, Schedule
+
+NIGHT = datetime(2026, 11, 22, 2, tzinfo=UTC)
+SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
+
+
+def nightly(zone: str = "UTC") -> Cron:
+    found = read_expression("cron(0 2 * * ? *)", zone)
+    assert isinstance(found, Cron)
+    return found
+
+
+def run_times(start: datetime, *looks: datetime, cron: Cron | None = None) -> list[datetime | None]:
+    """What a plan says each time when somebody looks at the clock."""
+    plan = CronPlan(cron or nightly(), start)
+    return [plan.take_due(now) for now in looks]
 
 
 def test_a_scheduled_event_has_the_shape_of_eventbridge():
     now = datetime(2026, 11, 21, 4, 5, 6, tzinfo=UTC)
-    event = build_scheduled_event(Schedule("Often", 900), now)
+    event = build_scheduled_event(Schedule("Often", Rate(900)), now)
     assert (event["source"], event["detail-type"], event["time"]) == (
         "aws.events",
         "Scheduled Event",
         "2026-11-21T04:05:06Z",
     )
     assert event["resources"] == ["arn:aws:events:us-east-1:123456789012:rule/Often"]
-    assert build_scheduled_event(Schedule("Often", 900, "aws.scheduler"), now)["source"] == "aws.scheduler"
-    assert build_scheduled_event(Schedule("Often", 900, payload='{"a": 1}'), now) == {"a": 1}
+    assert build_scheduled_event(Schedule("Often", Rate(900), "aws.scheduler"), now)["source"] == "aws.scheduler"
+    assert build_scheduled_event(Schedule("Often", Rate(900), payload='{"a": 1}'), now) == {"a": 1}
+
+
+def test_a_time_of_the_day_is_due_once_each_day():
+    found = run_times(NIGHT - HOUR, NIGHT - SECOND, NIGHT, NIGHT, NIGHT + 5 * SECOND, NIGHT + DAY + 3 * SECOND)
+    assert found == [None, NIGHT, None, None, NIGHT + DAY]
+
+
+def test_a_machine_that_slept_makes_up_for_one_run_and_not_for_all():
+    woken = NIGHT + 10 * DAY + 7 * HOUR
+    found = run_times(NIGHT - HOUR, woken, woken + SECOND, NIGHT + 11 * DAY)
+    assert found == [NIGHT, None, NIGHT + 11 * DAY]
+
+
+def test_what_came_before_the_start_is_not_made_up_for():
+    assert run_times(NIGHT + SECOND, NIGHT + 2 * SECOND, NIGHT + HOUR, NIGHT + DAY) == [None, None, NIGHT + DAY]
+
+
+def test_a_clock_that_is_set_back_a_little_runs_nothing_twice():
+    found = run_times(NIGHT - HOUR, NIGHT + SECOND, NIGHT - 600 * SECOND, NIGHT, NIGHT + DAY)
+    assert found == [NIGHT, None, None, NIGHT + DAY]
+
+
+def test_a_clock_that_was_years_ahead_stops_no_schedule_when_it_is_set_right():
+    found = run_times(NIGHT + 1000 * DAY, NIGHT - HOUR, NIGHT, NIGHT + DAY)
+    assert found == [None, NIGHT, NIGHT + DAY]
+    found = run_times(NIGHT - HOUR, NIGHT + 1000 * DAY, NIGHT + HOUR, NIGHT + DAY)
+    assert found == [NIGHT, None, NIGHT + DAY]
+
+
+def test_a_schedule_without_a_next_time_is_never_due():
+    over = read_expression("cron(0 2 * * ? 2020)")
+    assert isinstance(over, Cron)
+    assert run_times(NIGHT, NIGHT + DAY, cron=over) == [None]
+
+
+class Listener(AsyncQueue):
+    """Takes events in the place of the queue, and says when there are enough of them."""
+
+    def __init__(self, enough: int) -> None:
+        self.taken: list[tuple[str, dict]] = []
+        self.refuses = 0
+        self._enough = enough
+        self.done = threading.Event()
+
+    def accept(self, function_id: str, event: bytes) -> str:
+        if self.refuses:
+            self.refuses -= 1
+            raise OSError("disk full")
+        self.taken.append((function_id, json.loads(event)))
+        if len(self.taken) >= self._enough:
+            self.done.set()
+        return "id"
+
+
+def function(*schedules: Schedule) -> Function:
+    return Function("F", "f", Path(), "app.handler", 3, 128, 2, None, {}, (), (), (), schedules)
+
+
+@pytest.fixture
+def run():
+    """Runs schedules with a clock that goes half a day further at each look, until there are enough events."""
+    started = []
+
+    def start(listener: Listener, *schedules: Schedule, every_seconds: float | None = None) -> list[tuple[str, dict]]:
+        looks = iter(NIGHT - HOUR + n * DAY / 2 for n in range(10**6))
+        scheduler = Scheduler(
+            (function(*schedules),), listener, every_seconds, clock=lambda: next(looks), look_seconds=0.001
+        )
+        started.append(scheduler)
+        scheduler.start()
+        assert listener.done.wait(10)
+        scheduler.stop()
+        return listener.taken
+
+    yield start
+    for scheduler in started:
+        scheduler.stop()
+
+
+def test_a_run_at_a_time_of_the_day_invokes_the_function_for_that_time(run):
+    taken = run(Listener(2), Schedule("Nightly", nightly("Europe/Paris"), "aws.scheduler"))[:2]
+    assert [name for name, _ in taken] == ["F", "F"]
+    assert [event["time"] for _, event in taken] == ["2026-11-23T01:00:00Z", "2026-11-24T01:00:00Z"]
+    assert taken[0][1]["source"] == "aws.scheduler"
+
+
+def test_a_queue_that_refuses_a_run_does_not_end_the_schedule(run, caplog):
+    listener = Listener(1)
+    listener.refuses = 1
+    ((_, event), *_) = run(listener, Schedule("Nightly", nightly()))
+    assert event["time"] == "2026-11-23T02:00:00Z"
+    assert "schedule Nightly" in caplog.text
+
+
+def test_the_seconds_of_the_sweep_replace_rates_and_no_time_of_the_day(run):
+    over = read_expression("cron(0 2 * * ? 2020)")
+    taken = run(Listener(3), Schedule("Often", Rate(900)), Schedule("Never", over), every_seconds=0.001)
+    assert {event["resources"][0].rpartition("/")[2] for _, event in taken} == {"Often"}

@@ -1,7 +1,9 @@
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from local.functions.expressions import Cron, Rate
 from local.functions.template import PutTrigger, Schedule, TemplateError, read_template
 
 TEMPLATE = """
@@ -120,8 +122,8 @@ def test_routes_triggers_and_schedules_are_read(folder):
     assert [(r.method, r.path) for r in first.routes] == [("GET", "/v1/{a}/x/{rest+}"), ("ANY", "/$default")]
     assert second.triggers == (PutTrigger("Written", prefix="a/", suffix=".md"),)
     assert second.schedules == (
-        Schedule("Often", 900),
-        Schedule("Daily", 86400, "aws.scheduler", '{"a": 1}'),
+        Schedule("Often", Rate(900)),
+        Schedule("Daily", Rate(86400), "aws.scheduler", '{"a": 1}'),
     )
 
 
@@ -138,7 +140,21 @@ def test_a_function_is_found_by_every_name_that_it_has(folder, name):
 @pytest.mark.parametrize(
     ("event", "word"),
     [
-        ("{Type: Schedule, Properties: {Schedule: 'cron(0 3 * * ? *)'}}", "cron"),
+        ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)'}}", "'25' is no hours"),
+        ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)', Enabled: false}}", "'25' is no hours"),
+        ("{Type: ScheduleV2, Properties: {ScheduleExpression: at(2026-11-21T04:05:06)}}", "neither rate"),
+        ("{Type: ScheduleV2, Properties: {}}", "neither rate"),
+        ("{Type: ScheduleV2, Properties: {ScheduleExpression: !GetAtt A.B}}", "only a deployment knows"),
+        ("{Type: ScheduleV2, Properties: {ScheduleExpression: !Ref Unknown}}", "only a deployment knows"),
+        (
+            "{Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 day), ScheduleExpressionTimezone: Paris}}",
+            "time zone",
+        ),
+        ("{Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 day), State: off}}", "ENABLED or DISABLED"),
+        ("{Type: Schedule, Properties: {Schedule: rate(1 day), Enabled: 1}}", "true or false"),
+        ("{Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 day), StartDate: 2027-01-01}}", "StartDate"),
+        ("{Type: Schedule, Properties: {Schedule: rate(1 day), ScheduleExpressionTimezone: UTC}}", "Timezone"),
+        ("{Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 day), Input: !GetAtt A.B}}", "only a deployment"),
         ("{Type: Schedule, Properties: {Schedule: rate(0 minutes)}}", "rate"),
         ("{Type: Schedule, Properties: {Schedule: rate(1 hour), Input: not json}}", "Input"),
         ("{Type: SQS, Properties: {Queue: q}}", "SQS"),
@@ -200,6 +216,55 @@ def test_a_value_under_a_condition_is_that_of_the_parameters_defaults(folder, co
     )
     text += f"Parameters: {{Slots: {{Type: Number, Default: 5}}}}\nConditions: {conditions}\n"
     assert read(folder, text).functions[0].reserved_concurrency == expected
+
+
+NIGHTLY = """
+Parameters:
+  When: {Type: String, Default: "cron(0 2 * * ? *)"}
+  Zone: {Type: String, Default: Europe/Paris}
+  State: {Type: String, Default: ENABLED}
+  Hour: {Type: Number, Default: 3}
+Resources:
+  F:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: first
+      Handler: app.handler
+      Events:
+        Nightly:
+          Type: ScheduleV2
+          Properties:
+            ScheduleExpression: !Ref When
+            ScheduleExpressionTimezone: !Ref Zone
+            State: !Ref State
+            Input: !Sub '{"zone": "${Zone}"}'
+        Rule: {Type: Schedule, Properties: {Schedule: !Sub "cron(0 ${Hour} * * ? *)", State: !Ref State}}
+"""
+
+
+def nightly(folder: Path, **parameters: str) -> tuple[Schedule, ...]:
+    (folder / "template.yaml").write_text(NIGHTLY)
+    return read_template(folder / "template.yaml", parameters).functions[0].schedules
+
+
+def test_a_schedule_at_times_of_the_day_is_read_through_the_parameters_defaults(folder):
+    assert nightly(folder) == (
+        Schedule("Nightly", Cron("0 2 * * ? *", ZoneInfo("Europe/Paris")), "aws.scheduler", '{"zone": "Europe/Paris"}'),
+        Schedule("Rule", Cron("0 3 * * ? *", ZoneInfo("UTC"))),
+    )
+
+
+def test_a_given_value_of_a_parameter_replaces_its_default(folder):
+    found = nightly(folder, When="rate(2 hours)", Zone="Asia/Tokyo", Unknown="x")
+    assert found[0] == Schedule("Nightly", Rate(7200), "aws.scheduler", '{"zone": "Asia/Tokyo"}')
+    assert nightly(folder, State="DISABLED") == ()
+
+
+def test_a_given_value_that_is_wrong_is_an_error_that_names_the_place(folder):
+    with pytest.raises(TemplateError, match=r"F\.Events\.Nightly: .* exactly one has to be \?"):
+        nightly(folder, When="cron(0 2 * * * *)")
+    with pytest.raises(TemplateError, match=r"F\.Events\.Nightly: 'Mars/Olympus' is no time zone"):
+        nightly(folder, Zone="Mars/Olympus")
 
 
 def test_the_template_of_the_project_can_be_read():
