@@ -6,6 +6,7 @@ doors of the local runtime stand on it: the HTTP API with Lambda's Invoke API, t
 
 import email.utils
 import http
+import io
 import json
 import logging
 import re
@@ -192,7 +193,11 @@ class _Handler(socketserver.BaseRequestHandler):
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         try:
             while (request := self._read_request()) is not None:
-                self._write(self.server.answer(request), request.method)
+                method = request.method
+                response = self.server.answer(request)
+                del request  # a large body is not kept while its answer is under way, or nothing is
+                self._write(response, method)
+                del response
                 if self._http.our_state is not h11.DONE:
                     return
                 self._http.start_next_cycle()
@@ -231,12 +236,12 @@ class _Handler(socketserver.BaseRequestHandler):
             raise _Refusal(413)
         if self._http.they_are_waiting_for_100_continue:
             self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
-        body = bytearray()
+        body = io.BytesIO()
         while isinstance(event := self._next_event(), h11.Data):
-            if len(body) + len(event.data) > self.server.max_body:
+            if body.tell() + len(event.data) > self.server.max_body:
                 raise _Refusal(413)
-            body += event.data
-        return bytes(body)
+            body.write(event.data)
+        return body.getvalue()  # no copy, which counts where an archive is uploaded
 
     def _next_event(self) -> Any:
         while True:

@@ -20,6 +20,7 @@ from local.s3.listing import KeyIndex, Listed, render_listing
 from local.s3.locks import ReadWriteLock
 from local.s3.operations import Operation, S3Error, Target, classify, parse_target
 from local.s3.signatures import Signatures
+from local.s3.uploads import render_uploads
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +90,8 @@ class S3Application:
                 raise S3Error(409, "BucketNotEmpty", "The bucket you tried to delete is not empty", target.bucket)
             if operation in {Operation.LIST_OBJECTS, Operation.LIST_OBJECTS_V2}:
                 return self._list(target)
+            if operation is Operation.LIST_MULTIPART_UPLOADS:
+                return self._list_uploads(target)
             if operation is Operation.DELETE_OBJECTS:
                 return self._delete_objects(request, target)
             response = self._backend.dispatch(request, target, operation)
@@ -105,6 +108,8 @@ class S3Application:
         elif operation is Operation.DELETE_BUCKET:
             self._disk.delete_bucket(target.bucket)
             del self._indexes[target.bucket]
+        elif operation is Operation.CREATE_MULTIPART_UPLOAD:
+            self._backend.note_uploads(target.bucket)
         elif operation in _WRITES_KEY:
             self._keep_key(request, target, operation, request_id)
 
@@ -165,6 +170,12 @@ class S3Application:
             return Listed(found.last_modified_ISO8601, found.etag, found.size, found.checksum_algorithm)
 
         body = render_listing(bucket, target.query, index, describe)
+        return Response(200, (("Content-Type", "application/xml"),), body)
+
+    def _list_uploads(self, target: Target) -> Response:
+        if target.bucket not in self._indexes:
+            raise S3Error(404, "NoSuchBucket", "The specified bucket does not exist", target.bucket)
+        body = render_uploads(target.bucket, target.query, self._backend.uploads(target.bucket))
         return Response(200, (("Content-Type", "application/xml"),), body)
 
     def _delete_objects(self, request: Request, target: Target) -> Response:

@@ -22,6 +22,7 @@ from moto.utilities.utils import get_partition
 from local.front.httpd import Request, Response
 from local.s3.objects import DEFAULT_CONTENT_TYPE, StoredObject, compute_crc32
 from local.s3.operations import Operation, S3Error, Target
+from local.s3.uploads import Upload, check_part_order
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ class _Request(MotoRequest):
 
     from_wsgi_server = True
 
+    def keep(self, body: bytes) -> None:
+        """Put a body where werkzeug keeps one that it has read: a large one is then not read and copied in pieces."""
+        self._cached_data = body
+
 
 class _Untracked(list[Any]):
     """moto appends every object version ever made to a list, for its dashboard, and never takes one off."""
@@ -61,6 +66,8 @@ class MotoBackend:
     def __init__(self) -> None:
         setattr(FakeKey, "instances_tracked", _Untracked())  # noqa: B010 - made by a metaclass
         self._backend: S3Backend = s3_backends[DEFAULT_ACCOUNT_ID][_PARTITION]
+        # When uploads began, by bucket and id.
+        self._begun: dict[str, dict[str, datetime]] = {}
 
     def dispatch(self, request: Request, target: Target, operation: Operation) -> Response:
         """Let moto answer a request.
@@ -69,8 +76,11 @@ class MotoBackend:
             S3Error: what moto would answer with an exception of its own.
         """
         self._check_upload(target, operation)
+        if operation is Operation.COMPLETE_MULTIPART_UPLOAD:
+            check_part_order(request.body)
         environ = _build_environ(request, target)
         moto_request = _Request(environ)
+        moto_request.keep(request.body)
         handler = S3Response.key_dispatch if target.key else S3Response.bucket_dispatch
         try:
             status, headers, body = handler(moto_request, moto_request.raw_url, dict(moto_request.headers))
@@ -96,6 +106,17 @@ class MotoBackend:
             if operation is Operation.COMPLETE_MULTIPART_UPLOAD and key is not None and _upload_of(key) == upload:
                 return
             raise S3Error(404, "NoSuchUpload", "The specified multipart upload does not exist.", target.key)
+
+    def note_uploads(self, bucket: str) -> None:
+        """Keep the time of the upload that has just begun, and forget those of uploads that have ended."""
+        begun, now = self._begun.get(bucket, {}), datetime.now(UTC)
+        self._begun[bucket] = {upload: begun.get(upload, now) for upload in self._backend.buckets[bucket].multiparts}
+
+    def uploads(self, bucket: str) -> list[Upload]:
+        """Return the multipart uploads of an existing bucket that are under way, in no order."""
+        begun = self._begun.get(bucket, {})
+        under_way = self._backend.buckets[bucket].multiparts.values()
+        return [Upload(upload.key_name, upload.id, begun[upload.id]) for upload in under_way]
 
     def has_bucket(self, name: str) -> bool:
         """Tell whether a bucket exists."""
@@ -138,7 +159,9 @@ class MotoBackend:
         if content_type.startswith(_FORM_TYPES) and request.header("x-amz-copy-source") is None:
             metadata["content-type"] = content_type
         found.set_metadata({name.lower(): value for name, value in metadata.items()}, replace=True)
-        body = found.value
+        # What moto keeps of a put is its body, as signatures.py lets through no body in chunks; reading it is a copy.
+        put = request.method == "PUT" and request.header("x-amz-copy-source") is None
+        body = request.body if put else found.value
         if not found.checksum_value or not found.checksum_algorithm:
             found.checksum_algorithm, found.checksum_value = "CRC32", compute_crc32(body)
         if found.multipart is not None:

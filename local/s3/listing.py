@@ -98,9 +98,9 @@ def render_listing(bucket: str, query: dict[str, str], index: KeyIndex, describe
         S3Error: a parameter is wrong.
     """
     second = "list-type" in query
-    limit = _read_limit(query.get("max-keys"))
+    limit = read_limit(query.get("max-keys"), "max-keys")
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-    encode = _read_encoding(query.get("encoding-type"))
+    encode = read_encoding(query.get("encoding-type"))
     after = _read_after(query) if second else query.get("marker", "")
     page = index.page(prefix, delimiter, after, limit)
     fields: list[tuple[str, Any]] = [("Name", bucket), ("Prefix", encode(prefix)), ("MaxKeys", limit)]
@@ -146,15 +146,17 @@ def _echo(query: dict[str, str], encode: Callable[[str], str]) -> list[tuple[str
     return [("StartAfter", encode(query["start-after"]))] if query.get("start-after") else []
 
 
-def _read_limit(text: str | None) -> int:
+def read_limit(text: str | None, name: str) -> int:
+    """The length of a page that a parameter asks for, at most 1,000. Raises S3Error."""
     if text is None:
         return _MAX_KEYS
     if not text.isascii() or not text.isdigit() or int(text) >= 2**31:
-        raise S3Error(400, "InvalidArgument", "Provided max-keys not an integer or within integer range")
+        raise S3Error(400, "InvalidArgument", f"Provided {name} not an integer or within integer range")
     return min(int(text), _MAX_KEYS)
 
 
-def _read_encoding(name: str | None) -> Callable[[str], str]:
+def read_encoding(name: str | None) -> Callable[[str], str]:
+    """How keys are written in an answer: plainly, or percent-encoded for `url`. Raises S3Error."""
     if name is None:
         return str
     if name != "url":

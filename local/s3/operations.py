@@ -112,7 +112,7 @@ _PARAMETERS: dict[Operation, set[str]] = {
     Operation.LIST_BUCKETS: {"prefix", "max-buckets", "continuation-token", "bucket-region"},
     Operation.LIST_OBJECTS: _LISTING,
     Operation.LIST_OBJECTS_V2: _LISTING,
-    Operation.LIST_MULTIPART_UPLOADS: {"prefix", "max-uploads", "encoding-type"},
+    Operation.LIST_MULTIPART_UPLOADS: {"prefix", "max-uploads", "encoding-type", "key-marker", "upload-id-marker"},
     Operation.LIST_PARTS: {"max-parts", "part-number-marker"},
 }
 # What every request may carry: the parameters of presigned URLs (both signature versions) and the SDK's own.

@@ -359,10 +359,23 @@ def test_whatever_was_acknowledged_survives_a_kill(start_s3, tmp_path):
     assert (tmp_path / "s3/bkt/space/live/n.md").read_bytes() == b"note"
     before = snapshot(client)
     assert set(before[0]) == {"space/live/n.md", "odd.md", "copy.md", "big.bin"}
+    open_upload = {"Bucket": "bkt", "Key": "half.bin"}
+    open_upload["UploadId"] = client.create_multipart_upload(**open_upload)["UploadId"]
+    client.upload_part(**open_upload, PartNumber=1, Body=b"part")
     acknowledged = write_until_killed(server)
 
     client = start_s3(tmp_path, "--bucket", "bkt").client()
     assert snapshot(client) == before
+    # Of an upload that was not completed nothing is left, and its owner is told so.
+    assert "Uploads" not in client.list_multipart_uploads(Bucket="bkt")
+    for call in (
+        lambda: client.upload_part(**open_upload, PartNumber=2, Body=b"part"),
+        lambda: client.complete_multipart_upload(**open_upload, MultipartUpload={"Parts": []}),
+        lambda: client.abort_multipart_upload(**open_upload),
+    ):
+        with pytest.raises(ClientError) as error:
+            call()
+        assert code(error) == "NoSuchUpload"
     for key, body in acknowledged.items():
         # The last write of each worker may have been stored without an answer.
         found = client.get_object(Bucket="crash", Key=key)["Body"].read()

@@ -1,0 +1,245 @@
+"""What backups, exports and imports ask of the store: copies, ranges, uploads in parts, presigned URLs, no versions."""
+
+import hashlib
+import re
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from botocore.exceptions import ClientError
+
+PART = 5 * 1024 * 1024
+
+
+def refusal(call, *arguments, **named) -> str:
+    with pytest.raises(ClientError) as error:
+        call(*arguments, **named)
+    return error.value.response["Error"]["Code"]
+
+
+def fetch(url: str, method: str = "GET", body: bytes | None = None, **headers: str):
+    """Status, headers and body; without the type that urllib would give a body."""
+    request = urllib.request.Request(url, body, {"Content-Type": "", **headers}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+def begin(s3, bucket: str, key: str, **named) -> dict[str, str]:
+    upload = s3.create_multipart_upload(Bucket=bucket, Key=key, **named)["UploadId"]
+    return {"Bucket": bucket, "Key": key, "UploadId": upload}
+
+
+def send(s3, upload: dict[str, str], number: int, body: bytes) -> dict:
+    return {"PartNumber": number, "ETag": s3.upload_part(**upload, PartNumber=number, Body=body)["ETag"]}
+
+
+def test_a_copy_has_the_bytes_the_type_and_the_metadata_of_its_source(s3, bucket):
+    put = s3.put_object(
+        Bucket=bucket,
+        Key="space/live/a b é.md",
+        Body=b"note",
+        ContentType="text/markdown; charset=utf-8",
+        CacheControl="no-store",
+        Metadata={"agent": "one"},
+    )
+    s3.put_object(Bucket=bucket, Key="backup/a.md", Body=b"older", ContentType="x/y", Metadata={"old": "1"})
+    copied = s3.copy_object(
+        Bucket=bucket, Key="backup/a.md", CopySource={"Bucket": bucket, "Key": "space/live/a b é.md"}
+    )
+    assert copied["CopyObjectResult"]["ETag"] == put["ETag"]
+    got = s3.get_object(Bucket=bucket, Key="backup/a.md")
+    assert (got["Body"].read(), got["ETag"], got["Metadata"]) == (b"note", put["ETag"], {"agent": "one"})
+    assert (got["ContentType"], got["CacheControl"]) == ("text/markdown; charset=utf-8", "no-store")
+    assert s3.head_object(Bucket=bucket, Key="space/live/a b é.md")["ETag"] == put["ETag"]
+
+
+def test_copies_side_by_side_are_all_made(s3, bucket):
+    bodies = {f"space/{n}.md": str(n).encode() for n in range(60)}
+    for key, body in bodies.items():
+        s3.put_object(Bucket=bucket, Key=key, Body=body)
+
+    def copy(key: str) -> None:
+        s3.copy_object(Bucket=bucket, Key=f"backup/{key}", CopySource=f"{bucket}/{key}")
+
+    with ThreadPoolExecutor(16) as executor:
+        list(executor.map(copy, bodies))
+    listed = s3.list_objects_v2(Bucket=bucket, Prefix="backup/")["Contents"]
+    assert {item["Key"]: item["ETag"].strip('"') for item in listed} == {
+        f"backup/{key}": hashlib.md5(body).hexdigest() for key, body in bodies.items()
+    }
+
+
+def test_the_first_bytes_of_an_object_are_read_also_when_it_has_fewer(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="short", Body=b"short", Metadata={"k": "v"})
+    s3.put_object(Bucket=bucket, Key="long", Body=b"x" * 4095 + b"yz")
+    for key, expected, stated in (("short", b"short", "0-4/5"), ("long", b"x" * 4095 + b"y", "0-4095/4097")):
+        got = s3.get_object(Bucket=bucket, Key=key, Range="bytes=0-4095")
+        assert (got["Body"].read(), got["ContentRange"]) == (expected, f"bytes {stated}")
+        assert got["ResponseMetadata"]["HTTPStatusCode"] == 206
+    s3.put_object(Bucket=bucket, Key="empty", Body=b"")
+    assert refusal(s3.get_object, Bucket=bucket, Key="empty", Range="bytes=0-4095") == "InvalidRange"
+
+
+def test_parts_that_come_side_by_side_in_any_order_are_put_together_in_theirs(s3, bucket):
+    upload = begin(s3, bucket, "exports/e.tar.gz", ContentType="application/gzip", Metadata={"k": "v"})
+    bodies = {n: bytes([n]) * PART for n in (1, 2)} | {3: b"end"}
+    with ThreadPoolExecutor(3) as executor:
+        parts = list(executor.map(lambda n: send(s3, upload, n, bodies[n]), (3, 2, 1)))
+    assert refusal(s3.head_object, Bucket=bucket, Key="exports/e.tar.gz") == "404"
+    parts.sort(key=lambda part: part["PartNumber"])
+    s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
+    head = s3.head_object(Bucket=bucket, Key="exports/e.tar.gz")
+    assert (head["ContentLength"], head["ContentType"], head["Metadata"]) == (
+        2 * PART + 3,
+        "application/gzip",
+        {"k": "v"},
+    )
+    seam = s3.get_object(Bucket=bucket, Key="exports/e.tar.gz", Range=f"bytes={2 * PART - 1}-{2 * PART + 2}")
+    assert seam["Body"].read() == b"\2end"
+    # A copy of it is the same, made in one piece.
+    copied = s3.copy_object(Bucket=bucket, Key="copy", CopySource=f"{bucket}/exports/e.tar.gz")
+    expected = hashlib.md5(b"".join(bodies.values())).hexdigest()
+    assert copied["CopyObjectResult"]["ETag"] == s3.head_object(Bucket=bucket, Key="copy")["ETag"] == f'"{expected}"'
+
+
+def test_an_upload_that_was_completed_is_completed_again_for_a_client_that_missed_the_answer(s3, bucket):
+    upload = begin(s3, bucket, "k")
+    parts = {"Parts": [send(s3, upload, 1, b"part")]}
+    first = s3.complete_multipart_upload(**upload, MultipartUpload=parts, IfNoneMatch="*")
+    assert s3.complete_multipart_upload(**upload, MultipartUpload=parts, IfNoneMatch="*")["ETag"] == first["ETag"]
+    second = begin(s3, bucket, "k")
+    parts = {"Parts": [send(s3, second, 1, b"other")]}
+    refused = refusal(s3.complete_multipart_upload, **second, MultipartUpload=parts, IfNoneMatch="*")
+    assert refused == "PreconditionFailed"
+    assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"part"
+
+
+def test_parts_that_do_not_fit_together_are_refused_and_the_upload_goes_on(s3, bucket):
+    upload = begin(s3, bucket, "k")
+    large, small, last = send(s3, upload, 1, b"x" * PART), send(s3, upload, 2, b"small"), send(s3, upload, 3, b"end")
+    for parts, expected in (
+        ([last, large], "InvalidPartOrder"),
+        ([large, large], "InvalidPartOrder"),
+        ([{**large, "ETag": '"0"'}, last], "InvalidPart"),
+        ([large, {**last, "PartNumber": 4}], "InvalidPart"),
+        ([large, small, last], "EntityTooSmall"),
+    ):
+        assert refusal(s3.complete_multipart_upload, **upload, MultipartUpload={"Parts": parts}) == expected
+    s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": [large, last]})
+    assert s3.head_object(Bucket=bucket, Key="k")["ContentLength"] == PART + 3
+
+
+def test_uploads_under_way_are_listed_with_the_time_of_their_begin(s3, bucket):
+    before = datetime.now(UTC) - timedelta(milliseconds=2)
+    uploads = [begin(s3, bucket, key) for key in ("exports/b", "exports/a & é", "exports/a & é", "other")]
+    send(s3, uploads[0], 1, b"part")
+    listed = s3.list_multipart_uploads(Bucket=bucket, Prefix="exports/")["Uploads"]
+    expected = sorted((upload["Key"], upload["UploadId"]) for upload in uploads[:3])
+    assert [(upload["Key"], upload["UploadId"]) for upload in listed] == expected
+    assert all(before <= upload["Initiated"] <= datetime.now(UTC) for upload in listed)
+    pages = list(s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, PaginationConfig={"PageSize": 2}))
+    assert [len(page["Uploads"]) for page in pages] == [2, 2]
+    found = [(upload["Key"], upload["UploadId"]) for page in pages for upload in page["Uploads"]]
+    assert found == [*expected, ("other", uploads[3]["UploadId"])]
+    behind = s3.list_multipart_uploads(Bucket=bucket, KeyMarker="exports/a & é")["Uploads"]
+    assert [upload["Key"] for upload in behind] == ["exports/b", "other"]
+    assert refusal(s3.list_multipart_uploads, Bucket="no-such-bucket") == "NoSuchBucket"
+
+
+def test_an_aborted_upload_is_gone(s3, bucket):
+    upload = begin(s3, bucket, "k")
+    part = send(s3, upload, 1, b"part")
+    s3.abort_multipart_upload(**upload)
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+    assert refusal(s3.upload_part, **upload, PartNumber=2, Body=b"") == "NoSuchUpload"
+    assert refusal(s3.complete_multipart_upload, **upload, MultipartUpload={"Parts": [part]}) == "NoSuchUpload"
+    assert refusal(s3.abort_multipart_upload, **upload) == "NoSuchUpload"
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+@pytest.fixture
+def v4(shared_s3):
+    return shared_s3.client(signature_version="s3v4")
+
+
+def test_a_download_by_presigned_url_has_the_name_that_was_signed(v4, bucket):
+    v4.put_object(Bucket=bucket, Key="exports/e x.tar.gz", Body=b"archive", ContentType="application/gzip")
+    name = 'attachment; filename="demo 2026.tar.gz"'
+    where = {"Bucket": bucket, "Key": "exports/e x.tar.gz", "ResponseContentDisposition": name}
+    url = v4.generate_presigned_url("get_object", where, 900)
+    status, headers, body = fetch(url)
+    assert (status, body, headers["Content-Disposition"]) == (200, b"archive", name)
+    assert headers["Content-Type"] == "application/gzip"
+    status, headers, body = fetch(url, Range="bytes=0-3")
+    assert (status, body, headers["Content-Range"]) == (206, b"arch", "bytes 0-3/7")
+
+
+def test_a_presigned_url_that_was_changed_or_has_expired_opens_nothing(v4, bucket):
+    for key in ("mine", "other"):
+        v4.put_object(Bucket=bucket, Key=key, Body=b"secret")
+    where = {"Bucket": bucket, "Key": "mine", "ResponseContentDisposition": "attachment"}
+    url = v4.generate_presigned_url("get_object", where, 900)
+    assert fetch(url)[0] == 200
+    changed = [
+        (url.replace("/mine?", "/other?"), "GET"),
+        (url.replace("=attachment", "=inline"), "GET"),
+        (url.replace("response-content-disposition=attachment&", ""), "GET"),
+        (url.replace("Expires=900", "Expires=90000"), "GET"),
+        (f"{url}&response-content-type=text%2Fhtml", "GET"),
+        (re.sub(r"Signature=[0-9a-f]", "Signature=g", url), "GET"),
+        (re.sub(r"Signature=[0-9a-f]{4}", "Signature=0000", url), "GET"),
+        (url, "PUT"),
+        (url, "DELETE"),
+        (v4.generate_presigned_url("get_object", where, -1), "GET"),
+    ]
+    for target, method in changed:
+        assert fetch(target, method)[0] == 403
+    assert v4.get_object(Bucket=bucket, Key="mine")["Body"].read() == b"secret"
+
+
+def test_an_upload_by_presigned_url_is_of_one_key_one_type_and_one_size(v4, bucket):
+    where = {"Bucket": bucket, "Key": "imports/i.tar.gz", "ContentType": "application/gzip", "ContentLength": 7}
+    url = v4.generate_presigned_url("put_object", where, 900)
+    right = {"Content-Type": "application/gzip"}
+    for target, body, headers in (
+        (url.replace("i.tar.gz", "j.tar.gz"), b"archive", right),
+        (url, b"archive", {"Content-Type": "text/html"}),
+        (url, b"archives", right),
+        (url, b"archive", {**right, "x-amz-meta-more": "1"}),
+        (v4.generate_presigned_url("put_object", where, -1), b"archive", right),
+    ):
+        assert fetch(target, "PUT", body, **headers)[0] == 403
+    assert v4.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+    assert fetch(url, "PUT", b"archive", **right)[0] == 200
+    got = v4.get_object(Bucket=bucket, Key="imports/i.tar.gz")
+    assert (got["Body"].read(), got["ContentType"]) == (b"archive", "application/gzip")
+    assert fetch(url)[0] == 403
+
+
+def test_a_large_upload_by_presigned_url_arrives_whole_and_survives(v4, bucket, shared_s3):
+    body = bytes(range(256)) * (6 * 4096)
+    url = v4.generate_presigned_url("put_object", {"Bucket": bucket, "Key": "large.bin"}, 900)
+    assert fetch(url, "PUT", body)[0] == 200
+    assert v4.head_object(Bucket=bucket, Key="large.bin")["ETag"] == f'"{hashlib.md5(body).hexdigest()}"'
+    assert (shared_s3.data / "s3" / bucket / "large.bin").read_bytes() == body
+    assert v4.get_object(Bucket=bucket, Key="large.bin")["Body"].read() == body
+
+
+def test_the_folders_below_a_prefix_are_listed(s3, bucket):
+    for key in ("_backups/demo/1/_manifest.json", "_backups/demo/1/a.md", "_backups/demo/2/a.md", "_backups/other/1/a"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"")
+    listed = s3.list_objects_v2(Bucket=bucket, Prefix="_backups/demo/", Delimiter="/")
+    assert [p["Prefix"] for p in listed["CommonPrefixes"]] == ["_backups/demo/1/", "_backups/demo/2/"]
+    assert "Contents" not in listed
+
+
+def test_there_are_no_versions_and_nobody_is_told_that_there_were(s3, bucket):
+    assert "Status" not in s3.get_bucket_versioning(Bucket=bucket)
+    assert refusal(s3.list_object_versions, Bucket=bucket) == "NotImplemented"
+    assert refusal(s3.delete_object, Bucket=bucket, Key="k", VersionId="v") == "NotImplemented"
+    assert refusal(s3.get_object, Bucket=bucket, Key="k", VersionId="v") == "NotImplemented"
