@@ -1,5 +1,6 @@
 """What backups, exports and imports ask of the store: copies, ranges, uploads in parts, presigned URLs, no versions."""
 
+import base64
 import hashlib
 import re
 import urllib.error
@@ -56,6 +57,18 @@ def test_a_copy_has_the_bytes_the_type_and_the_metadata_of_its_source(s3, bucket
     assert (got["Body"].read(), got["ETag"], got["Metadata"]) == (b"note", put["ETag"], {"agent": "one"})
     assert (got["ContentType"], got["CacheControl"]) == ("text/markdown; charset=utf-8", "no-store")
     assert s3.head_object(Bucket=bucket, Key="space/live/a b é.md")["ETag"] == put["ETag"]
+
+
+def test_a_copy_tells_the_checksum_that_is_asked_for(s3, bucket):
+    s3.put_object(Bucket=bucket, Key="a", Body=b"note")
+    expected = base64.b64encode(hashlib.sha256(b"note").digest()).decode()
+    for source, target in (("a", "b"), ("b", "c")):
+        copied = s3.copy_object(Bucket=bucket, Key=target, CopySource=f"{bucket}/{source}", ChecksumAlgorithm="SHA256")
+        assert copied["CopyObjectResult"]["ChecksumSHA256"] == expected
+        assert s3.head_object(Bucket=bucket, Key=target, ChecksumMode="ENABLED")["ChecksumSHA256"] == expected
+    # Without being asked, the store goes by what it has.
+    copied = s3.copy_object(Bucket=bucket, Key="d", CopySource=f"{bucket}/a")["CopyObjectResult"]
+    assert "ChecksumSHA256" not in copied
 
 
 def test_copies_side_by_side_are_all_made(s3, bucket):
