@@ -25,7 +25,7 @@ from scripts import api_docs, api_examples, openapi_check
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
-HTTP_FUNCTIONS = ("ingest", "reads", "admin", "consolidate")
+HTTP_FUNCTIONS = ("ingest", "reads", "admin", "consolidate", "backup")
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "space_id": {
@@ -40,6 +40,16 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "run_id": {
         "description": "The id of the run, as the answer to its start gives it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "backup_id": {
+        "description": "The id of the backup, as the answer to its making and every list give it.",
+        "example": "2026-02-20T02-00-00",
+        "schema": {"pattern": f"^{keys.BACKUP_ID.pattern}$"},
+    },
+    "erasure_id": {
+        "description": "The id of the erasure, as its receipt and every list give it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
@@ -87,6 +97,10 @@ TAGS = {
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
+    "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",
+    "archives": "A space as one file: to download, to keep elsewhere, and to import. Markdown folders come in so too.",
+    "erasure": "A note's own words are removed from wherever the bucket has them, and a receipt says so.",
+    "upkeep": "What an operator does now and then.",
     "tokens": "A token says who asks, what it may do and where. Admins make them; each can replace itself.",
     "consolidations": "The history: each change of bank and rules with its notes and diffs, and the way back.",
 }
@@ -204,7 +218,7 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
     if route in api.in_markdown:
         schema = {"type": "string", "description": "The same as Markdown, where `Accept` prefers it."}
         good["content"][negotiation.MARKDOWN] = {"schema": schema, **_rendered(good, api, route)}
-    if also := api.also.get(route):
+    for also in api.also.get(route, ()):
         responses[str(int(also))] = {**good, "description": also.phrase}
     operation["responses"] = dict(sorted(responses.items()))
 

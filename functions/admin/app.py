@@ -77,7 +77,7 @@ def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
     "PUT",
     "/v1/spaces/{space_id}/bank/{path+}",
     needs="admin",
-    also=HTTPStatus.CREATED,
+    also=[HTTPStatus.CREATED],
     tag="bank",
     summary="Write a bank file",
 )

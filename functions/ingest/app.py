@@ -22,7 +22,7 @@ api = Api()
     "/v1/spaces/{space_id}/notes",
     needs="write",
     status=HTTPStatus.CREATED,
-    also=HTTPStatus.OK,
+    also=[HTTPStatus.OK],
     tag="notes",
     summary="Append a note",
 )

@@ -16,6 +16,8 @@ from livemem.upkeep import sweep
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
 
+BACKUP_AGE = "backup_age_hours"
+
 logger = function_logger("sweep")
 metrics = Metrics(service="sweep")
 
@@ -29,5 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     metrics.add_metric("OldestPendingNoteSeconds", MetricUnit.Seconds, report.most(OLDEST))
     metrics.add_metric("SpacesRecovered", MetricUnit.Count, len(report.did("recovered")))
     metrics.add_metric("SpacesFailed", MetricUnit.Count, len(report.failed))
+    if report.did(BACKUP_AGE):
+        metrics.add_metric("HoursSinceLastBackup", MetricUnit.Count, report.most(BACKUP_AGE))
     logger.info("swept", extra={"report": asdict(report)})
     return asdict(report)

@@ -193,7 +193,7 @@ CHECKLIST = {
             "template/test_security.py::test_13_the_bucket_is_encrypted_by_s3_whatever_a_client_says",
             "template/test_security.py::test_13_plain_http_is_refused_for_the_bucket_and_for_every_object",
             "template/test_security.py::test_13_there_is_one_bucket_and_nobody_else_is_given_a_part_in_it",
-            "template/test_security.py::test_13_a_role_is_taken_by_lambda_alone",
+            "template/test_security.py::test_13_a_role_is_taken_by_lambda_and_the_schedule_alone",
             "template/test_security.py::test_13_no_role_may_change_who_may_do_what_or_the_bucket_itself",
             "template/test_security.py::test_13_a_function_is_called_by_the_own_api_bucket_and_schedule_alone",
             "template/test_security.py::test_13_throttling_can_be_set_but_not_switched_off",

@@ -113,7 +113,7 @@ def roles(compiled: Template) -> dict[str, Role]:
             )
         )
         for name, resource in compiled["Resources"].items()
-        if resource["Type"] == "AWS::IAM::Role"
+        if resource["Type"] == "AWS::IAM::Role" and name.endswith("FunctionRole")
     }
 
 

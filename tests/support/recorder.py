@@ -17,7 +17,21 @@ Params = Mapping[str, Any]
 
 
 def _get_object(params: Params) -> Iterator[Request]:
-    yield Request("s3:GetObject", object_arn(params["Key"]))
+    action = "s3:GetObjectVersion" if "VersionId" in params else "s3:GetObject"
+    yield Request(action, object_arn(params["Key"]))
+
+
+def _copy_object(params: Params) -> Iterator[Request]:
+    yield Request("s3:GetObject", object_arn(params["CopySource"]["Key"]))
+    yield Request("s3:PutObject", object_arn(params["Key"]))
+
+
+def _abort_upload(params: Params) -> Iterator[Request]:
+    yield Request("s3:AbortMultipartUpload", object_arn(params["Key"]))
+
+
+def _list_versions(params: Params) -> Iterator[Request]:
+    yield Request("s3:ListBucketVersions", object_arn(""), (("s3:prefix", params.get("Prefix", "")),))
 
 
 def _put_object(params: Params) -> Iterator[Request]:
@@ -27,7 +41,8 @@ def _put_object(params: Params) -> Iterator[Request]:
 
 
 def _delete_object(params: Params) -> Iterator[Request]:
-    yield Request("s3:DeleteObject", object_arn(params["Key"]))
+    action = "s3:DeleteObjectVersion" if "VersionId" in params else "s3:DeleteObject"
+    yield Request(action, object_arn(params["Key"]))
     if "IfMatch" in params:
         yield from _get_object(params)
 
@@ -56,7 +71,14 @@ def _get_parameter(params: Params) -> Iterator[Request]:
 
 PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
     ("s3", "GetObject"): _get_object,
+    ("s3", "HeadObject"): _get_object,
     ("s3", "PutObject"): _put_object,
+    ("s3", "CopyObject"): _copy_object,
+    ("s3", "CreateMultipartUpload"): _put_object,
+    ("s3", "UploadPart"): _put_object,
+    ("s3", "CompleteMultipartUpload"): _put_object,
+    ("s3", "AbortMultipartUpload"): _abort_upload,
+    ("s3", "ListObjectVersions"): _list_versions,
     ("s3", "DeleteObject"): _delete_object,
     ("s3", "DeleteObjects"): _delete_objects,
     ("s3", "ListObjectsV2"): _list_objects,

@@ -154,7 +154,7 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setattr(clocks, "now", clock)
         # The store's own clock is moved with it.
         patch.setattr("moto.s3.models.utcnow", lambda: clock().replace(tzinfo=None))
-        patch.setattr("livemem.store.objects._date", lambda answer: clock())
+        patch.setattr("livemem.store.objects.date", lambda answer: clock())
         patch.setattr(environment, "Process", partial(Process, clock=clock))
         # A new environment starts with empty caches, but a client that knows nothing takes long to make.
         patch.setattr(clients, "s3_client", cache(clients.s3_client))

@@ -16,9 +16,11 @@ FUNCTIONS = {
     "CounterFunction": "functions/counter",
     "ConsolidateFunction": "functions/consolidate",
     "StartFunction": "functions/consolidate",
+    "ArchivesFunction": "functions/backup",
+    "BackupFunction": "functions/backup",
     "SweepFunction": "functions/sweep",
 }
-HTTP_FUNCTIONS = {"IngestFunction", "ReadsFunction", "AdminFunction", "StartFunction"}
+HTTP_FUNCTIONS = {"IngestFunction", "ReadsFunction", "AdminFunction", "StartFunction", "ArchivesFunction"}
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -45,6 +47,10 @@ SETTINGS = {
     "PUT_EVENTS",
     "BACKUP_RETENTION_DAYS",
     "BACKUP_KEEP_LAST",
+    "BACKUP_SKIP_UNCHANGED",
+    "BACKUPS_EXPECTED",
+    "BACKUP_FUNCTION_NAME",
+    "RUN_RETENTION_DAYS",
     "LOG_LEVEL",
     "CONSOLIDATE_FUNCTION_NAME",
     "AWS_ENDPOINT_URL_LAMBDA",

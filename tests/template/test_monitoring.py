@@ -14,7 +14,10 @@ from tests.support.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
-EVERYTHING = {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Start", "Counter", "Consolidate", "Sweep")}
+EVERYTHING = {
+    f"{name}Function"
+    for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep")
+}
 OURS = "LiveMemory/StackName"
 """The namespace of our own metrics, as `plain` reads it."""
 
@@ -70,7 +73,7 @@ def drawn(dashboard):
 
 @pytest.fixture(scope="module")
 def emitted():
-    """(namespace, metric, dimensions) of all that the code reports: consolidations in each status, and the sweep."""
+    """(namespace, metric, dimensions) of all that the code reports: consolidations in each status, sweep and backups."""
     world = World()
     world.create_space(threshold=2)
     world.note("first")
@@ -80,10 +83,16 @@ def emitted():
     found = set()
     for run in runs:
         found |= reported(run)
-    sweep = ast.parse((ROOT / "functions/sweep/app.py").read_text())
-    calls = [node for node in ast.walk(sweep) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    names = [ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func).endswith(".add_metric")]
-    return found | {(OURS, name, (("service", "sweep"),)) for name in names}
+    return found | {
+        (OURS, name, (("service", function),)) for function in ("sweep", "backup") for name in written_in(function)
+    }
+
+
+def written_in(function: str) -> list[str]:
+    """The names of the metrics that the code of a function emits."""
+    code = ast.parse((ROOT / "functions" / function / "app.py").read_text())
+    calls = [node for node in ast.walk(code) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func).endswith(".add_metric")]
 
 
 def reported(run: Run | None):
@@ -156,7 +165,7 @@ def test_an_error_of_any_function_raises_an_alarm(alarms):
 
 
 def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait(alarms):
-    assert of_functions(alarms["ThrottlesAlarm"], "Throttles") == EVERYTHING - {"ConsolidateFunction"}
+    assert of_functions(alarms["ThrottlesAlarm"], "Throttles") == EVERYTHING - {"ConsolidateFunction", "BackupFunction"}
     assert watched(alarms["WaitingAlarm"]) == [
         ("AWS/Lambda", "AsyncEventAge", (("FunctionName", "ConsolidateFunction"),))
     ]
@@ -178,7 +187,11 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
 @pytest.mark.parametrize(
     ("alarm", "names"),
     [
-        ("SlowAlarm", {"IngestFunction", "ReadsFunction", "AdminFunction", "StartFunction", "CounterFunction"}),
+        (
+            "SlowAlarm",
+            {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter")},
+        ),
+        ("SlowBackupAlarm", {"BackupFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
         ("SlowSweepAlarm", {"SweepFunction"}),
     ],
@@ -215,6 +228,19 @@ def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
 
 def test_a_space_that_the_sweep_cannot_look_after_raises_an_alarm(alarms):
     assert watched(alarms["SweepFailuresAlarm"]) == [(OURS, "SpacesFailed", (("service", "sweep"),))]
+
+
+def test_a_space_without_a_fresh_backup_raises_an_alarm(alarms):
+    alarm = alarms["BackupAgeAlarm"]
+
+    assert watched(alarm) == [(OURS, "HoursSinceLastBackup", (("service", "sweep"),))]
+    assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", {"Ref": "BackupAgeLimit"})
+    # The sweep of all spaces tells it, once a day.
+    assert alarm["Period"] == 86_400
+
+
+def test_work_that_fails_again_and_again_raises_an_alarm(alarms):
+    assert watched(alarms["FailedBackupsAlarm"]) == [(OURS, "WorkFailed", (("service", "backup"),))]
 
 
 def test_answers_of_5xx_raise_an_alarm(alarms):

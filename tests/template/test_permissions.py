@@ -6,7 +6,9 @@ import pytest
 
 from tests.support.policy import Request, as_list, object_arn, role_name
 
-FUNCTIONS = ["Ingest", "Reads", "Admin", "Start", "Counter", "Consolidate", "Sweep"]
+FUNCTIONS = ["Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep"]
+WHOLE_SPACES = {"Archives", "Backup"}
+"""What takes whatever lies below a space, and brings it back."""
 BUCKET = "arn:${AWS::Partition}:s3:::${BucketName}"
 
 # SAM adds this one to every role that it makes: writing logs.
@@ -31,8 +33,9 @@ def test_each_function_has_a_role_of_its_own(of_type):
 
 
 def test_no_role_has_a_managed_policy_but_the_one_for_logs(of_type):
-    attached = [arn for role in of_type("AWS::IAM::Role").values() for arn in role["ManagedPolicyArns"]]
+    attached = [arn for role in of_type("AWS::IAM::Role").values() for arn in role.get("ManagedPolicyArns", [])]
 
+    assert len(attached) == len(FUNCTIONS)
     assert all(str(arn).rstrip("'}]").endswith(LOGS_POLICY) for arn in attached)
 
 
@@ -54,7 +57,8 @@ def test_every_statement_says_what_it_is_for(statements, name):
 def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name):
     bucket = {"Fn::Sub": BUCKET}
 
-    assert {"s3:ListBucket"} == {
+    versions = {"s3:ListBucketVersions"} if name in WHOLE_SPACES else set()
+    assert {"s3:ListBucket"} | versions == {
         action
         for statement in statements[name]
         if statement["Resource"] == bucket
@@ -65,33 +69,33 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
 @pytest.mark.parametrize(
     ("action", "key", "allowed"),
     [
-        ("s3:PutObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Ingest Admin Consolidate Sweep"),
-        ("s3:DeleteObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Admin Consolidate Sweep"),
-        ("s3:PutObject", "alpha/bank/progress.md", "Admin Consolidate Sweep"),
-        ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_meta.json", "Admin Consolidate Sweep"),
-        ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Counter Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_rules.md", "Admin Consolidate Sweep"),
-        ("s3:DeleteObject", "alpha/_rules.md", "Admin Sweep"),
-        ("s3:DeleteObject", "alpha/_meta.json", ""),
-        ("s3:DeleteObject", "alpha/_consolidations/000001_a_b.json", "Admin Sweep"),
-        ("s3:DeleteObject", "alpha/photo.png", "Admin Sweep"),
-        ("s3:GetObject", "alpha/photo.png", ""),
-        ("s3:PutObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
-        ("s3:DeleteObject", "alpha/_lease.json", "Admin Counter Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Start Counter Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest"),
-        ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Sweep"),
-        ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Sweep"),
-        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start"),
-        ("s3:PutObject", "_system/tokens.json", "Admin"),
+        ("s3:PutObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Ingest Admin Archives Backup Consolidate Sweep"),
+        ("s3:DeleteObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "alpha/bank/progress.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_meta.json", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
+        ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup"),
+        ("s3:DeleteObject", "alpha/_consolidations/000001_a_b.json", "Admin Archives Backup Sweep"),
+        ("s3:DeleteObject", "alpha/photo.png", "Admin Archives Backup Sweep"),
+        ("s3:GetObject", "alpha/photo.png", "Archives Backup"),
+        ("s3:PutObject", "alpha/_lease.json", "Admin Archives Backup Counter Consolidate Sweep"),
+        ("s3:DeleteObject", "alpha/_lease.json", "Admin Archives Backup Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Start Archives Backup Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
+        ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
+        ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup Sweep"),
+        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start Archives Backup"),
+        ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
-        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Start Counter Consolidate Sweep"),
+        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
-        ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
-        ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", ""),
-        ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", ""),
+        ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
+        ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
+        ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", "Archives Backup"),
     ],
 )
 def test_only_what_has_to_may_touch_a_key(roles, action, key, allowed):
@@ -100,18 +104,16 @@ def test_only_what_has_to_may_touch_a_key(roles, action, key, allowed):
     assert {name for name in FUNCTIONS if roles[name].allows(wanted)} == set(allowed.split())
 
 
-def test_only_what_starts_consolidations_may_invoke_and_only_consolidate(statements):
+def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_who_does_it(statements):
     invoking = {
-        name: statement["Resource"]
+        name: {resource["Fn::Sub"].rpartition("-")[2] for resource in as_list(statement["Resource"])}
         for name in FUNCTIONS
         for statement in statements[name]
         if "lambda:InvokeFunction" in as_list(statement["Action"])
     }
 
-    assert set(invoking) == {"Admin", "Start", "Counter", "Consolidate", "Sweep"}
-    assert all(
-        resource["Fn::Sub"].endswith(":function:${AWS::StackName}-consolidate") for resource in invoking.values()
-    )
+    starting = dict.fromkeys(("Admin", "Start", "Counter", "Consolidate"), {"consolidate"})
+    assert invoking == starting | dict.fromkeys(("Archives", "Backup", "Sweep"), {"consolidate", "backup"})
 
 
 def test_only_consolidation_and_health_may_read_the_llm_key_and_decrypt_nothing_else(statements):
@@ -151,8 +153,8 @@ def test_the_bucket_forgets_old_versions_and_broken_uploads_but_nothing_that_is_
     assert any("NoncurrentVersionExpiration" in rule for rule in rules)
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
     expiring = [rule["Prefix"] for rule in rules if {"ExpirationInDays", "ExpirationDate"} & set(rule)]
-    # Small notes on which nothing rests.
-    assert expiring == ["_system/last_used/"]
+    # Small notes on which nothing rests, and archives that were made of what is there.
+    assert expiring == ["_system/last_used/", "_exports/", "_uploads/"]
 
 
 def test_the_bucket_refuses_plain_http(source):

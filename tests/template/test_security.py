@@ -54,10 +54,12 @@ def test_13_there_is_one_bucket_and_nobody_else_is_given_a_part_in_it(of_type):
     assert not {"WebsiteConfiguration", "CorsConfiguration", "AccessControl"} & set(bucket)
 
 
-def test_13_a_role_is_taken_by_lambda_alone(of_type):
+def test_13_a_role_is_taken_by_lambda_and_the_schedule_alone(of_type):
     for name, role in of_type("AWS::IAM::Role").items():
         (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-        assert as_list(statement["Principal"]["Service"]) == ["lambda.amazonaws.com"], name
+        # The night's backup is started by a schedule, which needs a role of its own to do so.
+        service = "lambda" if name.endswith("FunctionRole") else "scheduler"
+        assert as_list(statement["Principal"]["Service"]) == [f"{service}.amazonaws.com"], name
         assert as_list(statement["Action"]) == ["sts:AssumeRole"], name
 
 
@@ -75,6 +77,10 @@ def test_13_no_role_may_change_who_may_do_what_or_the_bucket_itself(of_type):
         "s3:GetObject",
         "s3:PutObject",
         "s3:DeleteObject",
+        "s3:ListBucketVersions",
+        "s3:GetObjectVersion",
+        "s3:DeleteObjectVersion",
+        "s3:AbortMultipartUpload",
         "lambda:InvokeFunction",
         "ssm:GetParameter",
         "kms:Decrypt",

@@ -1,5 +1,6 @@
 """What calls the functions: routes, bucket events, the schedule, asynchronous invocations."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -54,6 +55,26 @@ ROUTES = {
         "DELETE /v1/tokens/{token_hash}",
         "POST /v1/tokens/purge",
         "POST /v1/tokens/self/rotate",
+    },
+    "ArchivesFunction": {
+        "POST /v1/spaces/{space_id}/backups",
+        "GET /v1/spaces/{space_id}/backups",
+        "GET /v1/backups",
+        "GET /v1/spaces/{space_id}/backups/{backup_id}",
+        "DELETE /v1/spaces/{space_id}/backups/{backup_id}",
+        "POST /v1/spaces/{space_id}/backups/{backup_id}/restore",
+        "GET /v1/spaces/{space_id}/backups/{backup_id}/download",
+        "POST /v1/spaces/{space_id}/fork",
+        "GET /v1/spaces/{space_id}/arrival",
+        "GET /v1/spaces/{space_id}/export",
+        "POST /v1/uploads",
+        "POST /v1/spaces/import",
+        "DELETE /v1/spaces/{space_id}/notes/{note_id}",
+        "DELETE /v1/spaces/{space_id}/notes",
+        "GET /v1/spaces/{space_id}/erasures",
+        "GET /v1/spaces/{space_id}/erasures/{erasure_id}",
+        "POST /v1/admin/gc",
+        "POST /v1/admin/retention",
     },
     "StartFunction": {
         "POST /v1/spaces/{space_id}/consolidations",
@@ -141,12 +162,17 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
 @pytest.mark.parametrize(
     ("name", "retries", "seconds"),
     # The sweep's next run is its retry. An hour is QUEUE_LIFE: how long a queued run counts as alive.
-    [("CounterFunction", 2, 3600), ("ConsolidateFunction", 2, 3600), ("SweepFunction", 0, 900)],
+    [
+        ("CounterFunction", 2, 3600),
+        ("ConsolidateFunction", 2, 3600),
+        ("BackupFunction", 2, 21_600),
+        ("SweepFunction", 0, 900),
+    ],
 )
 def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
     configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
 
-    assert set(configs) == {"CounterFunction", "ConsolidateFunction", "SweepFunction"}
+    assert set(configs) == {"CounterFunction", "ConsolidateFunction", "BackupFunction", "SweepFunction"}
     assert configs[name]["MaximumRetryAttempts"] == retries
     assert configs[name]["MaximumEventAgeInSeconds"] == seconds
     assert configs[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["FailureQueue", "Arn"]}}}
@@ -170,8 +196,20 @@ def test_the_calls_to_the_llm_in_flight_are_capped_and_requests_to_start_one_are
         "Fn::If": ["ReserveConcurrency", {"Ref": "ConsolidationConcurrency"}, {"Ref": "AWS::NoValue"}]
     }
     assert source["Parameters"]["ConsolidationConcurrency"]["Default"] > 0
-    assert [name for name in functions if "ReservedConcurrentExecutions" in functions[name]] == ["ConsolidateFunction"]
-    assert not routes(functions["ConsolidateFunction"])
+    capped = {name for name in functions if "ReservedConcurrentExecutions" in functions[name]}
+    assert capped == {"ConsolidateFunction", "BackupFunction"}
+    assert not any(routes(functions[name]) for name in capped)
+
+
+def test_all_spaces_are_backed_up_by_night_in_the_time_zone_of_the_parameters(functions, source):
+    (night,) = events(functions["BackupFunction"], "ScheduleV2")
+
+    assert night["ScheduleExpression"] == {"Ref": "BackupSchedule"}
+    assert night["ScheduleExpressionTimezone"] == {"Ref": "BackupTimezone"}
+    assert night["State"] == {"Ref": "BackupScheduleState"}
+    assert json.loads(night["Input"]) == {"do": "nightly"}
+    defaults = {name: source["Parameters"][name]["Default"] for name in ("BackupSchedule", "BackupTimezone")}
+    assert defaults == {"BackupSchedule": "cron(0 2 * * ? *)", "BackupTimezone": "UTC"}
 
 
 def test_the_api_has_a_domain_only_if_one_is_asked_for_and_then_in_front_of_its_stage(compiled):

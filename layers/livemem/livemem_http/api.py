@@ -84,7 +84,7 @@ class Api:
     def __init__(self) -> None:
         self.resolver = Resolver()
         self.needs: dict[str, Needs] = {}
-        self.also: dict[str, HTTPStatus] = {}
+        self.also: dict[str, tuple[HTTPStatus, ...]] = {}
         self.in_markdown: dict[str, Renderer] = {}
         self.resolver.exception_handler(Exception)(self._answer_error)
 
@@ -95,7 +95,7 @@ class Api:
         *,
         needs: Needs,
         status: int = HTTPStatus.OK,
-        also: HTTPStatus | None = None,
+        also: Collection[HTTPStatus] = (),
         markdown: Renderer | None = None,
         tag: str | None = None,
         refuses: Collection[int] = (),
@@ -103,15 +103,14 @@ class Api:
     ) -> Callable[[F], F]:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
-        `also` is another status of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
+        `also` are other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
         returns, for clients that prefer `text/markdown`. OpenAPI has the handler's name as the operation's id, its
         docstring as the description, and puts it under `tag`. `refuses`: statuses of errors beyond those that its path
         and method imply.
         """
         key = f"{method} {path}"
         self.needs[key] = needs
-        if also:
-            self.also[key] = also
+        self.also[key] = tuple(also)
         described: dict[int, Any] = {
             code: {"description": text, "content": {problems.MEDIA_TYPE: {"model": problems.Problem}}}
             for code, text in PROBLEMS.items()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from livemem.access.principal import Principal
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest, Saved
 from livemem.errors import InvalidName, NotFound, PreconditionLost
@@ -50,6 +51,27 @@ def page(
     found = process.store.map(lambda backup_id: manifests.summary(process, space_id, backup_id), shown)
     visible = [saved.manifest for saved in found if saved and not saved.manifest.removing]
     return visible, shown[-1] if len(wanted) > limit else None
+
+
+def page_of_all(
+    process: Process, caller: Principal, *, limit: int, after: tuple[str, str] | None = None
+) -> tuple[list[Manifest], tuple[str, str] | None]:
+    """The backups of all spaces that the caller may see, by space and then newest first, those behind the space and
+    backup `after`; and the ones to go on after, or None. 1 LIST per space that is looked at, and 1 GET each.
+    """
+    visible = sorted(space_id for space_id in spaces(process) if caller.may_see(space_id))
+    found: list[Manifest] = []
+    for space_id in visible:
+        if after and space_id < after[0]:
+            continue
+        before = after[1] if after and space_id == after[0] else None
+        some, more = page(process, space_id, limit=limit - len(found), before=before)
+        found += some
+        if more:
+            return found, (space_id, more)
+        if len(found) == limit:
+            return found, (space_id, found[-1].backup_id) if space_id != visible[-1] else None
+    return found, None
 
 
 def get(process: Process, space_id: str, backup_id: str) -> Manifest:

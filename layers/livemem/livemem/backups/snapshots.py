@@ -304,5 +304,24 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
         # The space, or the unfinished backup, was deleted meanwhile.
         return {"status": "gone"}
     if taken.result == "unfinished":
-        process.later({**payload, "backup_id": taken.manifest.backup_id})
+        _queue_rest(process, taken.manifest)
     return {"status": taken.result, "backup_id": taken.manifest.backup_id, "objects": taken.manifest.objects_count}
+
+
+def take_or_queue(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime) -> Taken:
+    """Take a backup within a request; the rest of what does not fit is queued. Raises what `take` raises."""
+    taken = take(process, space_id, wanted, deadline=deadline)
+    if taken.result == "unfinished":
+        _queue_rest(process, taken.manifest)
+    return taken
+
+
+def _queue_rest(process: Process, manifest: Manifest) -> None:
+    process.later(
+        {
+            "do": "back_up",
+            "space_id": manifest.space_id,
+            "backup_id": manifest.backup_id,
+            "trigger": manifest.trigger,
+        }
+    )

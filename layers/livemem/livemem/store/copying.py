@@ -6,8 +6,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from livemem.store import failures
-from livemem.store.objects import Entry, Store, date
+from livemem.store import failures, objects
+from livemem.store.objects import Entry, Store
 
 
 @dataclass(frozen=True)
@@ -53,5 +53,5 @@ def look(store: Store, key: str) -> Entry | None:
         size=answer["ContentLength"],
         etag=answer["ETag"],
         last_modified=answer["LastModified"],
-        seen_at=date(answer),
+        seen_at=objects.date(answer),
     )

@@ -33,6 +33,23 @@ def decode_token(cursor: str | None) -> str | None:
     return _decode(cursor, keys.check_token_hash)
 
 
+def decode_backup(cursor: str | None) -> str | None:
+    """The id of a backup in a cursor; raises InvalidRequest."""
+    return _decode(cursor, keys.check_backup_id)
+
+
+def decode_backup_of(cursor: str | None) -> tuple[str, str] | None:
+    """The ids of a space and of a backup of it in a cursor; raises InvalidRequest."""
+
+    def check(text: str) -> str:
+        space_id, _, backup_id = text.partition("/")
+        return f"{keys.check_space_id(space_id)}/{keys.check_backup_id(backup_id)}"
+
+    text = _decode(cursor, check)
+    space_id, _, backup_id = (text or "").partition("/")
+    return (space_id, backup_id) if text else None
+
+
 def decode_number(cursor: str | None) -> int | None:
     """The number in a cursor; raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(int(text)))

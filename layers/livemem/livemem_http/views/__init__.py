@@ -1,5 +1,7 @@
 """Requests and answers of the API as models: what bodies must look like, and what OpenAPI says about answers."""
 
+from livemem_http.views.archives import ArchiveView, Import, UploadView
+from livemem_http.views.backups import ArrivalView, BackupPage, BackupView, Fork, NewBackup, Restoration
 from livemem_http.views.bank import (
     FileContent,
     FileList,
@@ -38,23 +40,42 @@ from livemem_http.views.tokens import (
     TokensPurged,
     TokenView,
 )
+from livemem_http.views.upkeep import (
+    ErasurePage,
+    ErasureView,
+    GarbageReport,
+    GarbageWanted,
+    RetentionReport,
+    RetentionWanted,
+)
 from livemem_http.views.usage import ServiceUsage, UsageReport
 
 __all__ = [
     "About",
     "Agent",
+    "ArchiveView",
+    "ArrivalView",
+    "BackupPage",
+    "BackupView",
     "Category",
     "ChangeDetail",
     "ChangePage",
     "ChangeSummary",
+    "ErasurePage",
+    "ErasureView",
     "FileContent",
     "FileList",
     "FileView",
     "FileWithSources",
+    "Fork",
+    "GarbageReport",
+    "GarbageWanted",
     "HealthView",
     "IdempotencyKey",
+    "Import",
     "LiveNotes",
     "Moment",
+    "NewBackup",
     "NewConsolidation",
     "NewNote",
     "NewNotes",
@@ -64,6 +85,9 @@ __all__ = [
     "NotePage",
     "NoteView",
     "Reason",
+    "Restoration",
+    "RetentionReport",
+    "RetentionWanted",
     "Revocation",
     "Rotation",
     "Rules",
@@ -89,6 +113,7 @@ __all__ = [
     "TokenShown",
     "TokenView",
     "TokensPurged",
+    "UploadView",
     "UsageReport",
     "WhoAmI",
 ]

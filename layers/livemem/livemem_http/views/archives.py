@@ -1,0 +1,72 @@
+"""Archives of spaces as requests and answers."""
+
+from typing import Annotated, Literal
+
+from livemem.backups.export import Archive, Working
+from livemem.backups.importing import NewImport, Upload
+from livemem_http.views.backups import BackupId
+from livemem_http.views.fields import Body, Description, Moment, RulesText, SpaceId, Sparse, Template, told
+
+UploadId = Annotated[str, told("The id of the upload, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+
+
+class ArchiveView(Sparse):
+    """The archive of a backup (tar.gz), or how far it is."""
+
+    status: Annotated[Literal["ready", "working"], told("`working`: ask again after `Retry-After` seconds.", "ready")]
+    space_id: SpaceId
+    backup_id: Annotated[BackupId, told("The backup that it holds. An export takes one if anything has changed.")]
+    url: Annotated[
+        str | None,
+        told(
+            "Where to get it, without a token. Whoever has it can read the archive.",
+            "http://127.0.0.1:9000/live-memory/_exports/demo/2026-02-20T14-00-00.tar.gz?X-Amz-Signature=...",
+        ),
+    ] = None
+    expires_at: Annotated[
+        Moment | None, told("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")
+    ] = None
+    size: Annotated[int | None, told("Bytes of the archive.", 18_204)] = None
+    objects: Annotated[int | None, told("How many objects are in it.", 42)] = None
+    left_out: Annotated[
+        int | None, told("Objects of the bucket that are not in it, because no import would take their names.", 0)
+    ] = None
+    done: Annotated[int | None, told("How many objects are in it so far.")] = None
+    total: Annotated[int | None, told("How many there will be; 0 while the backup is taken.")] = None
+
+    @classmethod
+    def of(cls, found: Archive | Working) -> "ArchiveView":
+        status = "ready" if isinstance(found, Archive) else "working"
+        return cls.model_validate({"status": status, **vars(found)})
+
+
+class UploadView(Sparse):
+    """Where to put an archive that is to be imported."""
+
+    upload_id: UploadId
+    url: Annotated[
+        str,
+        told(
+            "Where to PUT the archive, without a token: `curl -T demo.tar.gz URL`.",
+            "http://127.0.0.1:9000/live-memory/_uploads/01KHXE5Q2V8R0M4T6W9YBNCD3F?X-Amz-Signature=...",
+        ),
+    ]
+    expires_at: Annotated[Moment, told("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")]
+
+    @classmethod
+    def of(cls, upload: Upload) -> "UploadView":
+        return cls.model_validate(upload, from_attributes=True)
+
+
+class Import(Body):
+    """A space to be made of an archive: of one of ours, or of a folder of Markdown files."""
+
+    space_id: Annotated[SpaceId, told("The id of the space that it becomes, which must not exist.", "demo-imported")]
+    upload_id: UploadId
+    description: Annotated[Description | None, told("Of a space from Markdown files: what it is for.")] = None
+    rules: RulesText | None = None
+    rules_template: Annotated[Template | None, told("Of a space from Markdown files: its rules.")] = None
+
+    def wanted(self) -> NewImport:
+        """The import for the domain."""
+        return NewImport(self.space_id, self.upload_id, self.description or "", self.rules, self.rules_template)

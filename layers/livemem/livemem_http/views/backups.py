@@ -1,0 +1,140 @@
+"""Backups, and spaces that come from them, as requests and answers."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel
+
+from livemem import limits
+from livemem.backups.manifest import Manifest
+from livemem.spaces.arrival import Arrival
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, told
+
+BackupId = Annotated[
+    str,
+    told(
+        "The id of the backup: when it was begun (UTC).", "2026-02-20T02-00-00", pattern=f"^{keys.BACKUP_ID.pattern}$"
+    ),
+]
+
+
+class NewBackup(Body):
+    """A backup to be taken. With a description it is made even if nothing has changed since the last one."""
+
+    description: Annotated[
+        str,
+        told(
+            "What it is for, in at most 500 bytes.",
+            "before the great clean-up",
+            maxLength=limits.DESCRIPTION_BYTES,
+        ),
+    ] = ""
+
+
+class BackupView(Sparse):
+    """A backup of a space."""
+
+    backup_id: BackupId
+    space_id: SpaceId
+    created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T02:00:00.120Z")]
+    completed_at: Annotated[Moment | None, told("When all of it was there, UTC.", "2026-02-20T02:00:01.480Z")] = None
+    complete: Annotated[bool, told("Whether all of it is there. Until then it can't be restored.", True)]
+    description: Annotated[str, told("What it is for, if that was said.", "")]
+    trigger: Annotated[
+        Literal["schedule", "api", "export", "fork"],
+        told("What it was made for: the `schedule`, a request (`api`), an `export` or a `fork`.", "schedule"),
+    ]
+    requested_by: Annotated[str | None, told("The token that asked for it.")] = None
+    transient: Annotated[
+        bool, told("Made for an export or a fork alone: removed after a day, unless it is the only one.", False)
+    ]
+    objects: Annotated[int, told("How many objects it holds.", 42)]
+    bytes: Annotated[int, told("How many bytes they have together.", 61_203)]
+    counts: Annotated[
+        dict[str, int],
+        told("How many of them are live notes, bank files, records and others.", {"notes": 12, "bank_files": 6}),
+    ]
+    changes: Annotated[int, told("The number of the newest change of the bank that it holds.", 7)]
+    duration_seconds: Annotated[float | None, told("How long it took.", 1.36)] = None
+    unchanged_at: Annotated[
+        Moment | None,
+        told("When the space was last found to be still as this backup has it, UTC.", "2026-02-21T02:00:00Z"),
+    ] = None
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "BackupView":
+        return cls(
+            created_at=manifest.started_at,
+            objects=manifest.objects_count,
+            **manifest.model_dump(include=set(cls.model_fields) - {"created_at", "objects"}),
+        )
+
+
+class BackupPage(BaseModel):
+    """A page of backups, newest first."""
+
+    items: Annotated[list[BackupView], told("The backups.")]
+    next_cursor: NextCursor = None
+
+
+class Restoration(Body):
+    """Where to restore to; without a body under the space's own id."""
+
+    target_space_id: Annotated[
+        SpaceId | None, told("The id of the space that it becomes, which must not exist.", "demo-restored")
+    ] = None
+
+
+class Fork(Body):
+    """Another space as this one stands, or stood."""
+
+    target_space_id: Annotated[SpaceId, told("The id of the other space, which must not exist.", "demo-fork")]
+    at: Annotated[
+        int | None,
+        told("The number of a change: the space as it stood after it. Without it as it stands now."),
+    ] = None
+
+
+class ArrivalView(Sparse):
+    """How a space comes here as a whole: by a restore, a fork or an import."""
+
+    space_id: Annotated[SpaceId, told("The id of the space that it becomes.", "demo-restored")]
+    status: Annotated[
+        Literal["arriving", "arrived", "failed"],
+        told("Nobody sees the space until it has `arrived`; of one that `failed` nothing is left.", "arrived"),
+    ]
+    kind: Annotated[Literal["restore", "fork", "import"], told("What it is.", "restore")]
+    source_space_id: Annotated[str | None, told("The space that it comes from.", "demo")] = None
+    backup_id: Annotated[str | None, told("The backup that it comes from.", "2026-02-20T02-00-00")] = None
+    at: Annotated[int | None, told("The number of the change as of which it was forked.")] = None
+    upload_id: Annotated[str | None, told("The archive that it comes from.")] = None
+    requested_by: Annotated[str, told("The token that asked for it.", "admin")]
+    started_at: Annotated[Moment, told("When it was asked for, UTC.", "2026-02-20T14:00:00Z")]
+    finished_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T14:00:02Z")] = None
+    objects: Annotated[int | None, told("How many objects were brought.", 42)] = None
+    error: Annotated[dict[str, str] | None, told("Of one that failed: `code` (see errors.md) and `detail`.")] = None
+
+    @classmethod
+    def of(cls, space_id: str, arrival: Arrival, meta: Meta | None) -> "ArrivalView":
+        """`meta`: of the space, once it is there."""
+        status = "arrived" if meta else "failed" if arrival.ended() else "arriving"
+        known = {
+            "kind",
+            "backup_id",
+            "at",
+            "upload_id",
+            "requested_by",
+            "started_at",
+            "finished_at",
+            "objects",
+            "error",
+        }
+        return cls.model_validate(
+            {
+                "space_id": space_id,
+                "status": status,
+                "source_space_id": arrival.space_id,
+                **arrival.model_dump(include=known),
+            }
+        )
