@@ -150,8 +150,8 @@ def fork_space(space_id: str, body: views.Fork) -> Response[views.ArrivalView]:
     summary="Export a space",
 )
 def export_space(space_id: str) -> Response[views.ArchiveView]:
-    """The space as it stands now as one file: a tar.gz of its objects as they lie in the bucket, without tokens or other
-    secrets. 202: it is being made, ask again. The URL works for 15 minutes, the archive is removed after a day.
+    """The space as it stands now as one file: a tar.gz of its objects as they lie in the bucket, without any token or
+    secret. 202: it is being made, ask again. The URL works for 15 minutes, the archive is removed after a day.
     """
     return _archive(export.export(process(), api.principal(), space_id, _soon()))
 

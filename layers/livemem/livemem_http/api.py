@@ -103,7 +103,7 @@ class Api:
     ) -> Callable[[F], F]:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
-        `also` are other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
+        `also`: other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
         returns, for clients that prefer `text/markdown`. OpenAPI has the handler's name as the operation's id, its
         docstring as the description, and puts it under `tag`. `refuses`: statuses of errors beyond those that its path
         and method imply.
