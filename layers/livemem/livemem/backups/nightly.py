@@ -112,7 +112,7 @@ def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) ->
         # The space, or the unfinished backup, was removed meanwhile.
         return {"status": "gone"}
     if taken.result == "unfinished":
-        process.later({**payload, "backup_id": taken.manifest.backup_id})
+        snapshots.queue_rest(process, taken.manifest)
     elif trigger == "schedule":
         return _told(process, taken, began) | _retained(process, space_id, deadline)
     return _told(process, taken, began)

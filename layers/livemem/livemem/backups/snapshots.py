@@ -334,3 +334,23 @@ def _kind(name: str) -> str:
     if keys.parse_bank_file(f"x/{name}"):
         return "bank_files"
     return "records" if keys.parse_record(f"x/{name}") else "other"
+
+
+def take_or_queue(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime) -> Taken:
+    """Take a backup within a request; the rest of what does not fit is queued. Raises what `take` raises."""
+    taken = take(process, space_id, wanted, deadline=deadline)
+    if taken.result == "unfinished":
+        queue_rest(process, taken.manifest)
+    return taken
+
+
+def queue_rest(process: Process, manifest: Manifest) -> None:
+    """Let an invocation of the backup function go on with an unfinished backup."""
+    process.later(
+        {
+            "do": "back_up",
+            "space_id": manifest.space_id,
+            "backup_id": manifest.backup_id,
+            "trigger": manifest.trigger,
+        }
+    )
