@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from pydantic import Field
+
 from livemem import clock
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
@@ -59,7 +61,7 @@ class Manifest(Document):
     requested_by: str | None = None
     started_at: Moment
     completed_at: Moment | None = None
-    duration_seconds: float | None = None
+    duration_seconds: float | None = Field(default=None, allow_inf_nan=False)
     unchanged_at: Moment | None = None
     """When the space was last found to be as this backup has it."""
     changes: int = 0
@@ -112,7 +114,8 @@ def from_bytes(body: bytes) -> tuple[Manifest, tuple[Item, ...]]:
     if not isinstance(parsed, dict) or not isinstance(parsed.get("objects"), list):
         raise ValueError("no manifest")  # noqa: TRY004 - what a caller expects of a bad document
     items = tuple(_item(entry) for entry in parsed.pop("objects"))
-    return Manifest.model_validate(parsed), items
+    # Read as `summary_from` reads it: what the one refuses the other must not take, such as half a surrogate pair.
+    return Manifest.model_validate_json(json.dumps(parsed)), items
 
 
 def _item(entry: Any) -> Item:
