@@ -35,7 +35,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
         cleared += sum(_clear(process, space.space_id, *one) for one in zip(some, found, strict=True))
         first = False
     done: dict[str, float] = {"backups_cleared": cleared} if cleared else {}
-    return done | ({AGE: _hours(space, newest)} if process.settings.backups_expected else {})
+    return done | ({AGE: round(_hours(space, newest), 2)} if process.settings.backups_expected else {})
 
 
 def _newest(found: Sequence[Saved | Unreadable | None], uid: str) -> Saved | None:
@@ -53,7 +53,7 @@ def _clear(process: Process, space_id: str, backup_id: str, found: Saved | Unrea
 def _hours(space: Space, newest: Saved | None) -> float:
     """Since the moment that the space's newest backup stands for; since it is there where it never had one."""
     since = newest.manifest.stands_for() if newest else _here_since(space.head.meta)
-    return round(max((space.now - clock.parse(since)).total_seconds(), 0.0) / 3_600, 2)
+    return max((space.now - clock.parse(since)).total_seconds(), 0.0) / 3_600
 
 
 def _here_since(meta: Meta) -> str:
