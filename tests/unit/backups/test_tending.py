@@ -15,8 +15,8 @@ HOUR = 3_600.0
 SPACE = "demo"
 
 
-def expecting(**more: Any) -> World:
-    world = World(backups_expected=True, llmaas_api_url="", **more)
+def expecting() -> World:
+    world = World(backups_expected=True, llmaas_api_url="")
     world.create_space(SPACE)
     world.new_process()
     return world
