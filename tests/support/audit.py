@@ -12,6 +12,7 @@ from typing import Any
 from livemem.changes.records import Record
 from livemem.runs.run import FINAL
 from livemem.store import keys
+from tests.support import backups
 from tests.support.bucket import Stored
 
 
@@ -34,6 +35,8 @@ class Audit:
     blocked: list[str] = field(default_factory=list)
     """The space takes no work although nobody works, and nobody is told."""
     wrong_health: list[str] = field(default_factory=list)
+    broken_backups: list[str] = field(default_factory=list)
+    """What complete backups say that is not so (tests/support/backups.py)."""
 
     def clean(self) -> bool:
         return self == Audit()
@@ -79,6 +82,7 @@ def audit(objects: Mapping[str, Stored], space_id: str, acknowledged: Iterable[s
         wrong_numbers=_wrong_numbers(objects, space_id, records),
         wrong_runs=_wrong_runs(objects, space_id, records),
         left_behind=_left_behind(objects, space_id),
+        broken_backups=backups.broken(objects),
     )
 
 

@@ -144,11 +144,15 @@ class FakeS3:
             **self._answered(),
         }
 
-    def copy_object(self, *, Bucket: str, Key: str, CopySource: dict[str, str]) -> dict[str, Any]:
+    def copy_object(
+        self, *, Bucket: str, Key: str, CopySource: dict[str, str], CopySourceIfMatch: str | None = None
+    ) -> dict[str, Any]:
         with self._lock:
             source = self.objects.get(CopySource["Key"])
             if not source:
                 raise self._error("NoSuchKey", 404, "CopyObject")
+            if CopySourceIfMatch and CopySourceIfMatch != source.etag:
+                raise self._error("PreconditionFailed", 412, "CopyObject")
             self._keep_version(Key)
             self.objects[Key] = Stored(source.body, source.etag, self._clock(), source.metadata)
             return {"CopyObjectResult": {"ETag": source.etag}, **self._answered()}

@@ -126,8 +126,10 @@ def come_to_rest(world: World, space_id: str, *, lost: bool = False) -> Audit:
 
 
 def _apart_from_notices(world: World, space_id: str) -> set[tuple[str, str]]:
-    """The keys and ETags of all but what the sweep itself takes note of: markers, and in the head the runs it saw."""
-    own = (keys.MARKERS, keys.meta(space_id))
+    """The keys and ETags of all but what the sweep itself takes note of: markers, and in the head the runs it saw; and
+    but backups, whose remains nobody marks.
+    """
+    own = (keys.MARKERS, keys.BACKUPS, keys.meta(space_id))
     return {(key, stored.etag) for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

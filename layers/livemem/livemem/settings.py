@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     """How many of the newest backups of a space are kept however old they are."""
     backup_skip_unchanged: bool = True
     """Whether a space that is as its last backup has it is not copied again."""
+    backups_expected: bool = False
+    """Whether every space is backed up each night, so that health says which one was not."""
     run_retention_days: int = Field(default=90, ge=31, le=3_650)
     """For how many days the documents of runs are kept; usage reports go back 31 days."""
 

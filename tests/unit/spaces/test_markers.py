@@ -428,11 +428,11 @@ def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000
     assert (report.spaces, report.most("oldest_pending_note_seconds")) == (0, age)
 
 
-def test_the_daily_sweep_looks_at_each_space_with_2_get_and_3_list():
+def test_the_daily_sweep_looks_at_each_space_with_2_get_and_4_list():
     world = at_rest(200, waiting=True)
     world.store.probed.append(True)
 
     assert world.sweep_all().spaces == 200
 
-    # Head and lease; live notes, runs and Idempotency-Keys. And the lists of markers and of spaces.
-    assert world.client.counts == {"GET": 2 * 200, "LIST": 3 * 200 + 2}
+    # Head and lease; live notes, runs, Idempotency-Keys and backups. And the lists of markers and of spaces.
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 4 * 200 + 2}

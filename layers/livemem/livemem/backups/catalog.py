@@ -1,10 +1,14 @@
-"""Which backups there are, and the end of one."""
+"""Which backups there are, and the end of one.
 
-from collections.abc import Iterator
+A backup that is removed leaves its manifest as a tombstone, until nothing that was sent to its folder can come any more
+(remains.py): so its id is not claimed again meanwhile, and what comes late is found.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from livemem.access.principal import Principal
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Manifest, Saved
+from livemem.backups.manifest import Manifest, Saved, Unreadable
 from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.store import keys
@@ -15,27 +19,45 @@ TRIES = 5
 
 def ids(process: Process, space_id: str) -> list[str]:
     """The ids of the space's backups, also of those that are not complete, oldest first: 1 LIST per 1,000."""
-    return [name for name in process.store.folders(keys.backups_prefix(space_id)) if keys.BACKUP_ID.fullmatch(name)]
+    return [name for name in process.store.folders(keys.backups_prefix(space_id)) if _is_id(name)]
 
 
-def spaces(process: Process) -> Iterator[str]:
-    """The ids of the spaces that have backups, also of those that are deleted: 1 LIST per 1,000."""
-    for name in process.store.folders(keys.BACKUPS):
+def _is_id(name: str) -> bool:
+    try:
+        return bool(keys.check_backup_id(name))
+    except InvalidName:
+        return False
+
+
+def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
+    """The ids of the spaces that have backups, also of those that are deleted, in order: 1 LIST per 1,000."""
+    after = f"{keys.BACKUPS}{start_after}/\U0010ffff" if start_after else ""
+    for name in process.store.folders(keys.BACKUPS, start_after=after):
         try:
             yield keys.check_space_id(name)
         except InvalidName:
             continue
 
 
-def newest(process: Process, space_id: str) -> Saved | None:
+def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> Saved | None:
     """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later one that is not
-    complete.
+    complete. `kept`: not one that was made for an export or a fork; `uid`: one of this life of the space.
     """
     for backup_id in reversed(ids(process, space_id)):
         saved = manifests.summary(process, space_id, backup_id)
-        if saved and saved.manifest.complete:
+        if saved and is_wanted(saved.manifest, kept=kept, uid=uid):
             return saved
     return None
+
+
+def is_wanted(manifest: Manifest, *, kept: bool, uid: str | None) -> bool:
+    """Whether it is complete, and one of those that `newest` is asked for."""
+    return manifest.complete and (manifest.is_kept() or not kept) and uid in (None, manifest.uid)
+
+
+def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Saved | Unreadable | None]:
+    """The summaries of these backups: 1 GET each, in parallel."""
+    return process.store.map(lambda backup_id: manifests.peek(process, space_id, backup_id), backup_ids)
 
 
 def page(
@@ -43,13 +65,14 @@ def page(
 ) -> tuple[list[Manifest], str | None]:
     """The space's backups, newest first, those before the id `before`, and the id to go on before, or None.
 
-    Those that are under way are among them. 1 LIST per 1,000 backups, and 1 GET each.
+    Those that are under way are among them; the page may be shorter than `limit` although there are more. 1 LIST per
+    1,000 backups, and 1 GET each.
     """
     keys.check_space_id(space_id)
     wanted = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
     shown = wanted[:limit]
-    found = process.store.map(lambda backup_id: manifests.summary(process, space_id, backup_id), shown)
-    visible = [saved.manifest for saved in found if saved and not saved.manifest.removing]
+    found = looks(process, space_id, shown)
+    visible = [saved.manifest for saved in found if isinstance(saved, Saved) and not saved.manifest.removing]
     return visible, shown[-1] if len(wanted) > limit else None
 
 
@@ -83,29 +106,40 @@ def get(process: Process, space_id: str, backup_id: str) -> Manifest:
 
 
 def remove(process: Process, space_id: str, backup_id: str) -> None:
-    """Remove a backup, complete or not: 1 GET, 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects, 1 DELETE.
+    """Remove a backup, complete or not, readable or not: 1 GET, 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects.
 
-    From the PUT on it is gone for everybody; if it dies behind it, the sweep goes on. Raises InvalidName, NotFound,
-    PreconditionLost.
+    From the PUT on it is gone for everybody; if it dies behind it, a repeat goes on, or the daily look. Raises
+    InvalidName, NotFound, PreconditionLost.
     """
     require_conditional_writes(process.store)
     for _ in range(TRIES):
-        saved = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-        if not saved:
+        found = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+        if not found:
             raise NotFound("backup", backup_id)
+        if isinstance(found, Saved) and found.manifest.removing:
+            if not clear(process, space_id, backup_id):
+                raise NotFound("backup", backup_id)
+            return
         try:
-            if not saved.manifest.removing:
-                manifests.replace(process, saved, (), complete=False, removing=True)
+            discard(process, space_id, backup_id, found)
         except PreconditionLost:
             continue
-        clear(process, space_id, backup_id)
         return
     raise PreconditionLost("The backup changes too often.")
 
 
-def clear(process: Process, space_id: str, backup_id: str) -> None:
-    """Remove all objects of a backup whose manifest is not complete and never will be, and the manifest last."""
+def discard(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable) -> None:
+    """Remove a backup if its manifest is exactly as it was `found`: the same without the GET. Raises
+    PreconditionLost.
+    """
+    manifests.bury(process, space_id, backup_id, found)
+    clear(process, space_id, backup_id)
+
+
+def clear(process: Process, space_id: str, backup_id: str) -> int:
+    """Remove all objects of a backup that has become a tombstone, but that; returns how many there were."""
     manifest = keys.manifest(space_id, backup_id)
     folder = process.store.scan(keys.backup_prefix(space_id, backup_id))
-    process.store.delete_many([entry.key for entry in folder if entry.key != manifest])
-    process.store.delete(manifest)
+    doomed = [entry.key for entry in folder if entry.key != manifest]
+    process.store.delete_many(doomed)
+    return len(doomed)

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from pydantic import Field
+
+from livemem import clock
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.store import documents, keys
@@ -58,7 +61,7 @@ class Manifest(Document):
     requested_by: str | None = None
     started_at: Moment
     completed_at: Moment | None = None
-    duration_seconds: float | None = None
+    duration_seconds: float | None = Field(default=None, allow_inf_nan=False)
     unchanged_at: Moment | None = None
     """When the space was last found to be as this backup has it."""
     changes: int = 0
@@ -71,6 +74,17 @@ class Manifest(Document):
     def stands_for(self) -> str:
         """The newest moment that it is known to hold, for people and for retention."""
         return self.unchanged_at or self.started_at
+
+    def is_kept(self) -> bool:
+        """Whether it is a whole backup that was made to be kept."""
+        return self.complete and not self.removing and not self.transient
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """There is a manifest that can't be read, or is another backup's: only who asks for it by name removes it."""
+
+    etag: str
 
 
 @dataclass(frozen=True)
@@ -93,20 +107,41 @@ def to_bytes(manifest: Manifest, items: Sequence[Item]) -> bytes:
 
 def from_bytes(body: bytes) -> tuple[Manifest, tuple[Item, ...]]:
     """Manifest and objects. Raises ValueError."""
-    parsed = json.loads(body)
+    try:
+        parsed = json.loads(body)
+    except RecursionError:
+        raise ValueError("no manifest") from None
     if not isinstance(parsed, dict) or not isinstance(parsed.get("objects"), list):
         raise ValueError("no manifest")  # noqa: TRY004 - what a caller expects of a bad document
     items = tuple(_item(entry) for entry in parsed.pop("objects"))
-    return Manifest.model_validate(parsed), items
+    # Read as `summary_from` reads it: what the one refuses the other must not take, such as half a surrogate pair.
+    return Manifest.model_validate_json(json.dumps(parsed)), items
 
 
 def _item(entry: Any) -> Item:
     if not isinstance(entry, dict):
         raise ValueError("no object of a manifest")  # noqa: TRY004
-    name, size, etag = entry.get("name"), entry.get("size"), entry.get("etag")
-    if not isinstance(name, str) or not isinstance(size, int) or not isinstance(etag, str):
-        raise ValueError("no object of a manifest")  # noqa: TRY004
-    return Item(name, size, etag, entry.get("sha256"), entry.get("copy_etag"))
+    size = entry.get("size")
+    if type(size) is not int or size < 0:
+        raise ValueError("no object of a manifest")
+    return Item(
+        _text(entry.get("name")),
+        size,
+        _text(entry.get("etag")),
+        _optional(entry, "sha256"),
+        _optional(entry, "copy_etag"),
+    )
+
+
+def _optional(entry: dict[str, Any], name: str) -> str | None:
+    return None if entry.get(name) is None else _text(entry[name])
+
+
+def _text(value: Any) -> str:
+    # JSON can hold half a surrogate pair, which nothing can send on: encoding it is a ValueError as well.
+    if not isinstance(value, str) or not value.encode():
+        raise ValueError("no object of a manifest")
+    return value
 
 
 def summary_from(body: bytes) -> Manifest:
@@ -128,6 +163,25 @@ def replace(process: Process, saved: Saved, items: Sequence[Item], **changes: ob
     return _put(process, changed, items, {"if_match": saved.etag})
 
 
+def bury(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable) -> Saved:
+    """Make exactly the manifest that was read the tombstone of a backup that is removed: 1 PUT. Raises
+    PreconditionLost.
+    """
+    if isinstance(found, Saved):
+        return replace(process, found, (), complete=False, removing=True)
+    now = clock.iso_millis(process.clock())
+    tombstone = Manifest(
+        backup_id=backup_id,
+        space_id=space_id,
+        uid="",
+        claim=process.new_id(),
+        removing=True,
+        trigger="api",
+        started_at=now,
+    )
+    return _put(process, tombstone, (), {"if_match": found.etag})
+
+
 def _put(process: Process, wanted: Manifest, items: Sequence[Item], condition: dict[str, Any]) -> Saved:
     key, body = keys.manifest(wanted.space_id, wanted.backup_id), to_bytes(wanted, items)
     try:
@@ -141,13 +195,21 @@ def _put(process: Process, wanted: Manifest, items: Sequence[Item], condition: d
     return Saved(wanted, etag, tuple(items))
 
 
+def peek(process: Process, space_id: str, backup_id: str) -> Saved | Unreadable | None:
+    """The manifest without its objects, complete or not, or None where there is none: 1 GET of 8 KiB."""
+    found = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
+    if not found:
+        return None
+    try:
+        return _saved(found, summary_from(found.body), None, space_id, backup_id) or Unreadable(found.etag)
+    except ValueError:
+        return Unreadable(found.etag)
+
+
 def summary(process: Process, space_id: str, backup_id: str) -> Saved | None:
     """The manifest without its objects, complete or not, or None: 1 GET of 8 KiB. One that can't be read is none."""
-    found = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
-    try:
-        return _saved(found, summary_from(found.body), None, space_id, backup_id) if found else None
-    except ValueError:
-        return None
+    found = peek(process, space_id, backup_id)
+    return found if isinstance(found, Saved) else None
 
 
 def find(process: Process, space_id: str, backup_id: str) -> Saved | None:

@@ -4,12 +4,11 @@ What changes while it is taken are notes that are appended: those are in the nex
 (bank, records, head) changes under the lease alone, or by a swap of the head, which is looked at again at the end.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from livemem import clock, limits
 from livemem.backups import catalog
@@ -26,8 +25,6 @@ from livemem.store import copying, keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
 
-logger = logging.getLogger(__name__)
-
 Trigger = Literal["schedule", "api", "export", "fork"]
 
 BATCH = 1_000
@@ -39,6 +36,7 @@ COPY_TRIES = 5
 WAIT_SECONDS = 5.0
 """Between two looks whether a busy space is free."""
 
+ERASING = "Notes of this space are being erased; try again in a minute."
 CHANGED = "The space was changed while its backup was taken; take another one."
 
 
@@ -73,35 +71,50 @@ def take(
     """Take a backup of the space, or go on with the `unfinished` one of this id.
 
     For A objects ceil(A/1000) LIST and one of the backups, A CopyObject in parallel, 3 PUT, some GET, and 1 LIST more
-    where the space consolidates by itself; where nothing has changed no copy and 2 PUT. Busy spaces are waited for with
-    `wait`. Raises NotFound, Busy, Conflict (the space was deleted or changed by somebody meanwhile), TooLarge.
+    where the space consolidates by itself; a store that gives each copy an ETag of its own is asked 1 HEAD more for
+    each. Where nothing has changed no copy, 2 PUT and ceil(A/1000) LIST more; what does not fit costs 2 PUT each time.
+    Busy spaces are waited for with `wait`.
+
+    Raises NotFound, Busy, Conflict (the space was deleted or changed by somebody meanwhile), PreconditionLost,
+    TooLarge.
     """
     limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
     require_conditional_writes(process.store)
-    heads.load(process, space_id)
     held = _acquire(process, space_id, deadline, wait=wait)
-    try:
-        with lease.kept(process, held):
-            head = recovery.recover(process, heads.load(process, space_id))
-            head = settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
-            if head.meta.erasing:
-                raise Busy("Notes of this space are being erased; try again in a minute.")
+    with lease.kept(process, held):
+        head = _settled(process, held)
+        try:
             taken = _take(process, head, wanted, deadline, unfinished)
+        finally:
+            # A backup leaves nothing that whoever comes next had to clear up.
+            lease.quietly_release(process, held)
+    # A put event that came meanwhile found the space busy.
+    counter.start_if_possible(process, space_id)
+    return taken
+
+
+def _settled(process: Process, held: lease.Held) -> Head:
+    """The head of the space, with nothing left of what others have begun; if that fails the lease is given back."""
+    try:
+        head = recovery.recover(process, heads.load(process, held.space_id))
+        head = settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
     except NotFound:
         lease.quietly_release(process, held)
         raise
     except LiveMemoryError:
         lease.let_go(process, held)
         raise
-    lease.quietly_release(process, held)
-    # A put event that came meanwhile found the space busy.
-    counter.start_if_possible(process, space_id)
-    return taken
+    if head.meta.erasing:
+        lease.quietly_release(process, held)
+        raise Busy(ERASING)
+    return head
 
 
 def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool) -> lease.Held:
     while True:
         try:
+            if heads.load(process, space_id).meta.erasing:
+                raise Busy(ERASING)
             return lease.acquire(process, space_id, process.new_id(), "backup", by_hand=True)
         except Busy:
             if not wait or deadline - process.clock() < 2 * timedelta(seconds=WAIT_SECONDS) + MARGIN:
@@ -110,20 +123,31 @@ def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool)
 
 
 def _take(process: Process, head: Head, wanted: Wanted, deadline: datetime, unfinished: str | None) -> Taken:
-    space_id = head.meta.space_id
-    listed = contents(process, space_id)
+    # What is written from now on may be missing.
+    now = process.clock()
     if unfinished:
-        saved = manifests.find(process, space_id, unfinished)
-        if not saved or saved.manifest.removing:
-            raise NotFound("backup", unfinished)
+        saved = _take_over(process, head, unfinished)
         if saved.manifest.complete:
             return Taken(saved.manifest, "made")
-        return _copy_all(process, head, saved, listed, deadline, _copied(process, space_id, unfinished))
-    last = _last_if_unchanged(process, space_id, listed) if _may_skip(process, wanted) else None
+        listed = contents(process, head.meta.space_id)
+        return _copy_all(process, head, saved, listed, deadline, _copied(process, saved))
+    listed = contents(process, head.meta.space_id)
+    last = _last_if_unchanged(process, head.meta.space_id, listed) if _may_skip(process, wanted) else None
     if last:
-        return Taken(_confirm(process, last, wanted), "unchanged")
-    saved = _claim(process, head, wanted)
-    return _copy_all(process, head, saved, listed, deadline, {})
+        return Taken(_confirm(process, last, wanted, now), "unchanged")
+    return _copy_all(process, head, _claim(process, head, wanted, now), listed, deadline, {})
+
+
+def _take_over(process: Process, head: Head, backup_id: str) -> Saved:
+    """The unfinished backup, from now on ours: who began it can't complete it any more, nor write that it goes on."""
+    space_id = head.meta.space_id
+    saved = manifests.find(process, space_id, keys.check_backup_id(backup_id))
+    if not saved or saved.manifest.removing or saved.manifest.uid != head.meta.uid:
+        raise NotFound("backup", backup_id)
+    if saved.manifest.complete:
+        return saved
+    # The swap alone does it: `rev` is another one.
+    return manifests.replace(process, saved, saved.items or ())
 
 
 def contents(process: Process, space_id: str) -> list[Entry]:
@@ -137,7 +161,7 @@ def _may_skip(process: Process, wanted: Wanted) -> bool:
 
 
 def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry]) -> Saved | None:
-    """The newest complete backup if it holds just what is listed."""
+    """The newest complete backup if it holds just what is listed, and all of that is still there."""
     newest = catalog.newest(process, space_id)
     if not newest or newest.manifest.objects_count != len(listed):
         return None
@@ -146,11 +170,20 @@ def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry])
         return None
     prefix = keys.prefix(space_id)
     now = {(entry.key.removeprefix(prefix), entry.size, entry.etag) for entry in listed}
-    return saved if {(item.name, item.size, item.etag) for item in saved.items} == now else None
+    if {(item.name, item.size, item.etag) for item in saved.items} != now:
+        return None
+    return saved if _is_whole(process, saved) else None
 
 
-def _confirm(process: Process, last: Saved, wanted: Wanted) -> Manifest:
-    """Note that the space still is as its last backup has it; one that was made for an export alone is kept from now
+def _is_whole(process: Process, saved: Saved) -> bool:
+    """Whether nobody has removed or changed anything in the backup's folder: 1 LIST per 1,000."""
+    prefix = keys.backup_prefix(saved.manifest.space_id, saved.manifest.backup_id)
+    there = {(entry.key, entry.size, entry.etag) for entry in process.store.scan(prefix)}
+    return there >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in saved.items or ()}
+
+
+def _confirm(process: Process, last: Saved, wanted: Wanted, now: datetime) -> Manifest:
+    """Note that the space was `now` as its last backup has it; one that was made for an export alone is kept from now
     on, if a backup was asked for.
     """
     keeps = last.manifest.transient and wanted.trigger not in ("export", "fork")
@@ -159,7 +192,7 @@ def _confirm(process: Process, last: Saved, wanted: Wanted) -> Manifest:
             process,
             last,
             last.items or (),
-            unchanged_at=clock.iso(process.clock()),
+            unchanged_at=clock.iso_millis(now),
             transient=last.manifest.transient and not keeps,
             trigger=wanted.trigger if keeps else last.manifest.trigger,
         ).manifest
@@ -167,9 +200,8 @@ def _confirm(process: Process, last: Saved, wanted: Wanted) -> Manifest:
         raise Conflict(CHANGED, retry_after=1) from None
 
 
-def _claim(process: Process, head: Head, wanted: Wanted) -> Saved:
+def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> Saved:
     """Claim an id: that of the present second, or of the next ones if others were faster: 1 PUT."""
-    now = process.clock()
     fresh = Manifest(
         backup_id=keys.backup_id(now),
         space_id=head.meta.space_id,
@@ -191,91 +223,104 @@ def _claim(process: Process, head: Head, wanted: Wanted) -> Saved:
     raise Busy("Too many backups of this space are taken at once.")
 
 
-def _copied(process: Process, space_id: str, backup_id: str) -> Mapping[str, Entry]:
-    """What is there already of an unfinished backup, by name."""
-    prefix = keys.backup_prefix(space_id, backup_id)
-    return {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+def _copied(process: Process, saved: Saved) -> dict[str, Item]:
+    """What is there already of an unfinished backup: by name what it was copied from, as far as that can be told."""
+    prefix = keys.backup_prefix(saved.manifest.space_id, saved.manifest.backup_id)
+    known = {item.name: item for item in saved.items or ()}
+    there: dict[str, Item] = {}
+    for entry in process.store.scan(prefix):
+        name = entry.key.removeprefix(prefix)
+        item = known.get(name)
+        is_its_copy = item and item.size == entry.size and (item.copy_etag or item.etag) == entry.etag
+        there[name] = item if item and is_its_copy else Item(name, entry.size, entry.etag)
+    return there
 
 
 def _copy_all(
-    process: Process,
-    head: Head,
-    saved: Saved,
-    listed: Sequence[Entry],
-    deadline: datetime,
-    there: Mapping[str, Entry],
+    process: Process, head: Head, saved: Saved, listed: Sequence[Entry], deadline: datetime, there: Mapping[str, Item]
 ) -> Taken:
     space_id, backup_id = head.meta.space_id, saved.manifest.backup_id
     prefix = keys.prefix(space_id)
     items: list[Item] = []
+    slowest = timedelta()
     for start in range(0, len(listed), BATCH):
-        if start and deadline - process.clock() < MARGIN:
-            return Taken(saved.manifest, "unfinished")
+        began = process.clock()
+        if start and deadline - began < MARGIN + slowest:
+            return Taken(_write(process, saved, items), "unfinished")
         batch = listed[start : start + BATCH]
         found = process.store.map(
             lambda entry: _copy(process, head, backup_id, entry, there.get(entry.key.removeprefix(prefix))), batch
         )
         items += [item for item in found if item]
+        slowest = max(slowest, process.clock() - began)
     stale = there.keys() - {item.name for item in items} - {keys.MANIFEST}
     process.store.delete_many([keys.backup_object(space_id, backup_id, name) for name in sorted(stale)])
     _check_unchanged(process, head)
-    return Taken(_complete(process, saved, items), "made")
+    return Taken(_complete(process, head, saved, items), "made")
 
 
-def _copy(process: Process, head: Head, backup_id: str, entry: Entry, there: Entry | None) -> Item | None:
+def _copy(process: Process, head: Head, backup_id: str, entry: Entry, there: Item | None) -> Item | None:
     """Copy one object, and say what was copied; None for one that nobody misses and that is gone."""
     space_id = head.meta.space_id
     name = entry.key.removeprefix(keys.prefix(space_id))
     target = keys.backup_object(space_id, backup_id, name)
     if there and (there.etag, there.size) == (entry.etag, entry.size):
-        return Item(name, entry.size, entry.etag)
+        return there
     for _ in range(COPY_TRIES):
-        copied = copying.copy(process.store, entry.key, target)
-        if copied and copied.etag == entry.etag:
-            return Item(name, entry.size, entry.etag, copied.sha256)
+        try:
+            copied = copying.copy(process.store, entry.key, target, if_match=entry.etag)
+            if copied and copied.etag == entry.etag:
+                return Item(name, entry.size, entry.etag, copied.sha256)
+        except PreconditionLost:
+            copied = None
         now = copying.look(process.store, entry.key)
-        if not copied or not now:
+        if not now:
             if keys.is_memory(name) or keys.is_of_space(name):
                 raise Conflict(CHANGED, retry_after=1)
             process.store.delete(target)
             return None
-        if now.etag == entry.etag:
+        if copied and now.etag == entry.etag:
             # The store gives each copy an ETag of its own.
             return Item(name, entry.size, entry.etag, copied.sha256, copied.etag)
-        # Somebody has written it again since the listing.
+        # Somebody has written it again since the listing; or the answer to the copy was lost.
         entry = now
     raise Conflict(CHANGED, retry_after=1)
 
 
 def _check_unchanged(process: Process, head: Head) -> None:
-    """Raise Conflict if anybody has committed, or deleted the space, since `head` was read: 1 GET."""
+    """Raise Conflict if anybody has committed or erased, or deleted the space, since `head` was read: 1 GET."""
     now = heads.find(process, head.meta.space_id)
-    if not now or (now.meta.uid, now.meta.changes, now.meta.committed_run, now.meta.echoes) != (
-        head.meta.uid,
-        head.meta.changes,
-        None,
-        [],
-    ):
+    if not now or _state(now) != _state(head):
         raise Conflict(CHANGED, retry_after=1)
 
 
-def _complete(process: Process, saved: Saved, items: Sequence[Item]) -> Manifest:
+def _state(head: Head) -> tuple[object, ...]:
+    meta = head.meta
+    return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing
+
+
+def _complete(process: Process, head: Head, saved: Saved, items: Sequence[Item]) -> Manifest:
     now = process.clock()
     begun = clock.parse(saved.manifest.started_at)
+    return _write(
+        process,
+        saved,
+        items,
+        complete=True,
+        completed_at=clock.iso_millis(now),
+        duration_seconds=round(max((now - begun).total_seconds(), 0.0), 3),
+        changes=head.meta.changes,
+        objects_count=len(items),
+        bytes=sum(item.size for item in items),
+        counts=_counts(items),
+    )
+
+
+def _write(process: Process, saved: Saved, items: Sequence[Item], **changes: object) -> Manifest:
     try:
-        return manifests.replace(
-            process,
-            saved,
-            items,
-            complete=True,
-            completed_at=clock.iso_millis(now),
-            duration_seconds=round(max((now - begun).total_seconds(), 0.0), 3),
-            objects_count=len(items),
-            bytes=sum(item.size for item in items),
-            counts=_counts(items),
-        ).manifest
+        return manifests.replace(process, saved, items, **changes).manifest
     except PreconditionLost:
-        # Somebody removed it meanwhile.
+        # Somebody removed it meanwhile, or goes on with it.
         raise NotFound("backup", saved.manifest.backup_id) from None
 
 
@@ -291,32 +336,16 @@ def _kind(name: str) -> str:
     return "records" if keys.parse_record(f"x/{name}") else "other"
 
 
-def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Take a backup in an invocation of its own, or go on with one: the rest of what does not fit is queued.
-
-    Raises Busy, Conflict, StoreUnavailable, so that it is tried again.
-    """
-    space_id = payload["space_id"]
-    wanted = Wanted(payload["trigger"], payload.get("description", ""), payload.get("requested_by"))
-    try:
-        taken = take(process, space_id, wanted, deadline=deadline, wait=True, unfinished=payload.get("backup_id"))
-    except NotFound:
-        # The space, or the unfinished backup, was deleted meanwhile.
-        return {"status": "gone"}
-    if taken.result == "unfinished":
-        _queue_rest(process, taken.manifest)
-    return {"status": taken.result, "backup_id": taken.manifest.backup_id, "objects": taken.manifest.objects_count}
-
-
 def take_or_queue(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime) -> Taken:
     """Take a backup within a request; the rest of what does not fit is queued. Raises what `take` raises."""
     taken = take(process, space_id, wanted, deadline=deadline)
     if taken.result == "unfinished":
-        _queue_rest(process, taken.manifest)
+        queue_rest(process, taken.manifest)
     return taken
 
 
-def _queue_rest(process: Process, manifest: Manifest) -> None:
+def queue_rest(process: Process, manifest: Manifest) -> None:
+    """Let an invocation of the backup function go on with an unfinished backup."""
     process.later(
         {
             "do": "back_up",

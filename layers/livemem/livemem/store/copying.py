@@ -6,6 +6,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from livemem.errors import PreconditionLost
 from livemem.store import failures, objects
 from livemem.store.objects import Entry, Store
 
@@ -18,12 +19,15 @@ class Copied:
     sha256: str | None
 
 
-def copy(store: Store, source: str, target: str) -> Copied | None:
+def copy(store: Store, source: str, target: str, *, if_match: str | None = None) -> Copied | None:
     """Copy an object with its metadata: 1 CopyObject. None where there is no `source`.
 
-    It is no put event, so it starts no consolidation.
+    `if_match`: only while the source has this ETag, so that a repeat that comes late writes nothing else. Raises
+    PreconditionLost; stores that ignore it answer with another ETag. It is no put event, so it starts no consolidation.
     """
     extra: dict[str, Any] = {"ChecksumAlgorithm": "SHA256"} if store.gives_sha256 else {}
+    if if_match:
+        extra["CopySourceIfMatch"] = if_match
     try:
         answer = store.plain.copy_object(
             Bucket=store.bucket, Key=target, CopySource={"Bucket": store.bucket, "Key": source}, **extra
@@ -31,6 +35,8 @@ def copy(store: Store, source: str, target: str) -> Copied | None:
     except (ClientError, BotoCoreError) as error:
         if failures.code(error) in failures.MISSING:
             return None
+        if if_match and failures.code(error) in failures.LOST:
+            raise PreconditionLost("The object was changed before it was copied.") from error
         raise failures.own(error) from error
     return Copied(answer["ETag"], _hex(answer.get("ChecksumSHA256")))
 

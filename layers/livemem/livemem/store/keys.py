@@ -410,10 +410,10 @@ def erasure(space_id: str, erasure_id: str) -> str:
 
 
 def is_derived(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is no part of a backup: what can be made again, and what
-    says who is at work.
+    """Whether the key below a space, without the space's id, is no part of a backup: what can be made again, what says
+    who is at work, and what would stand in the place of the backup's manifest.
     """
-    at_work = name in {"_lease.json", "_runs/by_hand.json"} or name.endswith(".plan.json")
+    at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
     return at_work or name.startswith(("_search/", "_vectors/")) or _CLAIM.fullmatch(name) is not None
 
 

@@ -1,12 +1,13 @@
 """All rooms that keep something in a space. A new room is named here, and sweep, health and deletion know it."""
 
+from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
 from livemem.notes import tending as notes
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces
 
-ROOMS = (spaces.ROOM, changes.ROOM, runs.ROOM, notes.ROOM, bank.ROOM)
+ROOMS = (spaces.ROOM, changes.ROOM, runs.ROOM, notes.ROOM, bank.ROOM, backups.ROOM)
 """In the order in which they are tended: what is committed is finished before a new run is started."""
 
 

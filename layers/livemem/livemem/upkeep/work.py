@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import bringing, snapshots
+from livemem.backups import bringing, nightly
 from livemem.process import Process
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,9 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
-        "back_up": snapshots.work,
+        "nightly": nightly.work,
+        "back_up": nightly.back_up,
+        "retain": nightly.retain,
         "bring": bringing.work,
     }
     return works[payload["do"]](process, payload, deadline)

@@ -1,0 +1,64 @@
+"""What is left of backups that were never finished, and of those that were removed.
+
+A backup that is under way is written on by an invocation that lives for 15 minutes at most, waits in a queue for an
+hour at most to be gone on with, and may wait there for a busy space for 15 minutes more. After that nobody comes.
+"""
+
+from datetime import timedelta
+from typing import Literal
+
+from livemem.backups import catalog
+from livemem.backups import manifest as manifests
+from livemem.backups.manifest import Saved, Unreadable
+from livemem.errors import PreconditionLost
+from livemem.process import Process
+from livemem.store import keys
+
+NOBODY_COMES = timedelta(hours=2, minutes=30)
+"""Age of a manifest, by the store's clock, after which nobody works on the backup any more, nor can a request for it
+come late. If somebody did all the same he would lose the swap that completes it."""
+
+Remains = Literal["unfinished", "removed", "objects without a manifest"]
+
+
+def find(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable | None) -> Remains | None:
+    """What is left there that is to be cleared away, if its manifest was `found` so: no request, 1 LIST where there is
+    none. What can't be read is somebody's to look at, and stays.
+    """
+    if isinstance(found, Unreadable):
+        return None
+    if found:
+        if found.manifest.removing:
+            return "removed"
+        return "unfinished" if not found.manifest.complete and found.age_seconds >= _SECONDS else None
+    entries = list(process.store.scan(keys.backup_prefix(space_id, backup_id)))
+    if not entries or any(entry.age < NOBODY_COMES for entry in entries):
+        # Perhaps somebody brings a backup here from another bucket, whose manifest is still to come.
+        return None
+    return "objects without a manifest"
+
+
+_SECONDS = NOBODY_COMES.total_seconds()
+
+
+def clear(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable | None) -> bool:
+    """Clear it away: False if somebody was at it meanwhile.
+
+    An unfinished one is removed as by hand. What was removed is looked at again (1 LIST), and when nothing can come any
+    more its tombstone goes (1 DELETE).
+    """
+    if not isinstance(found, Saved):
+        if manifests.peek(process, space_id, backup_id):
+            return False
+        catalog.clear(process, space_id, backup_id)
+        return True
+    if found.manifest.removing:
+        catalog.clear(process, space_id, backup_id)
+        if found.age_seconds >= _SECONDS:
+            process.store.delete(keys.manifest(space_id, backup_id), if_match=found.etag)
+        return True
+    try:
+        catalog.discard(process, space_id, backup_id, found)
+    except PreconditionLost:
+        return False
+    return True

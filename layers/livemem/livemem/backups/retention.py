@@ -1,0 +1,214 @@
+"""Which backups are kept, and the removal of the others: after each scheduled backup, and by the API.
+
+The newest ones that were made to be kept stay, and all that are young; those that an export or a fork made go after a
+day. The only complete backup of a space is never removed, whatever the rule says, nor one whose manifest was changed
+since it was looked at. What is left of unfinished and removed backups goes with them.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Literal
+
+from livemem import clock
+from livemem.access.principal import Principal
+from livemem.backups import catalog, remains
+from livemem.backups.manifest import Manifest, Saved, Unreadable
+from livemem.errors import InvalidRequest, LiveMemoryError, PreconditionLost
+from livemem.process import Process
+from livemem.settings import Settings
+from livemem.store import keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+TRANSIENT_LIFE = timedelta(days=1)
+SPACES_AT_ONCE = 16
+LAST_ROUND = timedelta(seconds=5)
+"""Time that must be left to begin with further backups."""
+
+MOST_KEPT = 365
+MOST_DAYS = 3_650
+
+Reason = Literal["expired", "transient"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The `keep_last` newest backups of a space are kept, and all that are younger than `days`."""
+
+    keep_last: int
+    days: int
+
+    @classmethod
+    def of(cls, settings: Settings, keep_last: int | None = None, days: int | None = None) -> "Rule":
+        """That of the settings where nothing else is asked for. Raises InvalidRequest."""
+        rule = cls(
+            settings.backup_keep_last if keep_last is None else keep_last,
+            settings.backup_retention_days if days is None else days,
+        )
+        if not 1 <= rule.keep_last <= MOST_KEPT:
+            raise InvalidRequest.of("keep_last", f"must be 1 to {MOST_KEPT}")
+        if not 1 <= rule.days <= MOST_DAYS:
+            raise InvalidRequest.of("days", f"must be 1 to {MOST_DAYS}")
+        return rule
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A backup that goes, and why; `bytes` of its objects, 0 where that is not known."""
+
+    backup_id: str
+    reason: str
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What goes of one space's backups, or went, and the ids of those that are kept, newest first. `unreadable` are
+    left to the operator. `more`: there was no time for the rest.
+    """
+
+    space_id: str
+    removed: list[Removal] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    more: bool = False
+
+    def bytes(self) -> int:
+        """Of all that goes."""
+        return sum(removal.bytes for removal in self.removed)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The same for many spaces: `reports` of those of which something goes; `next_after` where there are more."""
+
+    spaces: int
+    reports: list[Report]
+    failed: list[str]
+    next_after: str | None
+
+
+def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, Reason]:
+    """The ids of the backups of one space that go, and why. What is not complete, or being removed, does not count."""
+    complete = sorted((one for one in manifests if one.complete and not one.removing), key=_order, reverse=True)
+    lasting = [one for one in complete if not one.transient]
+    doomed: dict[str, Reason] = {
+        one.backup_id: "expired" for one in lasting[rule.keep_last :] if _age(one, now) >= timedelta(days=rule.days)
+    }
+    # Where nothing else is there, the newest of them is all that there is.
+    transient = [one for one in complete if one.transient][0 if lasting else 1 :]
+    return doomed | {one.backup_id: "transient" for one in transient if _age(one, now) >= TRANSIENT_LIFE}
+
+
+def _order(manifest: Manifest) -> tuple[datetime, str]:
+    return clock.parse(manifest.stands_for()), manifest.backup_id
+
+
+def _age(manifest: Manifest, now: datetime) -> timedelta:
+    return now - clock.parse(manifest.stands_for())
+
+
+def apply(
+    process: Process,
+    space_id: str,
+    *,
+    dry_run: bool,
+    keep_last: int | None = None,
+    days: int | None = None,
+    deadline: datetime | None = None,
+) -> Report:
+    """Remove what the rule does not keep of the space's backups, and what is left of others: 1 LIST and 1 GET each; for
+    each that goes 1 PUT, and 1 LIST and 1 DeleteObjects per 1,000 objects. A `dry_run` only tells.
+
+    If it dies on the way, the next one goes on. Raises InvalidName, InvalidRequest.
+    """
+    rule = Rule.of(process.settings, keep_last, days)
+    ids = catalog.ids(process, keys.check_space_id(space_id))
+    if not dry_run:
+        require_conditional_writes(process.store)
+    found = dict(zip(ids, catalog.looks(process, space_id, ids), strict=True))
+    saved = {backup_id: one for backup_id, one in found.items() if isinstance(one, Saved)}
+    doomed = plan([one.manifest for one in saved.values()], process.clock(), rule)
+    unreadable = [backup_id for backup_id, one in found.items() if isinstance(one, Unreadable)]
+    report = Report(space_id, kept=[], unreadable=unreadable)
+    more = False
+    for backup_id in reversed(ids):
+        more = more or bool(deadline and deadline - process.clock() < LAST_ROUND)
+        if backup_id not in doomed and _is_complete(found[backup_id]):
+            report.kept.append(backup_id)
+        elif not more:
+            removal = _remove(process, space_id, backup_id, found[backup_id], doomed.get(backup_id), dry_run=dry_run)
+            report.removed.extend([removal] if removal else [])
+    return Report(space_id, report.removed, report.kept, unreadable, more)
+
+
+def _is_complete(found: Saved | Unreadable | None) -> bool:
+    return isinstance(found, Saved) and found.manifest.complete and not found.manifest.removing
+
+
+def _remove(
+    process: Process,
+    space_id: str,
+    backup_id: str,
+    found: Saved | Unreadable | None,
+    reason: Reason | None,
+    *,
+    dry_run: bool,
+) -> Removal | None:
+    """What went, or would go, of this one; None if nothing does, or that was told before."""
+    if reason and isinstance(found, Saved):
+        try:
+            if not dry_run:
+                catalog.discard(process, space_id, backup_id, found)
+        except PreconditionLost:
+            # It was found to be as the space is just now, or somebody removes it.
+            return None
+        logger.info("backup removed", extra={"space_id": space_id, "backup_id": backup_id, "reason": reason})
+        return Removal(backup_id, reason, found.manifest.bytes)
+    left = remains.find(process, space_id, backup_id, found)
+    if not left or (not dry_run and not remains.clear(process, space_id, backup_id, found)):
+        return None
+    return None if left == "removed" else Removal(backup_id, left)
+
+
+def apply_all(
+    process: Process,
+    principal: Principal,
+    *,
+    dry_run: bool,
+    deadline: datetime,
+    keep_last: int | None = None,
+    days: int | None = None,
+    after: str | None = None,
+) -> Overview:
+    """The same for all spaces that the principal may see, also those that are deleted, in the order of their ids, those
+    behind `after`. One space's failure does not stop the others. Raises InvalidRequest.
+    """
+    Rule.of(process.settings, keep_last, days)
+    if not dry_run:
+        require_conditional_writes(process.store)
+    visible = (name for name in catalog.spaces(process, start_after=after or "") if principal.may_see(name))
+
+    def one(space_id: str) -> Report | None:
+        try:
+            return apply(process, space_id, dry_run=dry_run, keep_last=keep_last, days=days, deadline=deadline)
+        except LiveMemoryError as error:
+            logger.warning("retention failed", extra={"space_id": space_id, "error_code": error.code})
+            return None
+
+    reports: list[Report] = []
+    failed: list[str] = []
+    count, last = 0, after
+    while chosen := list(islice(visible, SPACES_AT_ONCE)):
+        if count and deadline - process.clock() < LAST_ROUND:
+            return Overview(count, reports, failed, last)
+        for space_id, report in zip(chosen, process.store.map(one, chosen), strict=True):
+            count += 1
+            failed += [] if report else [space_id]
+            reports += [report] if report and (report.removed or report.unreadable or report.more) else []
+        last = chosen[-1]
+    return Overview(count, reports, failed, None)

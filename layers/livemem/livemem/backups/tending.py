@@ -1,0 +1,83 @@
+"""The daily look at a space's backups: how old the newest is, and what is left of those that nobody finished."""
+
+from collections.abc import Mapping, Sequence
+
+from livemem import clock
+from livemem.backups import catalog, remains
+from livemem.backups.manifest import Saved, Unreadable
+from livemem.process import Process
+from livemem.spaces.head import Meta
+from livemem.spaces.room import Problem, Room, Space
+
+AGE = "backup_age_hours"
+OVERDUE_HOURS = 48
+RECENT = 4
+"""How many of the newest backups the daily look reads where every night's retention reads them all."""
+
+
+def tend(process: Process, space: Space) -> Mapping[str, float]:
+    """On the look of once a day, clear away what is left of backups: 1 LIST and 1 GET for each.
+
+    Where every night's backup is expected, and retention with it, only the newest four are looked at and those that are
+    newer than the last complete one, and its age is told.
+    """
+    if not space.daily:
+        return {}
+    left = catalog.ids(process, space.space_id)
+    most = RECENT if process.settings.backups_expected else max(len(left), 1)
+    newest: Saved | None = None
+    cleared = 0
+    first = True
+    while left and (first or not newest):
+        some, left = left[-most:], left[:-most]
+        found = catalog.looks(process, space.space_id, some)
+        newest = newest or _newest(found, space.head.meta.uid)
+        cleared += sum(_clear(process, space.space_id, *one) for one in zip(some, found, strict=True))
+        first = False
+    done: dict[str, float] = {"backups_cleared": cleared} if cleared else {}
+    return done | ({AGE: round(_hours(space, newest), 2)} if process.settings.backups_expected else {})
+
+
+def _newest(found: Sequence[Saved | Unreadable | None], uid: str) -> Saved | None:
+    for one in reversed(found):
+        if isinstance(one, Saved) and catalog.is_wanted(one.manifest, kept=True, uid=uid):
+            return one
+    return None
+
+
+def _clear(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable | None) -> bool:
+    left = remains.find(process, space_id, backup_id, found)
+    return bool(left) and remains.clear(process, space_id, backup_id, found)
+
+
+def _hours(space: Space, newest: Saved | None) -> float:
+    """Since the moment that the space's newest backup stands for; since it is there where it never had one."""
+    since = newest.manifest.stands_for() if newest else _here_since(space.head.meta)
+    return max((space.now - clock.parse(since)).total_seconds(), 0.0) / 3_600
+
+
+def _here_since(meta: Meta) -> str:
+    # What was restored was created long ago, elsewhere.
+    return (meta.arrival and meta.arrival.finished_at) or meta.created_at
+
+
+def problems(process: Process, space: Space) -> list[Problem]:
+    """A space that should be backed up every night and was not: 1 LIST, and 1 GET as a rule; no request where that is
+    not expected, or the space is young.
+    """
+    if not process.settings.backups_expected or _hours(space, None) <= OVERDUE_HOURS:
+        return []
+    newest = catalog.newest(process, space.space_id, kept=True, uid=space.head.meta.uid)
+    hours = _hours(space, newest)
+    if hours <= OVERDUE_HOURS:
+        return []
+    since = f"for {hours:.0f} hours" if newest else f"in the {hours:.0f} hours that it is there"
+    return [Problem(space.space_id, "backup_overdue", f"The space was not backed up {since}.")]
+
+
+def _owns(_: str) -> bool:
+    """Backups are kept outside of the space."""
+    return False
+
+
+ROOM = Room(owns=_owns, tend=tend, problems=problems)

@@ -1,0 +1,225 @@
+"""Every night each space gets a backup of its own invocation, and what is not kept any more goes behind it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from livemem.backups import catalog, nightly
+from livemem.errors import Busy, Conflict, StoreUnavailable
+from livemem.spaces import lease, life
+from livemem.store import keys
+from livemem.upkeep import work
+from tests.support import backups
+from tests.support.counting import Request
+from tests.support.world import INVOCATION, World
+
+DAY = 86_400.0
+
+
+def spaces(*ids: str) -> World:
+    world = World()
+    for space_id in ids:
+        world.create_space(space_id)
+        world.note("one", space_id=space_id)
+    world.new_process()
+    return world
+
+
+def night(world: World) -> Any:
+    """The schedule's event, and all that follows from it."""
+    done = work.carry_out(world.process, {"do": "nightly"}, world.clock() + INVOCATION)
+    world.settle()
+    return done
+
+
+def backed_up(world: World) -> dict[str, int]:
+    return {
+        space_id: len(backups.complete(world.inner.objects, space_id)) for space_id in catalog.spaces(world.process)
+    }
+
+
+def test_each_space_is_queued_by_itself_with_one_get_and_nothing_else_is_read():
+    world = spaces("a", "b", "c")
+
+    done = nightly.fan_out(world.process, deadline=world.clock() + INVOCATION)
+
+    assert [dict(payload) for payload in world.queued] == [
+        {"do": "back_up", "space_id": space_id, "trigger": "schedule"} for space_id in "abc"
+    ]
+    assert (done.backups, done.retained, done.failed, done.not_queued, done.next_after) == (3, 0, [], [], None)
+    assert world.client.counts == {"LIST": 2, "GET": 3}
+
+
+def test_a_night_makes_a_backup_of_every_space_and_the_next_one_finds_them_unchanged():
+    world = spaces("a", "b")
+
+    night(world)
+    assert backed_up(world) == {"a": 1, "b": 1}
+    world.clock.move(DAY)
+    world.note("two", space_id="b")
+    night(world)
+
+    assert backed_up(world) == {"a": 1, "b": 2}
+    assert catalog.newest(world.process, "a").manifest.unchanged_at
+    assert backups.broken(world.inner.objects) == []
+
+
+def test_a_month_of_nights_keeps_what_the_rule_says():
+    world = spaces("a")
+    for number in range(45):
+        world.note(f"note {number}", space_id="a")
+        night(world)
+        world.clock.move(DAY)
+
+    assert len(backups.complete(world.inner.objects, "a")) == 30
+    # The tombstones of the last hours, whose objects are gone.
+    assert all(key.endswith(keys.MANIFEST) for key in backups.left_over(world.inner.objects))
+    assert len(backups.left_over(world.inner.objects)) == 1
+
+
+def test_of_a_deleted_space_the_backups_are_retained_and_its_remains_removed():
+    world = spaces("a", "gone", "never")
+    for _ in range(2):
+        world.note("more", space_id="gone")
+        world.back_up("gone", trigger="schedule")
+        world.clock.move(DAY)
+    world.back_up("gone", trigger="export", description="x")
+    life.delete(world.process, "gone", "gone")
+    life.delete(world.process, "never", "never")
+    world.clock.move(40 * DAY)
+
+    done = night(world)
+
+    assert (done["backups"], done["retained"]) == (1, 1)
+    assert [manifest.trigger for manifest in catalog.page(world.process, "gone", limit=9)[0]] == ["schedule"] * 2
+    assert backed_up(world)["a"] == 1
+
+
+def test_a_space_that_is_broken_stops_no_other_and_is_told():
+    world = spaces("a", "b", "c")
+    world.inner.put_object(Bucket="b", Key="b/_meta.json", Body=b"{")
+
+    done = night(world)
+
+    assert (done["backups"], done["failed"]) == (2, ["b"])
+    assert backed_up(world) == {"a": 1, "c": 1}
+
+
+def test_what_can_not_be_queued_stops_no_other_and_makes_the_invocation_fail_at_the_end_so_that_it_is_tried_again():
+    world = spaces("a", "b", "c")
+    refused: list[str] = []
+
+    def later(payload: Any) -> None:
+        if payload["space_id"] == "b" and not refused:
+            refused.append("b")
+            raise StoreUnavailable("not now")
+        world.later(payload)
+
+    process = world.with_parts(later=later)
+    event = {"do": "nightly"}
+    with pytest.raises(StoreUnavailable):
+        work.carry_out(process, event, world.clock() + INVOCATION)
+    assert [payload["space_id"] for payload in world.queued] == ["a", "c"]
+    assert work.carry_out(process, event, world.clock() + INVOCATION)["status"] == "ok"
+    world.settle()
+
+    assert backed_up(world) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_many_spaces_go_on_in_the_next_invocation(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(nightly, "SPACES_AT_ONCE", 4)
+    ids = [f"s{number:02}" for number in range(11)]
+    world = spaces(*ids)
+    world.client.after = lambda index, verb: world.clock.move(120) if verb == "GET" else None
+
+    invocations = [nightly.work(world.process, {"do": "nightly"}, world.clock() + INVOCATION)]
+    while world.queued[-1]["do"] == "nightly":
+        invocations.append(nightly.work(world.process, world.queued.pop(), world.clock() + INVOCATION))
+
+    assert [done["next_after"] for done in invocations] == ["s07", None]
+    assert [payload["space_id"] for payload in world.queued] == ids
+
+
+def test_a_backup_that_fails_is_tried_again_and_the_others_are_made():
+    world = spaces("a", "b")
+    tries: list[int] = []
+
+    def fail(request: Request) -> Any:
+        if request.verb == "COPY" and request.key.startswith("_backups/a/") and len(tries) < 2:
+            tries.append(request.index)
+            raise Conflict("x")
+        return request.send(world.inner)
+
+    world.client.carry = fail
+    night(world)
+
+    assert (len(tries), backed_up(world)) == (2, {"a": 1, "b": 1})
+
+
+def test_a_busy_space_is_waited_for():
+    world = spaces("a")
+    lease.acquire(world.with_parts(), "a", world.ids(), "manual")
+    store = world.process_on(world.client).store
+    object.__setattr__(store, "sleep", world.pass_time)
+    process = world.with_parts(store=store)
+
+    done = nightly.back_up(
+        process, {"do": "back_up", "space_id": "a", "trigger": "schedule"}, world.clock() + INVOCATION
+    )
+
+    assert (done["status"], done["seconds"]) == ("made", 90)
+
+
+def test_what_an_invocation_did_is_told_for_its_metrics():
+    world = spaces("a")
+    payload = {"do": "back_up", "space_id": "a", "trigger": "schedule"}
+    made = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+    again = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+    life.delete(world.process, "a", "a")
+    gone = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+
+    assert [done["status"] for done in (made, again, gone)] == ["made", "unchanged", "gone"]
+    assert (made["backup_id"], made["objects"], made["removed"], made["seconds"]) == (again["backup_id"], 5, 0, 0)
+    assert made["bytes"] > 0
+
+
+@pytest.mark.parametrize("trigger", ["schedule", "api"])
+def test_a_retention_that_fails_makes_no_failure_of_the_backup_and_is_not_asked_for_by_others(trigger: str):
+    world = spaces("a")
+    payload = {"do": "back_up", "space_id": "a", "trigger": trigger, "description": "x", "requested_by": "ops"}
+    lists: list[int] = []
+
+    def fail(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("LIST", "_backups/a/"):
+            lists.append(index)
+            world.client.break_at(index, "SlowDown", 503, done=False)
+            world.client.before(index, verb)
+
+    world.client.before = fail
+    done = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+
+    assert done["status"] == "made"
+    assert done.get("retention_failed") == (True if trigger == "schedule" else None)
+    assert len(lists) == (trigger == "schedule")
+    manifest = catalog.get(world.with_parts(store=world.process_on(world.inner).store), "a", done["backup_id"])
+    assert (manifest.description, manifest.requested_by, manifest.trigger) == ("x", "ops", trigger)
+
+
+def test_a_backup_that_is_delivered_twice_is_made_once():
+    world = spaces("a")
+    payload = {"do": "back_up", "space_id": "a", "trigger": "schedule"}
+    results: list[Any] = []
+
+    def again(index: int, verb: str) -> None:
+        if verb == "COPY":
+            world.client.before = lambda index, verb: None
+            with pytest.raises(Busy):
+                nightly.back_up(world.with_parts(), payload, world.clock() + timedelta(seconds=1))
+            results.append("busy")
+
+    world.client.before = again
+    nightly.back_up(world.process, payload, world.clock() + INVOCATION)
+    assert nightly.back_up(world.process, payload, world.clock() + INVOCATION)["status"] == "unchanged"
+
+    assert (results, backed_up(world)) == (["busy"], {"a": 1})
