@@ -162,9 +162,11 @@ def test_nobody_sees_a_space_before_all_of_it_is_there():
     before = objects(world, "demo")
     head = order(world, backup_id)
     seen = []
+    # No LLM is asked whether it is there: that would leave the world.
+    settings = world.settings.model_copy(update={"llmaas_api_url": ""})
 
     def look(index: int, verb: str) -> None:
-        reader = world.with_parts(store=world.process_on(world.inner).store)
+        reader = world.process_on(world.inner, settings=settings)
         present = heads.find(reader, "copy") is not None
         seen.append(present)
         if not present:
@@ -178,7 +180,8 @@ def test_nobody_sees_a_space_before_all_of_it_is_there():
     world.client.before = look
     carry_on(world, head)
 
-    # The last request lists the strays; the swap of the head before it makes the space visible.
+    # The last request is the swap that makes it visible.
+    assert world.client.requests[-1] == ("PUT", "copy/_meta.json")
     assert not any(seen)
     assert whole(world, before)
 

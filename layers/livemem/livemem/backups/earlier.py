@@ -70,7 +70,6 @@ class _Undoing:
     consolidations: int = 0
     processed: int = 0
     undone: set[int] = field(default_factory=set)
-    rules_changed_at: list[str | None] = field(default_factory=list)
     consolidated: bool = False
 
     def add(self, record: Record, moment: datetime) -> None:
@@ -87,7 +86,6 @@ class _Undoing:
         self.consolidations += record.consolidations()
         self.processed += record.consolidations() * len(record.notes)
         self.undone |= records.undone([record])
-        self.rules_changed_at.append(record.rules_changed_at)
         self.consolidated |= record.kind == "consolidation"
 
 
@@ -171,7 +169,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "consolidation_count": max(meta.consolidation_count - undoing.consolidations, 0),
         "total_notes_processed": max(meta.total_notes_processed - undoing.processed, 0),
         "last_run": record.run_id,
-        "rules_changed_at": [*undoing.rules_changed_at, meta.rules_changed_at][0],
+        "rules_changed_at": _rules_changed_at(record) if meta.changes > record.number else meta.rules_changed_at,
         # Of changes by hand the time of the commit counts: no note is taken for folded that was not.
         "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
         "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
@@ -183,6 +181,13 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         changes["last_consolidation"] = last and last.committed_at
         changes["prompt_cut"] = bool(last and last.usage.get("llm_prompts_cut"))
     return meta.model_copy(update=changes)
+
+
+def _rules_changed_at(record: Record) -> str | None:
+    """What the head said of changed rules right after the change (changes/commit.py)."""
+    if record.kind == "consolidation":
+        return None
+    return record.committed_at if record.rules and record.kind != "undo" else record.rules_changed_at
 
 
 def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[int]) -> list[tuple[int, int]]:
