@@ -1,4 +1,4 @@
-"""Whatever request a restore or a fork dies at or that fails, and whatever it meets: the space is whole or not there."""
+"""Whatever request a restore or a fork dies at, and whatever it meets: the space is whole or not there."""
 
 import pytest
 
