@@ -40,9 +40,11 @@ class Bringing:
         """The world just before it."""
         return _prepared(self).fork()
 
-    def requests(self) -> int:
-        """How many S3 requests it makes undisturbed."""
-        return len(_undisturbed(self).client.requests)
+    def points(self) -> range:
+        """The requests that it makes undisturbed, but for those of the backup that a fork takes."""
+        keys_asked = [key for _, key in _undisturbed(self).client.requests]
+        backup = [index for index, key in enumerate(keys_asked) if key == keys.lease("demo")]
+        return range(max(backup, default=0), len(keys_asked))
 
     def whole(self) -> Mapping[str, Kept]:
         """What it leaves undisturbed."""
@@ -159,10 +161,10 @@ def come_to_rest(world: World, bringing: Bringing, wholes: tuple[Mapping[str, Ke
         found.append("nobody goes on with it")
     if not head or head.meta.deleted_at:
         found += [f"{key} was left" for key in world.keys(keys.prefix(bringing.target)) if not key.endswith(keys.META)]
-    for space_id in {"demo", bringing.target}:
-        if heads.find(world.process, space_id):
-            audit = check_rest(world, space_id, world.live_ids(space_id)) + check_alive(world, space_id)
-            found += [] if audit.clean() else [f"{space_id}: {audit}"]
+    if heads.find(world.process, bringing.target):
+        live = world.live_ids(bringing.target)
+        audit = check_rest(world, bringing.target, live) + check_alive(world, bringing.target)
+        found += [] if audit.clean() else [str(audit)]
     return found
 
 
@@ -237,6 +239,8 @@ class Meeting:
     wholes: Callable[[World], list[Mapping[str, Kept]]] = lambda world: []
     gap: float = 0
     """Seconds for which the one stands still that is overtaken."""
+    stride: int = 1
+    """How many requests lie between two points at which one stands still."""
 
     def world(self) -> World:
         world = self.bringing.world()
@@ -255,7 +259,7 @@ class Meeting:
 
     def play(self) -> Iterator[tuple[str, list[str]]]:
         """Each overtakes the other at each of its requests; and they take turns."""
-        for index in range(1_000):
+        for index in range(0, 1_000, self.stride):
             for overtaken in (0, 1):
                 world = self.world()
                 actors = self.actors(world)
@@ -272,7 +276,7 @@ class Meeting:
 
     def turns(self) -> Iterator[tuple[str, list[str]]]:
         """They take turns; one is so many requests ahead."""
-        for ahead in range(0, 24, 2):
+        for ahead in range(0, 24, 4):
             world = self.world()
             actors = self.actors(world)
             actors[0].step(ahead)
@@ -293,7 +297,10 @@ class Meeting:
                 raise actor.error
         ways = self._ways(world)
         world.new_process()
-        return seen(world, self.bringing, ways) + come_to_rest(world, self.bringing, ways)
+        state = (self, world.state())
+        if state not in _RECOVERED:
+            _RECOVERED[state] = seen(world, self.bringing, ways) + come_to_rest(world, self.bringing, ways)
+        return _RECOVERED[state]
 
 
 def _create(world: World, process: Process) -> Any:
@@ -326,11 +333,16 @@ def _second_backup(world: World) -> None:
     world.clock.move(2)
 
 
-def _of_the_second(world: World) -> list[Mapping[str, Kept]]:
+@cache
+def _of_the_second_alone() -> Mapping[str, Kept]:
     twin = RESTORE_OTHER.world()
     _second_backup(twin)
     _restore_later_backup(twin, twin.process)
-    return [objects(twin, "other")]
+    return objects(twin, "other")
+
+
+def _of_the_second(world: World) -> list[Mapping[str, Kept]]:
+    return [_of_the_second_alone()]
 
 
 def _ordered(world: World) -> None:
@@ -344,6 +356,11 @@ def _consolidate(world: World, process: Process) -> Any:
 
 def _after_the_run(world: World) -> list[Mapping[str, Kept]]:
     """The source before and after its run: a run that is queued is a part of it."""
+    return list(_around_the_run())
+
+
+@cache
+def _around_the_run() -> tuple[Mapping[str, Kept], ...]:
     found = []
     for done in (False, True):
         twin = FORK.world()
@@ -352,7 +369,7 @@ def _after_the_run(world: World) -> list[Mapping[str, Kept]]:
             twin.settle()
         FORK.act(twin, twin.process)
         found.append(objects(twin, "other"))
-    return found
+    return tuple(found)
 
 
 def _hand_over(world: World, process: Process) -> Any:
@@ -364,12 +381,14 @@ def _hand_over(world: World, process: Process) -> Any:
 
 
 MEETINGS = (
-    Meeting("the same restore twice", RESTORE_OTHER, RESTORE_OTHER.act),
-    Meeting("two restores to one target", RESTORE_OTHER, _restore_later_backup, _second_backup, _of_the_second),
+    Meeting("the same restore twice", RESTORE_OTHER, RESTORE_OTHER.act, stride=2),
+    Meeting(
+        "two restores to one target", RESTORE_OTHER, _restore_later_backup, _second_backup, _of_the_second, stride=3
+    ),
     Meeting("restore & creation", RESTORE_OTHER, _create, wholes=_created),
     Meeting("restore & removal of its backup", RESTORE_OTHER, _remove_backup),
     Meeting("restore that stalls & the next worker", RESTORE_OTHER, _hand_over, gap=1_000),
-    Meeting("the same fork twice", FORK_AT, FORK_AT.act),
-    Meeting("fork & consolidation", FORK, _consolidate, _ordered, _after_the_run),
+    Meeting("the same fork twice", FORK_AT, FORK_AT.act, stride=5),
+    Meeting("fork & consolidation", FORK, _consolidate, _ordered, _after_the_run, stride=4),
 )
 assert arrivals.ALONE_AFTER.total_seconds() < 1_000
