@@ -10,7 +10,7 @@ import io
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
@@ -26,6 +26,7 @@ class Stored:
     etag: str
     last_modified: datetime
     metadata: dict[str, str]
+    content_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class FakeS3:
                 raise self._error("PreconditionFailed", 412, "PutObject")
             etag = _etag(Body)
             self._keep_version(Key)
-            self.objects[Key] = Stored(bytes(Body), etag, self._clock(), dict(Metadata or {}))
+            self.objects[Key] = Stored(bytes(Body), etag, self._clock(), dict(Metadata or {}), ContentType)
             return {"ETag": etag, **self._answered()}
 
     def get_object(
@@ -128,6 +129,7 @@ class FakeS3:
             "ETag": current.etag,
             "LastModified": current.last_modified,
             "Metadata": current.metadata,
+            "ContentType": current.content_type,
             **self._answered(),
         }
 
@@ -154,7 +156,7 @@ class FakeS3:
             if CopySourceIfMatch and CopySourceIfMatch != source.etag:
                 raise self._error("PreconditionFailed", 412, "CopyObject")
             self._keep_version(Key)
-            self.objects[Key] = Stored(source.body, source.etag, self._clock(), source.metadata)
+            self.objects[Key] = replace(source, last_modified=self._clock())
             return {"CopyObjectResult": {"ETag": source.etag}, **self._answered()}
 
     def create_multipart_upload(self, *, Bucket: str, Key: str, ContentType: str = "") -> dict[str, Any]:

@@ -17,7 +17,15 @@ from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.changes import settling
-from livemem.errors import Conflict, LiveMemoryError, NotFound, PreconditionLost, SpaceBroken, SpaceExists
+from livemem.errors import (
+    Conflict,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    SpaceBroken,
+    SpaceExists,
+    StoreUnavailable,
+)
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
@@ -32,6 +40,12 @@ logger = logging.getLogger(__name__)
 GIVEN_UP_AFTER = timedelta(days=1)
 """After which what could not be brought is not tried again."""
 
+ALONE_AFTER = timedelta(minutes=16)
+"""After which nobody works on it any more who has not written the head since, by the store's clock: longer than an
+invocation lives."""
+MOST_REMOVED = 100_000
+"""Objects that are removed at once: a few minutes, so that none of it comes when the id is free again."""
+
 
 @dataclass(frozen=True)
 class Brought:
@@ -44,9 +58,24 @@ class Brought:
     watched: Mapping[str, int]
 
 
+def going_on(process: Process, space_id: str, arrival: Arrival) -> Head | None:
+    """The head of the space if this very thing is being brought there already: 1 GET."""
+    there = heads.find_any(process, keys.check_space_id(space_id))
+    return there if there and there.meta.arriving() and _is_same(there.meta.arrival, arrival) else None
+
+
+def check_free(process: Process, principal: Principal, space_id: str) -> None:
+    """Raise what `begin` would raise where the id is not free: 1 GET, 1 LIST."""
+    try:
+        _find_room(process, space_id)
+    except (SpaceExists, SpaceBroken, Conflict):
+        decision.check_space(principal, space_id)
+        raise
+
+
 def begin(process: Process, principal: Principal, space_id: str, arrival: Arrival) -> Head:
-    """Claim the id for what is to be brought: 1 to 2 GET, 1 LIST, 2 PUT. The same request again, while it is under way,
-    goes on with it.
+    """Claim the id for what is to be brought: 3 GET, 1 LIST, 2 PUT, and what it takes to add the space to the token's
+    list. The same request again, while it is under way, goes on with it.
 
     Raises InvalidName, SpaceExists, Conflict (the id is not free), Forbidden instead of both where the token may not
     see the space.
@@ -63,12 +92,10 @@ def begin(process: Process, principal: Principal, space_id: str, arrival: Arriva
 
 
 def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
-    there = heads.find_any(process, space_id)
-    if there and there.meta.arriving() and _is_same(there.meta.arrival, arrival):
+    there = going_on(process, space_id, arrival)
+    if there:
         return there
-    tombstone = life.find_room(process, space_id)
-    if not tombstone and next(iter(process.store.scan(keys.prefix(space_id), limit=1)), None):
-        raise Conflict(f"The folder {space_id!r} holds remains of another space; the sweep removes them. Try later.")
+    tombstone = _find_room(process, space_id)
     if tombstone:
         # The deletion may have died before it did so.
         registries.forget_space(process, space_id)
@@ -95,8 +122,18 @@ def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
     return head
 
 
+def _find_room(process: Process, space_id: str) -> Head | None:
+    tombstone = life.find_room(process, space_id)
+    if not tombstone and next(iter(process.store.scan(keys.prefix(space_id), limit=1)), None):
+        raise Conflict(f"The folder {space_id!r} holds remains of another space; the sweep removes them. Try later.")
+    return tombstone
+
+
 def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
-    fields = {"kind", "space_id", "backup_id", "at", "upload_id", "requested_by", "options"}
+    fields = {"kind", "space_id", "at", "upload_id", "requested_by", "options"}
+    if wanted.kind != "fork":
+        # A fork takes a backup of its own.
+        fields.add("backup_id")
     return bool(there) and there.model_dump(include=fields) == wanted.model_dump(include=fields)  # type: ignore[union-attr]
 
 
@@ -114,7 +151,9 @@ def take_over(process: Process, space_id: str, arrival_id: str) -> Head | None:
 
 
 def land(process: Process, head: Head, brought: Brought) -> Meta:
-    """Make the space visible: 1 PUT. Raises PreconditionLost where somebody else is at it by now."""
+    """Make the space visible: 1 PUT. Raises PreconditionLost where somebody else is at it by now, or has given it up;
+    where another worker has made it visible, the space is returned as it stands.
+    """
     arrival = head.meta.arrival
     assert arrival
     now = process.clock()
@@ -134,15 +173,24 @@ def land(process: Process, head: Head, brought: Brought) -> Meta:
         }
     )
     changes = {name: value for name, value in wanted if name != "rev"}
-    landed = heads.swap(process, head, **changes).meta
+    try:
+        landed = heads.swap(process, head, **changes).meta
+    except (PreconditionLost, StoreUnavailable):
+        # The answer to a swap that did happen can get lost, and a twin may have been faster: only a look tells.
+        newest = heads.find(process, head.meta.space_id)
+        if newest and newest.meta.uid == head.meta.uid:
+            return newest.meta
+        raise
     logger.info("space arrived", extra={"space_id": landed.space_id, "kind": arrival.kind, "objects": brought.objects})
     return landed
 
 
 def give_up(process: Process, head: Head, error: LiveMemoryError) -> None:
-    """Remove what was brought so far; the tombstone tells why: 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects.
+    """Remove what was brought so far; the tombstone tells why: 1 PUT, the registry's 1 GET (and 1 PUT), 1 LIST and 1
+    DeleteObjects per 1,000 objects.
 
-    If it dies on the way, the sweep removes the rest as it does after a deletion. Raises PreconditionLost.
+    If it dies on the way, or there are more than 100,000, the sweep removes the rest as it does after a deletion.
+    Raises PreconditionLost.
     """
     arrival = head.meta.arrival
     assert arrival
@@ -150,8 +198,11 @@ def give_up(process: Process, head: Head, error: LiveMemoryError) -> None:
         update={"finished_at": clock.iso(process.clock()), "error": {"code": error.code, "detail": error.detail}}
     )
     heads.swap(process, head, arrival=failed)
-    registries.forget_space(process, head.meta.space_id)
-    life.delete_contents(process, head.meta.space_id)
+    space_id = head.meta.space_id
+    registries.forget_space(process, space_id)
+    # What the runs have cost that came with it counts for the space in which they ran.
+    listed = process.store.scan(keys.prefix(space_id), limit=MOST_REMOVED)
+    process.store.delete_many([entry.key for entry in listed if entry.key != keys.meta(space_id)])
 
 
 def view(process: Process, space_id: str) -> tuple[Arrival, Meta | None]:
@@ -159,9 +210,13 @@ def view(process: Process, space_id: str) -> tuple[Arrival, Meta | None]:
     so.
     """
     head = heads.find_any(process, keys.check_space_id(space_id))
-    if not head or not head.meta.arrival:
+    if not head or not head.meta.arrival or _was_deleted_since(head.meta):
         raise NotFound("arrival", space_id)
     return head.meta.arrival, None if head.meta.deleted_at else head.meta
+
+
+def _was_deleted_since(meta: Meta) -> bool:
+    return bool(meta.deleted_at and meta.arrival and meta.arrival.ended() and not meta.arrival.error)
 
 
 def is_final(error: LiveMemoryError) -> bool:

@@ -2,18 +2,25 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import arrivals, restore
+from livemem.backups import arrivals, fork, restore
 from livemem.backups.arrivals import Brought
 from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
 from livemem.process import Process
 from livemem.spaces.head import Head, Meta
+from livemem.spaces.room import WAITS
 
 logger = logging.getLogger(__name__)
 
-WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought | None]] = {"restore": restore.bring}
+OVERDUE = "It could not be finished within a day."
+
+WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought | None]] = {
+    "restore": restore.bring,
+    "fork": fork.bring,
+}
 """How the objects of each kind of arrival are brought: `None` means that time ran out."""
 
 
@@ -27,7 +34,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     assert arrival
     try:
         if arrivals.is_overdue(head, process.clock()):
-            raise NotFinished("It could not be finished within a day.")
+            raise NotFinished(OVERDUE)
         brought = WAYS[arrival.kind](process, head, deadline)
     except LiveMemoryError as error:
         if arrivals.is_final(error):
@@ -35,8 +42,27 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
         raise
     if brought:
         return arrivals.land(process, head, brought)
-    process.later({"do": "bring", "space_id": head.meta.space_id, "arrival_id": arrival.arrival_id})
+    _queue(process, head)
     return None
+
+
+def _queue(process: Process, head: Head) -> None:
+    assert head.meta.arrival
+    process.later({"do": "bring", "space_id": head.meta.space_id, "arrival_id": head.meta.arrival.arrival_id})
+
+
+def tend(process: Process, head: Head) -> Mapping[str, float]:
+    """The sweep's look at what is being brought: hand it to an invocation where nobody works on it any more, and give
+    it up after a day. No request of its own; what was done, as rooms tell it.
+    """
+    if head.age <= arrivals.ALONE_AFTER:
+        return {WAITS: 1}
+    if arrivals.is_overdue(head, process.clock()):
+        with suppress(PreconditionLost):
+            arrivals.give_up(process, head, NotFinished(OVERDUE))
+        return {"given_up": 1, WAITS: 1}
+    _queue(process, head)
+    return {"handed_over": 1, WAITS: 1}
 
 
 def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:

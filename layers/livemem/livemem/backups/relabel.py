@@ -8,7 +8,7 @@ from livemem.changes.records import NoteSource
 from livemem.runs.run import Run
 from livemem.store import documents, keys
 
-_FRONT_MATTER = re.compile(rb"\A---\n(?:(?!---\n).*\n)*?(?P<line>space_id: .*)\n")
+_HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -22,27 +22,41 @@ class Names:
 
 def follows(name: str, names: Names) -> bool:
     """Whether the content of the object under this name depends on the space that it is in."""
-    if keys.parse_run(f"x/{name}"):
+    if is_run(name):
         return True
-    moved = names.source != names.target
-    return moved and (keys.parse_note(f"x/{name}") is not None or keys.parse_record(f"x/{name}") is not None)
+    return names.source != names.target and (_is_note(name) or is_record(name))
 
 
 def relabel(name: str, body: bytes, names: Names) -> bytes:
     """The object as it is to be in the other space. What can't be read stays as it is."""
-    if keys.parse_run(f"x/{name}"):
+    if is_run(name):
         return _run(body, names)
-    if keys.parse_note(f"x/{name}"):
-        return _note(body, names)
-    return _record(body, names)
+    return _note(body, names) if _is_note(name) else _record(body, names)
+
+
+def is_run(name: str) -> bool:
+    """Whether the object of this name below a space is a run."""
+    return name.startswith("_runs/") and keys.parse_run(f"x/{name}") is not None
+
+
+def is_record(name: str) -> bool:
+    """Whether it is a record."""
+    return name.startswith("_consolidations/") and keys.parse_record(f"x/{name}") is not None
+
+
+def _is_note(name: str) -> bool:
+    return keys.parse_note(f"x/{name}") is not None
 
 
 def _note(body: bytes, names: Names) -> bytes:
-    found = _FRONT_MATTER.match(body)
-    if not found:
+    """With the id in the front matter replaced, if there it is that of the source."""
+    head = _HEAD.match(body)
+    if not head:
         return body
-    start, end = found.span("line")
-    return b"".join((body[:start], f"space_id: {json.dumps(names.target)}".encode(), body[end:]))
+    source = re.escape(names.source.encode())
+    line = re.compile(rb"^(space_id:[ \t]*[\"']?)" + source + rb"([\"']?[ \t]*\r?)$", re.MULTILINE)
+    fields = line.sub(rb"\g<1>" + names.target.encode() + rb"\g<2>", head["fields"], count=1)
+    return b"".join((body[: head.start("fields")], fields, body[head.end("fields") :]))
 
 
 def _run(body: bytes, names: Names) -> bytes:
@@ -59,6 +73,6 @@ def _record(body: bytes, names: Names) -> bytes:
         for source in record["notes"]:
             moved = NoteSource.of(source["note_id"], _note(NoteSource.model_validate(source).body(), names))
             source.update(moved.model_dump())
-    except (ValueError, KeyError, TypeError):
+        return documents.dump(record)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return body
-    return documents.dump(record)

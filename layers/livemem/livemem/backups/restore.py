@@ -1,38 +1,46 @@
 """Bringing a space back from a backup, under its own id or another one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from hashlib import sha256
+from typing import Any
 
 from livemem import clock
+from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.backups import arrivals
 from livemem.backups import manifest as manifests
+from livemem.backups import source as sources
 from livemem.backups.arrivals import Brought
-from livemem.backups.manifest import Item, Saved
-from livemem.backups.relabel import Names, follows, relabel
-from livemem.errors import BackupDamaged, PreconditionLost
+from livemem.backups.manifest import Item
+from livemem.backups.relabel import follows, is_record, relabel
+from livemem.backups.source import Source
+from livemem.errors import Conflict, PreconditionLost
 from livemem.process import Process
+from livemem.spaces import head as heads
 from livemem.spaces.arrival import Arrival
-from livemem.spaces.head import Head, Meta
-from livemem.store import copying, documents, keys
-from livemem.store.objects import Entry
+from livemem.spaces.head import Head
+from livemem.store import documents, keys
 
 BATCH = 1_000
 """Objects that are brought between two looks at the time."""
 MARGIN = timedelta(seconds=5)
 """Time that must be left for the rest."""
 WRITE_TRIES = 5
+LARGEST_READ = 8 << 20
+"""Bytes of an object that is read to write it; larger ones are copied by the store, which knows no condition then."""
 
-DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Restore another one."
+Keep = Callable[[str, bytes], bool]
+"""Whether an object of this name and content is to be brought."""
 
 
 def order(process: Process, principal: Principal, space_id: str, backup_id: str, target: str | None) -> Head:
-    """Claim the target (the backup's own space if None) for what `bring` then brings.
+    """Claim the target (the backup's own space if None) for what `bring` then brings: 1 GET, and what the claim takes.
 
-    Raises NotFound (no complete backup), InvalidName, SpaceExists, Conflict, Forbidden.
+    Raises NotFound (no complete backup), BackupDamaged, InvalidName, SpaceExists, Conflict, Forbidden.
     """
-    manifests.load(process, space_id, backup_id)
+    decision.check_space(principal, keys.check_space_id(space_id))
+    wanted = keys.check_space_id(target or space_id)
+    sources.checked_items(manifests.load(process, space_id, backup_id))
     arrival = Arrival(
         arrival_id=process.new_id(),
         kind="restore",
@@ -41,114 +49,113 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
         requested_by=principal.name,
         started_at=clock.iso(process.clock()),
     )
-    return arrivals.begin(process, principal, target or space_id, arrival)
+    try:
+        return arrivals.begin(process, principal, wanted, arrival)
+    except Conflict as refused:
+        if wanted != space_id:
+            raise
+        detail = f"{refused.detail} To restore it at once give another id as target_space_id."
+        raise Conflict(detail, retry_after=refused.retry_after) from None
 
 
 def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
     """Copy all that the backup holds into the space, and verify it against the manifest; None if time runs out.
 
-    For A objects ceil(A/1000) LIST, and 1 CopyObject each, or 1 GET and 1 PUT for what must not be overwritten or names
-    the space. Raises NotFound or BackupDamaged.
+    For A objects 2 ceil(A/1000) LIST and 2 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
+    later or names the space. Raises NotFound, BackupDamaged, PreconditionLost (the backup was changed meanwhile).
     """
-    saved = source_of(process, head)
-    names = Names(saved.manifest.space_id, head.meta.space_id, head.meta.uid)
-    items = [item for item in saved.items or () if item.name != keys.META]
-    watched = bring_items(process, saved, items, names, deadline)
-    return None if watched is None else Brought(_meta(process, saved, head), len(items) + 1, watched)
-
-
-def source_of(process: Process, head: Head) -> Saved:
-    """The backup that a space is brought from; raises NotFound where it is gone."""
-    arrival = head.meta.arrival
-    assert arrival
-    assert arrival.space_id
-    assert arrival.backup_id
-    return manifests.load(process, arrival.space_id, arrival.backup_id)
+    with sources.opened(process, head) as source:
+        meta = sources.read_head(process, source)
+        watched = bring_items(process, source, source.items, deadline)
+        if watched is None:
+            return None
+        clear_strays(process, source, {item.name for item in source.items})
+        return Brought(meta, len(source.items) + 1, watched)
 
 
 def bring_items(
-    process: Process, saved: Saved, items: Sequence[Item], names: Names, deadline: datetime
+    process: Process, source: Source, items: Sequence[Item], deadline: datetime, keep: Keep | None = None
 ) -> dict[str, int] | None:
-    """Bring these objects of the backup; what is there already is not copied again. None if time runs out, else the
-    files that a late request could bring back, with the number of the change that wrote each.
+    """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
+
+    None if time runs out, else the files that a late request could bring back, with the number of the change that wrote
+    each, where its record comes along.
     """
-    prefix = keys.prefix(names.target)
-    there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
     watched: dict[str, int] = {}
     for start in range(0, len(items), BATCH):
         if start and deadline - process.clock() < MARGIN:
             return None
         batch = items[start : start + BATCH]
-        written = process.store.map(lambda item: bring_item(process, saved, item, names, there.get(item.name)), batch)
+        written = process.store.map(lambda item: _bring_item(process, source, item, keep), batch)
         for item, number in zip(batch, written, strict=True):
             path = keys.path_in_records(item.name)
             if path and number is not None:
                 watched[path] = number
-    return watched
+    recorded = {record.number for item in items if (record := _record(item.name))}
+    return {path: number for path, number in watched.items() if number in recorded}
 
 
-def bring_item(process: Process, saved: Saved, item: Item, names: Names, there: Entry | None) -> int | None:
+def _record(name: str) -> keys.RecordName | None:
+    return keys.parse_record(f"x/{name}") if is_record(name) else None
+
+
+def _bring_item(process: Process, source: Source, item: Item, keep: Keep | None) -> int | None:
     """Bring one object, verified; the number of the change that wrote it, if it says so. Raises BackupDamaged."""
-    source = keys.backup_object(saved.manifest.space_id, saved.manifest.backup_id, item.name)
-    target = keys.prefix(names.target) + item.name
-    if follows(item.name, names) or not keys.is_immutable(item.name):
-        return _rewrite(process, item, source, target, names)
-    if not there or (there.etag, there.size) != (item.etag, item.size):
-        copied = copying.copy(process.store, source, target)
-        if not copied or not _is_whole(process, item, copied, target):
-            raise BackupDamaged(DAMAGED.format(item.name))
-    return None
-
-
-def _is_whole(process: Process, item: Item, copied: copying.Copied, target: str) -> bool:
-    """Whether a copy is what the manifest says."""
-    if item.sha256 and copied.sha256:
-        return item.sha256 == copied.sha256
-    if copied.etag == item.etag:
-        return True
-    # Where the store gives each copy an ETag of its own, its size is all that it tells.
-    found = copying.look(process.store, target) if item.copy_etag else None
-    return bool(found and found.size == item.size)
-
-
-def _rewrite(process: Process, item: Item, source: str, target: str, names: Names) -> int | None:
-    """Write an object as it is to be in the other space, unless something is there: then that must be it."""
-    found = process.store.get(source)
-    etags = (item.etag, item.copy_etag)
-    if not found or len(found.body) != item.size or (found.etag not in etags and not _same_sha(item, found.body)):
-        raise BackupDamaged(DAMAGED.format(item.name))
-    body = relabel(item.name, found.body, names) if follows(item.name, names) else found.body
-    write(process, target, body, found.metadata)
+    moved, path = follows(item.name, source.names), keys.path_in_records(item.name)
+    # Nobody but who brings the space writes such objects into it, and the folder was empty before.
+    present = item.name in source.there if moved else source.has(item)
+    if present and not path:
+        return None
+    if not moved and (keys.is_immutable(item.name) or item.size > LARGEST_READ):
+        if not present:
+            sources.copy(process, source, item)
+        return None
+    found = sources.read(process, source, item)
+    if keep and not keep(item.name, found.body):
+        return None
+    if not present:
+        body = relabel(item.name, found.body, source.names) if moved else found.body
+        write(process, source.target(item.name), body, found.metadata, found.content_type)
     number = found.metadata.get("consolidation", "")
-    return int(number) if number.isdecimal() else None
+    return int(number) if number.isascii() and number.isdecimal() else None
 
 
-def _same_sha(item: Item, body: bytes) -> bool:
-    return item.sha256 is not None and sha256(body).hexdigest() == item.sha256
+def write(
+    process: Process,
+    key: str,
+    body: bytes,
+    metadata: Mapping[str, str] | None = None,
+    content_type: str | None = None,
+) -> None:
+    """Write an object of a space that nobody sees yet: 1 PUT. A repeat that comes late changes nothing.
 
-
-def write(process: Process, key: str, body: bytes, metadata: Mapping[str, str] | None = None) -> None:
-    """Write an object of a space that nobody sees yet: 1 PUT. A repeat that comes late changes nothing."""
-    content_type = documents.JSON if key.endswith(".json") else "text/markdown; charset=utf-8"
-    condition: dict[str, object] = {"if_none_match": True}
+    Raises PreconditionLost where something else is there, and the space can be seen by now: another worker was faster.
+    """
+    content_type = content_type or (documents.JSON if key.endswith(".json") else "text/markdown; charset=utf-8")
+    condition: dict[str, Any] = {"if_none_match": True}
     for _ in range(WRITE_TRIES):
         try:
-            process.store.put(key, body, content_type=content_type, metadata=metadata, **condition)  # type: ignore[arg-type]
+            process.store.put(key, body, content_type=content_type, metadata=metadata, **condition)
             return
         except PreconditionLost:
             there = process.store.get(key)
-        if there and there.body == body:
+        if there and (there.body, dict(there.metadata)) == (body, dict(metadata or {})):
             return
+        # What a creation wrote that was not fast enough goes. What users have changed stays: they can't have done so
+        # between this look and the write, which then fails.
+        if heads.find(process, key.partition("/")[0]):
+            break
         condition = {"if_match": there.etag} if there else {"if_none_match": True}
-    raise PreconditionLost("Something else is written into the space while it is brought here.")
+    raise PreconditionLost("Somebody else brings this space, or has done so.")
 
 
-def _meta(process: Process, saved: Saved, head: Head) -> Meta:
-    found = process.store.get(keys.backup_object(saved.manifest.space_id, saved.manifest.backup_id, keys.META))
-    try:
-        if found:
-            kept = Meta.from_bytes(found.body)
-            return kept.model_copy(update={"space_id": head.meta.space_id, "uid": head.meta.uid})
-    except ValueError:
-        pass
-    raise BackupDamaged(DAMAGED.format(keys.META))
+def clear_strays(process: Process, source: Source, wanted: Collection[str]) -> None:
+    """Remove what was in the space and does not belong into it: a creation that was not fast enough may have left it.
+
+    1 GET and 1 DELETE each where there is something. Raises PreconditionLost where the space can be seen by now.
+    """
+    strays = [entry for name, entry in source.there.items() if name not in wanted and name != keys.META]
+    # As long as nobody sees the space, nothing of what was listed before is a user's.
+    if strays and heads.find(process, source.names.target):
+        raise PreconditionLost("Somebody else brings this space, or has done so.")
+    process.store.map(lambda entry: process.store.delete(entry.key, if_match=entry.etag), strays)

@@ -63,6 +63,9 @@ def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> Non
     if not found and watched.gone:
         return
     record = records.get(process, head.meta.space_id, watched.number)
+    if path not in record.written():
+        # A file that came with a space says of itself who wrote it.
+        return
     after = record.written()[path]
     with suppress(PreconditionLost):
         if after is not None:

@@ -202,7 +202,7 @@ def create(process: Process, meta: Meta, *, over: Head | None = None) -> None:
             raise
 
 
-def swap(process: Process, head: Head, **changes: object) -> Head:
+def swap(process: Process, head: Head, /, **changes: object) -> Head:
     """Write `head` with `changes` over exactly the version that was read; raises PreconditionLost."""
     meta = head.meta.model_copy(update={**changes, "rev": head.meta.rev + 1})
     key, body = keys.meta(meta.space_id), meta.to_bytes()

@@ -87,7 +87,8 @@ def enter(process: Process, space_id: str, run_id: str) -> None:
 
 
 def keep(process: Process, space_id: str, run_keys: Iterable[str]) -> None:
-    """Keep what the runs of a space have used that are about to be removed: 1 GET each, and 1 PUT if it asked the LLM.
+    """Keep what the runs of a space have used that are about to be removed: 1 GET each, and 1 GET and 1 PUT
+    if it asked the LLM.
 
     As many as were queued in the last 31 days. It may be done again.
     """
@@ -103,8 +104,9 @@ def _run_id(key: str) -> str | None:
 
 def _keep_one(process: Process, space_id: str, run_id: str) -> None:
     use, _ = _read(process, keys.run(space_id, run_id))
-    if use.usage.calls:
-        key = keys.run_of_day(clock.id_time(run_id).date(), space_id, run_id)
+    key = keys.run_of_day(clock.id_time(run_id).date(), space_id, run_id)
+    # One that ran in another space, and came with what was restored from there, counts there.
+    if use.usage.calls and process.store.get(key):
         process.store.put(key, documents.dump(asdict(use)), content_type=documents.JSON)
 
 

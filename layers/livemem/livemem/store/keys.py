@@ -40,6 +40,9 @@ NOTE_ID = re.compile(
 )
 BACKUP_ID = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}")
 TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+OBJECT_NAME_BYTES = 900
+"""Of an object's name below its space: what S3 allows without what a backup's key begins with."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _CLAIM = re.compile(r"conversations/[^/]+/claims/.+")
@@ -398,6 +401,22 @@ def export_state(space_id: str, backup_id: str) -> str:
 def upload(upload_id: str) -> str:
     """Where an archive is uploaded to."""
     return f"{UPLOADS}{check_ulid('upload_id', upload_id)}"
+
+
+def check_object_name(name: str) -> str:
+    """Return the name of an object below its space, or raise InvalidName: so that it stays below it wherever it goes,
+    in a bucket as in a file system.
+    """
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        size = 0
+    parts = name.split("/")
+    if not 1 <= size <= OBJECT_NAME_BYTES or not parts[0] or {".", ".."} & {*parts} or _CONTROL.search(name):
+        raise InvalidName(
+            "name", f"1 to {OBJECT_NAME_BYTES} bytes, relative, no part `.` or `..`, no control characters"
+        )
+    return name
 
 
 def erasures_prefix(space_id: str) -> str:

@@ -63,6 +63,7 @@ class Object(_Dated):
     body: bytes
     etag: str
     metadata: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,6 +275,7 @@ def _object(key: str, answer: Mapping[str, Any]) -> Object:
         body=answer["Body"].read(),
         etag=answer["ETag"],
         metadata=answer.get("Metadata", {}),
+        content_type=answer.get("ContentType", ""),
         last_modified=answer["LastModified"],
         seen_at=date(answer),
     )

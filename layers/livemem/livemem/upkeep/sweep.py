@@ -1,7 +1,7 @@
 """The sweep: what events and retries did not finish. Every 15 minutes in the spaces that are marked, once a day in all.
 
 Each room tends its own part of a space; here is only the way through the spaces, their markers (spaces/markers.py), and
-the remains of spaces whose deletion or creation was interrupted.
+the remains of spaces whose deletion or creation was interrupted, and spaces that are being brought here.
 """
 
 import logging
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from livemem.backups import bringing
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import directory, life, markers, pending, room
@@ -134,11 +135,15 @@ def _tend(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str,
 
 
 def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
-    """Remove what an interrupted deletion or creation, or a write just after a deletion, left behind."""
+    """Remove what an interrupted deletion or creation, or a write just after a deletion, left behind; and look after
+    what is being brought here.
+    """
     head = heads.find_any(process, space_id)
     if head and not head.meta.deleted_at:
         # Just created.
         return {WAITS: 1}
+    if head and head.meta.arriving():
+        return bringing.tend(process, head)
     if head:
         if life.clear_remains(process, head):
             return {"cleaned": 1, WAITS: 1}
