@@ -205,7 +205,6 @@ def of_kind(items: list[Item], part: str) -> Item:
         "/etc/passwd",
         "..",
         "bank/../../other/_meta.json",
-        "",
         "live/./x",
         "bank/a\nb.md",
         "bank/" + "x" * 896,
