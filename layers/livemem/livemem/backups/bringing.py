@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import arrivals, restore
+from livemem.backups import arrivals, importing, restore
 from livemem.backups.arrivals import Brought
 from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
 from livemem.process import Process
@@ -13,7 +13,10 @@ from livemem.spaces.head import Head, Meta
 
 logger = logging.getLogger(__name__)
 
-WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought | None]] = {"restore": restore.bring}
+WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought | None]] = {
+    "restore": restore.bring,
+    "import": importing.bring,
+}
 """How the objects of each kind of arrival are brought: `None` means that time ran out."""
 
 
@@ -34,7 +37,9 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
             arrivals.give_up(process, head, error)
         raise
     if brought:
-        return arrivals.land(process, head, brought)
+        landed = arrivals.land(process, head, brought)
+        importing.end(process, arrival)
+        return landed
     process.later({"do": "bring", "space_id": head.meta.space_id, "arrival_id": arrival.arrival_id})
     return None
 

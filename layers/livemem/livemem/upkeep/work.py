@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import bringing, snapshots
+from livemem.backups import bringing, export, snapshots
 from livemem.process import Process
 
 logger = logging.getLogger(__name__)
@@ -19,5 +19,6 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "back_up": snapshots.work,
         "bring": bringing.work,
+        "export": export.work,
     }
     return works[payload["do"]](process, payload, deadline)
