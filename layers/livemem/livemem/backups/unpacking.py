@@ -83,6 +83,7 @@ def files(chunks: Iterator[bytes], check: Callable[[], None] = lambda: None) -> 
     source = _Source(_unpacked(chunks, check))
     seen: set[str] = set()
     for count in range(1, MEMBERS + 2):
+        check()
         block = source.exactly(BLOCK)
         if not any(block):
             source.check_zeros()
