@@ -66,6 +66,8 @@ class FakeS3:
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.objects: dict[str, Stored] = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
+        self.begun: dict[str, tuple[str, datetime]] = {}
+        """Key and moment of each upload in parts that was ever begun."""
         self.ended_uploads: set[str] = set()
         self.smallest_part = 5 << 20
         self.versioned = False
@@ -163,6 +165,7 @@ class FakeS3:
         with self._lock:
             upload_id = f"upload-{len(self.uploads) + len(self.ended_uploads)}"
             self.uploads[upload_id] = {}
+            self.begun[upload_id] = (Key, self._clock())
             return {"UploadId": upload_id, **self._answered()}
 
     def upload_part(self, *, Bucket: str, Key: str, UploadId: str, PartNumber: int, Body: bytes) -> dict[str, Any]:
@@ -201,6 +204,16 @@ class FakeS3:
             self.ended_uploads.add(UploadId)
             del self.uploads[UploadId]
             return self._answered()
+
+    def list_multipart_uploads(self, *, Bucket: str, Prefix: str = "") -> dict[str, Any]:
+        with self._lock:
+            listed = [(upload_id, *self.begun[upload_id]) for upload_id in self.uploads]
+        found = [
+            {"Key": key, "UploadId": upload_id, "Initiated": moment}
+            for upload_id, key, moment in listed
+            if key.startswith(Prefix)
+        ]
+        return {"Uploads": found, "IsTruncated": False, **self._answered()}
 
     def generate_presigned_url(self, operation: str, *, Params: dict[str, Any], ExpiresIn: int) -> str:
         return f"https://store.invalid/{Params['Key']}?{operation}&expires={ExpiresIn}"

@@ -130,7 +130,10 @@ def _find_room(process: Process, space_id: str) -> Head | None:
 
 
 def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
-    fields = {"kind", "space_id", "at", "upload_id", "requested_by", "options"}
+    fields = {"kind", "at", "upload_id", "requested_by", "options"}
+    if wanted.kind != "import":
+        # Where an import comes from is told by its archive, which may not be read yet.
+        fields.add("space_id")
     if wanted.kind != "fork":
         # A fork takes a backup of its own.
         fields.add("backup_id")
@@ -157,7 +160,8 @@ def land(process: Process, head: Head, brought: Brought) -> Meta:
     arrival = head.meta.arrival
     assert arrival
     now = process.clock()
-    ended = arrival.model_copy(update={"finished_at": clock.iso(now), "objects": brought.objects})
+    # What was asked for is in the space by now; its head is read often.
+    ended = arrival.model_copy(update={"finished_at": clock.iso(now), "objects": brought.objects, "options": {}})
     wanted = brought.meta.model_copy(
         update={
             "arrival": ended,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import arrivals, fork, restore
+from livemem.backups import arrivals, fork, importing, restore
 from livemem.backups.arrivals import Brought
 from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
 from livemem.process import Process
@@ -20,6 +20,7 @@ OVERDUE = "It could not be finished within a day."
 WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought | None]] = {
     "restore": restore.bring,
     "fork": fork.bring,
+    "import": importing.bring,
 }
 """How the objects of each kind of arrival are brought: `None` means that time ran out."""
 
@@ -41,7 +42,9 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
             arrivals.give_up(process, head, error)
         raise
     if brought:
-        return arrivals.land(process, head, brought)
+        landed = arrivals.land(process, head, brought)
+        importing.end(process, arrival)
+        return landed
     _queue(process, head)
     return None
 

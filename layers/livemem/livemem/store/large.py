@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from livemem.errors import NotFound, PreconditionLost
 from livemem.store import failures
-from livemem.store.objects import Store
+from livemem.store.objects import Store, date
 
 CHUNK = 1 << 20
 
@@ -18,14 +20,18 @@ SMALLEST_PART = 5 << 20
 MOST_PARTS = 10_000
 """S3's limit."""
 
+_GONE = {"NoSuchUpload", "InvalidPart", "InvalidPartOrder"} | failures.MISSING
+"""The upload is not there any more, or does not have the parts that it should."""
+
 
 @dataclass(frozen=True)
 class Stream:
-    """An object that is being read: its size in bytes, its ETag, and its content in pieces."""
+    """An object that is being read: its size in bytes, its ETag, its content in pieces, and its metadata."""
 
     size: int
     etag: str
     chunks: Iterator[bytes]
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -46,7 +52,7 @@ def read(store: Store, key: str, *, etag: str | None = None) -> Iterator[Stream 
         raise failures.own(error) from error
     body = answer["Body"]
     try:
-        yield Stream(answer["ContentLength"], answer["ETag"], _chunks(body))
+        yield Stream(answer["ContentLength"], answer["ETag"], _chunks(body), answer.get("Metadata", {}))
     finally:
         body.close()
 
@@ -78,7 +84,7 @@ def put_part(store: Store, key: str, upload_id: str, number: int, body: bytes) -
 
 def complete(store: Store, key: str, upload_id: str, etags: Sequence[str]) -> None:
     """Make the object of its parts, given by their ETags in order. Raises NotFound: the upload is gone, perhaps
-    because an earlier try did it.
+    because an earlier try did it, or its parts are others.
     """
     parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(etags, start=1)]
     try:
@@ -97,11 +103,41 @@ def abort(store: Store, key: str, upload_id: str) -> None:
     try:
         store.v4.abort_multipart_upload(Bucket=store.bucket, Key=key, UploadId=upload_id)
     except (ClientError, BotoCoreError) as error:
-        if failures.code(error) != "NoSuchUpload" and failures.code(error) not in failures.MISSING:
+        if failures.code(error) not in _GONE:
             raise failures.own(error) from error
 
 
+@dataclass(frozen=True)
+class Begun:
+    """An upload in parts that is neither complete nor given up, and when it was begun, by the store's clock."""
+
+    key: str
+    upload_id: str
+    begun_at: datetime
+    seen_at: datetime
+
+
+def begun(store: Store, prefix: str) -> list[Begun]:
+    """The uploads in parts below `prefix`: 1 ListMultipartUploads per 1,000. Not every store tells them: it is a hint
+    that finds what nobody remembers.
+    """
+    found: list[Begun] = []
+    after: dict[str, Any] = {}
+    while True:
+        try:
+            page = store.v4.list_multipart_uploads(Bucket=store.bucket, Prefix=prefix, **after)
+        except (ClientError, BotoCoreError) as error:
+            if failures.code(error) in failures.UNSUPPORTED:
+                return found
+            raise failures.own(error) from error
+        now = date(page)
+        found += [Begun(item["Key"], item["UploadId"], item["Initiated"], now) for item in page.get("Uploads", [])]
+        if not page.get("IsTruncated"):
+            return found
+        after = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+
 def _gone_or_own(error: Exception) -> Exception:
-    if failures.code(error) == "NoSuchUpload" or failures.code(error) in failures.MISSING:
+    if failures.code(error) in _GONE:
         return NotFound("upload", "of parts")
     return failures.own(error)

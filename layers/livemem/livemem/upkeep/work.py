@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import bringing, nightly
+from livemem.backups import bringing, export, nightly
 from livemem.process import Process
 
 logger = logging.getLogger(__name__)
@@ -21,5 +21,6 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
         "back_up": nightly.back_up,
         "retain": nightly.retain,
         "bring": bringing.work,
+        "export": export.work,
     }
     return works[payload["do"]](process, payload, deadline)

@@ -1,0 +1,91 @@
+"""Archives as tests need them: exported, built by hand in good and bad ways, and imported."""
+
+import gzip
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from livemem.backups import bringing, export, importing
+from livemem.backups.export import Archive, Working
+from livemem.backups.importing import NewImport
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from tests.support.world import EVERYONE, INVOCATION, World
+
+Content = bytes | tarfile.TarInfo
+"""A file's content, or a whole header of a member without content."""
+
+
+def tar(members: Iterable[tuple[str, Content]], form: int = tarfile.PAX_FORMAT) -> bytes:
+    """A tar of these members, in this order, names may repeat."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", format=form) as made:
+        for name, content in members:
+            info = content if isinstance(content, tarfile.TarInfo) else tarfile.TarInfo(name)
+            if isinstance(content, bytes):
+                info.size = len(content)
+            made.addfile(info, io.BytesIO(content) if isinstance(content, bytes) else None)
+    return target.getvalue()
+
+
+def targz(members: Iterable[tuple[str, Content]]) -> bytes:
+    return gzip.compress(tar(members), 6, mtime=0)
+
+
+def odd(name: str, kind: bytes, **fields: Any) -> tuple[str, tarfile.TarInfo]:
+    """A member of another kind than a file."""
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return name, info
+
+
+def unpack(body: bytes) -> dict[str, bytes]:
+    """The files of an archive, in their order."""
+    with tarfile.open(fileobj=io.BytesIO(body)) as opened:
+        return {member.name: opened.extractfile(member).read() for member in opened}
+
+
+def download(world: World, answer: Archive | Working) -> bytes:
+    """What the URL of an archive gives."""
+    assert isinstance(answer, Archive)
+    found = world.store.get(keys.export(answer.space_id, answer.backup_id))
+    assert found
+    assert len(found.body) == answer.size
+    return found.body
+
+
+def export_now(world: World, space_id: str = "demo", seconds: float | None = None) -> Archive | Working:
+    deadline = world.clock() + INVOCATION
+    return export.export(world.process, EVERYONE, space_id, deadline)
+
+
+def exported(world: World, space_id: str = "demo") -> bytes:
+    """The archive of a space, made at once."""
+    return download(world, export_now(world, space_id))
+
+
+def upload(world: World, body: bytes) -> str:
+    """A client puts an archive to the URL that it is given."""
+    begun = importing.begin_upload(world.process)
+    world.inner.put_object(Bucket="bucket", Key=keys.upload(begun.upload_id), Body=body)
+    return begun.upload_id
+
+
+def import_it(world: World, body: bytes, space_id: str = "copy", **options: Any) -> Meta | None:
+    """Import an archive; None where it goes on later."""
+    wanted = NewImport(space_id, upload(world, body), **options)
+    head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
+    return bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+
+
+def objects(world: World, space_id: str) -> dict[str, tuple[bytes, Mapping[str, str]]]:
+    """All objects of a space but its head, with their metadata."""
+    prefix = keys.prefix(space_id)
+    return {
+        key.removeprefix(prefix): (stored.body, stored.metadata)
+        for key, stored in world.inner.objects.items()
+        if key.startswith(prefix) and key != keys.meta(space_id)
+    }
