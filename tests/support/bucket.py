@@ -65,6 +65,7 @@ class FakeS3:
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.objects: dict[str, Stored] = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
+        self.upload_keys: dict[str, str] = {}
         self.ended_uploads: set[str] = set()
         self.smallest_part = 5 << 20
         self.versioned = False
@@ -75,6 +76,14 @@ class FakeS3:
         """Most keys of a listing's answer; S3 may give fewer than are asked for."""
         self._clock = clock
         self._lock = threading.Lock()
+
+    def copy_to(self, other: "FakeS3") -> None:
+        """Let another bucket hold what this one does."""
+        other.objects = dict(self.objects)
+        other.uploads = {upload_id: dict(parts) for upload_id, parts in self.uploads.items()}
+        other.upload_keys = dict(self.upload_keys)
+        other.ended_uploads = set(self.ended_uploads)
+        other.versioned, other.versions, other.count = self.versioned, list(self.versions), self.count
 
     def put_object(
         self,
@@ -157,6 +166,7 @@ class FakeS3:
         with self._lock:
             upload_id = f"upload-{len(self.uploads) + len(self.ended_uploads)}"
             self.uploads[upload_id] = {}
+            self.upload_keys[upload_id] = Key
             return {"UploadId": upload_id, **self._answered()}
 
     def upload_part(self, *, Bucket: str, Key: str, UploadId: str, PartNumber: int, Body: bytes) -> dict[str, Any]:
@@ -195,6 +205,13 @@ class FakeS3:
             self.ended_uploads.add(UploadId)
             del self.uploads[UploadId]
             return self._answered()
+
+    def list_multipart_uploads(self, *, Bucket: str, Prefix: str = "") -> dict[str, Any]:
+        """All that are neither completed nor given up, in one page."""
+        with self._lock:
+            keys = {upload_id: self.upload_keys[upload_id] for upload_id in self.uploads}
+        found = [{"Key": key, "UploadId": upload_id} for upload_id, key in keys.items() if key.startswith(Prefix)]
+        return {"Uploads": found, "IsTruncated": False, **self._answered()}
 
     def generate_presigned_url(self, operation: str, *, Params: dict[str, Any], ExpiresIn: int) -> str:
         return f"https://store.invalid/{Params['Key']}?{operation}&expires={ExpiresIn}"

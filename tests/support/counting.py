@@ -12,6 +12,7 @@ READS = {
     "head_object": "HEAD",
     "list_objects_v2": "LIST",
     "list_object_versions": "LIST versions",
+    "list_multipart_uploads": "LIST uploads",
 }
 WRITES = {
     "put_object": "PUT",

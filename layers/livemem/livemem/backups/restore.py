@@ -1,6 +1,7 @@
 """Bringing a space back from a backup, under its own id or another one."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -11,8 +12,9 @@ from livemem.backups import manifest as manifests
 from livemem.backups.arrivals import Brought
 from livemem.backups.manifest import Item, Saved
 from livemem.backups.relabel import Names, follows, relabel
-from livemem.errors import BackupDamaged, PreconditionLost
+from livemem.errors import BackupDamaged, Busy, PreconditionLost, SpaceBroken
 from livemem.process import Process
+from livemem.spaces import head as heads
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head, Meta
 from livemem.store import copying, documents, keys
@@ -32,7 +34,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
 
     Raises NotFound (no complete backup), InvalidName, SpaceExists, Conflict, Forbidden.
     """
-    manifests.load(process, space_id, backup_id)
+    _load(process, space_id, backup_id)
     arrival = Arrival(
         arrival_id=process.new_id(),
         kind="restore",
@@ -63,7 +65,18 @@ def source_of(process: Process, head: Head) -> Saved:
     assert arrival
     assert arrival.space_id
     assert arrival.backup_id
-    return manifests.load(process, arrival.space_id, arrival.backup_id)
+    return _load(process, arrival.space_id, arrival.backup_id)
+
+
+def _load(process: Process, space_id: str, backup_id: str) -> Saved:
+    """The complete backup: 1 GET, and 1 of its space's head. Raises NotFound, Busy while it is being rewritten."""
+    saved = manifests.load(process, space_id, backup_id)
+    # A head that can't be read must not stand in the way of a restore.
+    with suppress(SpaceBroken):
+        head = heads.find(process, space_id)
+        if head and head.meta.erasing_now():
+            raise Busy("Notes of the backup's space are being erased; try again in a minute.")
+    return saved
 
 
 def bring_items(

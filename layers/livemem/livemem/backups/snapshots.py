@@ -84,7 +84,7 @@ def take(
         with lease.kept(process, held):
             head = recovery.recover(process, heads.load(process, space_id))
             head = settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
-            if head.meta.erasing:
+            if head.meta.erasing_now():
                 raise Busy("Notes of this space are being erased; try again in a minute.")
             taken = _take(process, head, wanted, deadline, unfinished)
     except NotFound:
@@ -250,11 +250,12 @@ def _copy(process: Process, head: Head, backup_id: str, entry: Entry, there: Ent
 def _check_unchanged(process: Process, head: Head) -> None:
     """Raise Conflict if anybody has committed, or deleted the space, since `head` was read: 1 GET."""
     now = heads.find(process, head.meta.space_id)
-    if not now or (now.meta.uid, now.meta.changes, now.meta.committed_run, now.meta.echoes) != (
+    if not now or (now.meta.uid, now.meta.changes, now.meta.committed_run, now.meta.echoes, now.meta.erasing_now()) != (
         head.meta.uid,
         head.meta.changes,
         None,
         [],
+        None,
     ):
         raise Conflict(CHANGED, retry_after=1)
 

@@ -101,6 +101,25 @@ def abort(store: Store, key: str, upload_id: str) -> None:
             raise failures.own(error) from error
 
 
+def unfinished(store: Store, prefix: str) -> list[tuple[str, str]]:
+    """Key and id of each upload below `prefix` that is neither completed nor given up: 1 ListMultipartUploads per
+    1,000. Nothing where the store does not tell.
+    """
+    found: list[tuple[str, str]] = []
+    behind: dict[str, str] = {}
+    while True:
+        try:
+            page = store.v4.list_multipart_uploads(Bucket=store.bucket, Prefix=prefix, **behind)  # type: ignore[arg-type]
+        except (ClientError, BotoCoreError) as error:
+            if failures.code(error) in failures.UNSUPPORTED:
+                return found
+            raise failures.own(error) from error
+        found += [(item["Key"], item["UploadId"]) for item in page.get("Uploads", [])]
+        if not page.get("IsTruncated"):
+            return found
+        behind = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+
 def _gone_or_own(error: Exception) -> Exception:
     if failures.code(error) == "NoSuchUpload" or failures.code(error) in failures.MISSING:
         return NotFound("upload", "of parts")

@@ -7,6 +7,7 @@ from typing import Any
 
 from livemem.backups import bringing, snapshots
 from livemem.process import Process
+from livemem.upkeep import erasure
 
 logger = logging.getLogger(__name__)
 
@@ -19,5 +20,6 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "back_up": snapshots.work,
         "bring": bringing.work,
+        "erase": erasure.work,
     }
     return works[payload["do"]](process, payload, deadline)
