@@ -79,6 +79,14 @@ class FakeS3:
         self._clock = clock
         self._lock = threading.Lock()
 
+    def copy_to(self, other: "FakeS3") -> None:
+        """Let another bucket hold what this one does."""
+        other.objects = dict(self.objects)
+        other.uploads = {upload_id: dict(parts) for upload_id, parts in self.uploads.items()}
+        other.upload_keys = dict(self.upload_keys)
+        other.ended_uploads = set(self.ended_uploads)
+        other.versioned, other.versions, other.count = self.versioned, list(self.versions), self.count
+
     def put_object(
         self,
         *,

@@ -207,7 +207,7 @@ class World:
         twin.probed = self.probed
         twin.settings = self.settings
         twin.clock.moment = self.clock.moment
-        twin.inner.objects = dict(self.inner.objects)
+        self.inner.copy_to(twin.inner)
         twin.llm = ScriptedLlm(self.llm.default, deque(self.llm.queue))
         twin.ids.count = self.ids.count
         twin.queued = deque(self.queued)

@@ -187,6 +187,14 @@ class StoreUnavailable(LiveMemoryError):
     retry_after = 5
 
 
+class OutOfTime(LiveMemoryError):
+    """The invocation ends soon; the rest is done by another one. No user meets it."""
+
+
+class VersionsUnreachable(LiveMemoryError):
+    """The store does not let the service look at former versions of objects, or remove them. No user meets it."""
+
+
 class CommitUnfinished(LiveMemoryError):
     """A change is committed but could not be applied to the end; the next run or the sweep finishes it."""
 

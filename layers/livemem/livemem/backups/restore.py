@@ -40,7 +40,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
     """
     decision.check_space(principal, keys.check_space_id(space_id))
     wanted = keys.check_space_id(target or space_id)
-    sources.checked_items(manifests.load(process, space_id, backup_id))
+    sources.checked_items(sources.complete(process, space_id, backup_id))
     arrival = Arrival(
         arrival_id=process.new_id(),
         kind="restore",

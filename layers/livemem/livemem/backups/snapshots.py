@@ -104,7 +104,7 @@ def _settled(process: Process, held: lease.Held) -> Head:
     except LiveMemoryError:
         lease.let_go(process, held)
         raise
-    if head.meta.erasing:
+    if head.meta.erasing_now():
         lease.quietly_release(process, held)
         raise Busy(ERASING)
     return head
@@ -113,7 +113,7 @@ def _settled(process: Process, held: lease.Held) -> Head:
 def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool) -> lease.Held:
     while True:
         try:
-            if heads.load(process, space_id).meta.erasing:
+            if heads.load(process, space_id).meta.erasing_now():
                 raise Busy(ERASING)
             return lease.acquire(process, space_id, process.new_id(), "backup", by_hand=True)
         except Busy:
@@ -296,7 +296,7 @@ def _check_unchanged(process: Process, head: Head) -> None:
 
 def _state(head: Head) -> tuple[object, ...]:
     meta = head.meta
-    return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing
+    return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing_now()
 
 
 def _complete(process: Process, head: Head, saved: Saved, items: Sequence[Item]) -> Manifest:

@@ -5,15 +5,16 @@ it is told apart from a backup that is damaged.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Saved
 from livemem.backups.relabel import Names
-from livemem.errors import BackupDamaged, InvalidName, PreconditionLost
+from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
 from livemem.process import Process
+from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.store import copying, keys
 from livemem.store.copying import Copied
@@ -64,12 +65,25 @@ def checked_items(saved: Saved) -> tuple[Item, ...]:
 
 
 def load(process: Process, head: Head) -> Saved:
-    """The complete backup that a space is brought from: 1 GET. Raises NotFound where it is gone."""
+    """The complete backup that a space is brought from: 2 GET. Raises NotFound where it is gone, Busy."""
     arrival = head.meta.arrival
     assert arrival
     assert arrival.space_id
     assert arrival.backup_id
-    return manifests.load(process, arrival.space_id, arrival.backup_id)
+    return complete(process, arrival.space_id, arrival.backup_id)
+
+
+def complete(process: Process, space_id: str, backup_id: str) -> Saved:
+    """The complete backup: 1 GET, and 1 of its space's head. Raises InvalidName, NotFound, Busy while notes are erased
+    from it.
+    """
+    saved = manifests.load(process, space_id, backup_id)
+    # A head that can't be read must not stand in the way of a restore.
+    with suppress(SpaceBroken):
+        head = heads.find(process, space_id)
+        if head and head.meta.erasing_now():
+            raise Busy("Notes of the backup's space are being erased; try again in a minute.")
+    return saved
 
 
 @contextmanager

@@ -6,6 +6,7 @@ idempotent: each step looks like no change when it was done before.
 """
 
 import logging
+from typing import Any
 
 from livemem.changes import records, settling, tracing
 from livemem.changes.records import Before, FileChange, Record
@@ -123,7 +124,7 @@ def apply(process: Process, head: Head, record: Record) -> Head:
     try:
         if record.kind == "undo":
             process.store.map(lambda source: _restore(process, space_id, source), record.notes)
-        process.store.put(keys.record(space_id, record.name()), record.to_bytes(), content_type=documents.JSON)
+        _write_record(process, space_id, record)
         process.store.map(lambda change: _apply_file(process, head, record, change), record.files)
         _apply_synthesis(process, head, record)
         _apply_rules(process, head, record)
@@ -136,6 +137,31 @@ def apply(process: Process, head: Head, record: Record) -> Head:
         return heads.load(process, space_id)
     except StoreUnavailable as error:
         raise CommitUnfinished("The change is committed; what is left to write will be written shortly.") from error
+
+
+def _write_record(process: Process, space_id: str, record: Record) -> None:
+    """Write the record where there is none: 1 PUT. A repeat that comes late, into a space from whose records something
+    was erased since (upkeep/erasure.py), changes nothing.
+    """
+    key, body = keys.record(space_id, record.name()), record.to_bytes()
+    condition: dict[str, Any] = {"if_none_match": True}
+    for _ in range(TRIES):
+        try:
+            process.store.put(key, body, content_type=documents.JSON, **condition)
+            return
+        except PreconditionLost:
+            found = process.store.get(key)
+        if found and _run_id(found) == record.run_id:
+            return
+        condition = {"if_match": found.etag} if found else {"if_none_match": True}
+    raise StoreUnavailable("The record can't be written.")
+
+
+def _run_id(found: Object) -> str | None:
+    try:
+        return Record.from_bytes(found.body).run_id
+    except ValueError:
+        return None
 
 
 def _restore(process: Process, space_id: str, source: records.NoteSource) -> None:

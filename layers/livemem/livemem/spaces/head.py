@@ -15,6 +15,7 @@ from livemem import limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.spaces.arrival import Arrival
+from livemem.spaces.erasing import Erasing
 from livemem.spaces.set_aside import SetAside
 from livemem.spaces.settling import Settling
 from livemem.store import documents, keys
@@ -85,8 +86,7 @@ class Meta(Document):
     """Ids of the live notes that the last run which saw them neither used nor discarded."""
     arrival: Arrival | None = None
     """Where the space came from if it was restored, forked or imported; in a tombstone: what is being brought there."""
-    erasing: str | None = None
-    """The erasure that is under way, or whose notes a late request may still bring back (upkeep/erasure.py)."""
+    erasing: Erasing | None = None
     deleted_at: Moment | None = None
     """Set while the space is being deleted, or is not all there yet: for every reader it is gone."""
 
@@ -100,6 +100,10 @@ class Meta(Document):
     def automatic(self) -> bool:
         """Whether consolidations may start by themselves."""
         return self.consolidation_threshold > 0 and not self.auto_paused
+
+    def erasing_now(self) -> str | None:
+        """The erasure that is under way."""
+        return self.erasing.at_work if self.erasing else None
 
     def arriving(self) -> bool:
         """Whether somebody is bringing the space here, and it is not all there yet."""

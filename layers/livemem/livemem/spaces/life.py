@@ -146,13 +146,14 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
 
     For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 2 PUT, and the registry's 1 GET (and 1 PUT). If it dies
     on the way the space is gone for its readers, and the sweep (or a creation of the same id after 21 minutes) removes
-    the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied.
+    the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied or notes
+    are erased.
     """
     if confirm != space_id:
         raise InvalidRequest.of("confirm", "must repeat the space's id: its notes and bank will be deleted")
     require_conditional_writes(process.store)
     head = heads.load(process, space_id)
-    _refuse_while_committing(head)
+    _refuse_while_at_work(head)
     # What comes late into the deleted space must be found as well.
     markers.leave(process, space_id)
     for _ in range(heads.UPDATE_TRIES):
@@ -161,7 +162,7 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
             heads.swap(process, head, deleted_at=clock.iso(process.clock()), description="", owner=None)
         except PreconditionLost:
             head = heads.load(process, space_id)
-            _refuse_while_committing(head)
+            _refuse_while_at_work(head)
             continue
         # Only now: a deletion that does not happen must not cost anybody a token.
         registries.forget_space(process, space_id)
@@ -170,9 +171,12 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
     raise PreconditionLost("Too many changes of this space at once.")
 
 
-def _refuse_while_committing(head: Head) -> None:
+def _refuse_while_at_work(head: Head) -> None:
     if head.meta.committed_run:
         raise Busy("A consolidation of this space is being written; try again in a moment.")
+    if head.meta.erasing_now():
+        # Its backups outlive the space: they must not stay half erased.
+        raise Busy("Notes of this space are being erased; try again in a minute.")
 
 
 def clear_remains(process: Process, tombstone: Head) -> bool:

@@ -21,7 +21,13 @@ WAITS = "waits"
 """Name under which `tend` says that the sweep must look again soon: something is under way, or was just done."""
 OLDEST = "oldest_pending_note_seconds"
 
-SILENT = {"queued": QUEUED_LONG, "consolidation": RENEWED_LATE, "sweep": RENEWED_LATE, "backup": RENEWED_LATE}
+SILENT = {
+    "queued": QUEUED_LONG,
+    "consolidation": RENEWED_LATE,
+    "sweep": RENEWED_LATE,
+    "backup": RENEWED_LATE,
+    "erasure": RENEWED_LATE,
+}
 """For how long a lease of this kind is not written again while all is well; a change by hand takes 29 s at most."""
 
 

@@ -453,7 +453,8 @@ def path_in_records(name: str) -> str | None:
 
 def is_memory(name: str) -> bool:
     """Whether the key below a space, without the space's id, is that of a note, a record, or of the bank's contents."""
-    return not name.endswith(".keep") and (name.startswith("live/") or is_of_changes(name) or is_of_bank(name))
+    told = is_of_changes(name) or is_of_erasures(name)
+    return not name.endswith(".keep") and (name.startswith("live/") or told or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:
@@ -462,8 +463,13 @@ def is_of_space(name: str) -> bool:
 
 
 def is_of_changes(name: str) -> bool:
-    """Whether it is a record, or the receipt of an erasure."""
-    return name.startswith(("_consolidations/", "_erasures/"))
+    """Whether it is a record."""
+    return name.startswith("_consolidations/")
+
+
+def is_of_erasures(name: str) -> bool:
+    """Whether it is the receipt of an erasure."""
+    return name.startswith("_erasures/")
 
 
 def is_of_runs(name: str) -> bool:

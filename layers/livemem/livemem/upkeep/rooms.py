@@ -6,8 +6,9 @@ from livemem.changes import tending as changes
 from livemem.notes import tending as notes
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces
+from livemem.upkeep import erasure
 
-ROOMS = (spaces.ROOM, changes.ROOM, runs.ROOM, notes.ROOM, bank.ROOM, backups.ROOM)
+ROOMS = (spaces.ROOM, changes.ROOM, runs.ROOM, notes.ROOM, bank.ROOM, backups.ROOM, erasure.ROOM)
 """In the order in which they are tended: what is committed is finished before a new run is started."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from livemem.backups import bringing, export, nightly
 from livemem.process import Process
+from livemem.upkeep import erasure
 
 logger = logging.getLogger(__name__)
 
@@ -22,5 +23,6 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
         "retain": nightly.retain,
         "bring": bringing.work,
         "export": export.work,
+        "erase": erasure.work,
     }
     return works[payload["do"]](process, payload, deadline)

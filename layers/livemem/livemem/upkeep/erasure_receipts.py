@@ -1,0 +1,138 @@
+"""Receipts of erasures, `_erasures/{id}.json`: what was erased, when and where, and what could not be reached.
+
+A receipt holds no word and no tag of a note. It is there before anything is erased, and says `done` only when all is.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel
+
+from livemem.errors import NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import documents, keys
+from livemem.store.documents import Document, Moment
+
+NOT_REACHED = (
+    "What the LLM provider keeps of prompts and answers.",
+    "Archives that were downloaded, and archives that were uploaded to be imported (those are removed after a day).",
+    "Copies of the bucket: replicas, and backups that were made of it without this service.",
+    "Other spaces that were restored, forked or imported from this one: erase the note there as well.",
+    "What a model said in other words: the sections that rest on the note are listed, correct them.",
+    "Notes of others that quote it: they are listed, erase them as well if need be.",
+)
+VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
+
+
+class Section(BaseModel):
+    """A section of a bank file that rests on an erased note, by its headings from the outermost on."""
+
+    path: str
+    heading: str
+    section: list[str]
+
+
+class Receipt(Document):
+    """`_erasures/{id}.json`. `counts`: objects, and former versions of objects, from which something was erased."""
+
+    erasure_id: str
+    space_id: str
+    uid: str
+    requested_by: str
+    agent: str | None = None
+    """Set where all notes of an agent are erased."""
+    note_ids: list[str]
+    status: Literal["working", "done"] = "working"
+    started_at: Moment
+    finished_at: Moment | None = None
+    counts: dict[str, int] = {}
+    files: list[str] = []
+    """Bank files whose text was changed: they quoted a note word for word."""
+    sections: list[Section] = []
+    quoted_in: list[str] = []
+    """Notes of other ids that quote one."""
+    versions: Literal["removed", "not_kept", "not_reachable"] | None = None
+    not_reached: list[str] = []
+    removing: list[str] = []
+    """Keys of the objects that held the notes, whose former versions go at the end."""
+    rev: int = 1
+
+    def is_for(self, agent: str | None, note_ids: frozenset[str]) -> bool:
+        """Whether this was asked for: the notes of this agent, or just these."""
+        return self.agent == agent and (agent is not None or set(self.note_ids) == note_ids)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A receipt as read or written, with its ETag."""
+
+    receipt: Receipt
+    etag: str
+
+
+def create(process: Process, receipt: Receipt) -> Saved:
+    """Write a new receipt: 1 PUT. Raises PreconditionLost."""
+    return _put(process, receipt, None)
+
+
+def save(process: Process, saved: Saved, **changes: object) -> Saved:
+    """Write `changes` over exactly the receipt that was read: 1 PUT. Raises PreconditionLost."""
+    return _put(process, saved.receipt.model_copy(update={**changes, "rev": saved.receipt.rev + 1}), saved.etag)
+
+
+def _put(process: Process, receipt: Receipt, over: str | None) -> Saved:
+    key, body = keys.erasure(receipt.space_id, receipt.erasure_id), receipt.to_bytes()
+    try:
+        etag = process.store.put(key, body, content_type=documents.JSON, if_match=over, if_none_match=over is None)
+    except PreconditionLost:
+        # Perhaps our own first try, whose answer was lost.
+        found = process.store.get(key)
+        if not found or found.body != body:
+            raise
+        etag = found.etag
+    return Saved(receipt, etag)
+
+
+def find(process: Process, space_id: str, erasure_id: str) -> Saved | None:
+    """The receipt, or None: 1 GET. One that can't be read, or is another space's, is none."""
+    found = process.store.get(keys.erasure(space_id, erasure_id))
+    try:
+        receipt = Receipt.from_bytes(found.body) if found else None
+    except ValueError:
+        return None
+    if not found or not receipt or (receipt.space_id, receipt.erasure_id) != (space_id, erasure_id):
+        return None
+    return Saved(receipt, found.etag)
+
+
+def view(process: Process, space_id: str, erasure_id: str) -> Receipt:
+    """One receipt: 2 GET. Raises InvalidName, NotFound."""
+    keys.check_ulid("erasure_id", erasure_id)
+    at_work = heads.load(process, space_id).meta.erasing_now()
+    saved = find(process, space_id, erasure_id)
+    if not saved or not _began(saved.receipt, at_work):
+        raise NotFound("erasure", erasure_id)
+    return saved.receipt
+
+
+def page(process: Process, space_id: str, *, limit: int, before: str | None = None) -> tuple[list[Receipt], str | None]:
+    """The space's receipts, newest first, those before the id `before`, and the id to go on before, or None.
+
+    1 LIST per 1,000 receipts, 1 GET and 1 more for each that is shown. Raises InvalidName, NotFound.
+    """
+    if before is not None:
+        keys.check_ulid("before", before)
+    at_work = heads.load(process, space_id).meta.erasing_now()
+    prefix = keys.erasures_prefix(space_id)
+    names = [entry.key.removeprefix(prefix).removesuffix(".json") for entry in process.store.scan(prefix)]
+    ids = [name for name in reversed(names) if keys.RUN_ID.fullmatch(name) and (before is None or name < before)]
+    shown = ids[:limit]
+    found = process.store.map(lambda erasure_id: find(process, space_id, erasure_id), shown)
+    visible = [saved.receipt for saved in found if saved and _began(saved.receipt, at_work)]
+    return visible, shown[-1] if len(ids) > limit else None
+
+
+def _began(receipt: Receipt, at_work: str | None) -> bool:
+    """Whether it is done or will be: one whose beginning failed was never heard of, and nothing was erased for it."""
+    return receipt.status == "done" or receipt.erasure_id == at_work

@@ -1,0 +1,122 @@
+"""Which words of a note are looked for in other texts, and how they are taken out there. Pure.
+
+One function does it in every text, whatever holds it. So texts that were equal before are equal afterwards, which undo
+and time travel rest on.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+ERASED = "[erased]"
+
+WHOLE_CHARACTERS = 8
+"""Least length of a whole note that is looked for, in characters."""
+LINE_CHARACTERS = 16
+"""The same of one of its lines."""
+FEW = 100
+"""Pieces up to which a look for each costs less than one for all."""
+
+_UNSEPARATED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts that put no spaces between words."""
+_IN_WORD = re.compile(rf"[^\W_{_UNSEPARATED}]")
+"""A character that goes on a word. No underscore: it is emphasis."""
+_TELLING = re.compile(rf"\S\s+\S|@|[{_UNSEPARATED}]")
+"""What a piece has at least: two words, an address, or a script in which that can't be told. So no path, id or time of
+the service's own documents ever holds one.
+"""
+_OPENING = re.compile(r"^(?:[\s>*_~`|\"'“”«»-]|[+]\s|\d{1,9}[.)]\s|\[[ xX]\]\s)+")
+_CLOSING = re.compile(r"[\s*_~`|\"'“”«»]+$")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}(\s|$)")
+_URL = re.compile(r"^[<(\[]*[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Texts to look for, by their first characters, the longest first."""
+
+    by_start: Mapping[str, tuple[str, ...]]
+    all: tuple[str, ...]
+
+
+def pieces_of(contents: Iterable[str]) -> Pieces:
+    """What is looked for of notes with these contents: each as a whole, and each of its lines that says enough, without
+    the Markdown around it. Headings and lines that are an URL alone say nothing of their own.
+    """
+    found = {piece for content in contents for piece in _pieces(content)}
+    ordered = tuple(sorted(found, key=lambda piece: (-len(piece), piece)))
+    by_start: dict[str, list[str]] = defaultdict(list)
+    for piece in ordered:
+        by_start[piece[:WHOLE_CHARACTERS]].append(piece)
+    return Pieces({start: tuple(some) for start, some in by_start.items()}, ordered)
+
+
+def _pieces(content: str) -> Iterator[str]:
+    whole = _bare(content)
+    if len(whole) >= WHOLE_CHARACTERS and _says_enough(whole):
+        yield whole
+    for line in content.splitlines():
+        bare = _bare(line)
+        if len(bare) >= LINE_CHARACTERS and _says_enough(bare) and not _HEADING.match(line):
+            yield bare
+
+
+def _bare(text: str) -> str:
+    return _CLOSING.sub("", _OPENING.sub("", text))
+
+
+def _says_enough(text: str) -> bool:
+    return bool(_TELLING.search(text)) and not _URL.match(text) and text != ERASED
+
+
+def occurs(text: str, pieces: Pieces) -> bool:
+    """Whether a piece stands in the text, and not within a word."""
+    return next(_spans(text, pieces), None) is not None
+
+
+def scrub(text: str, pieces: Pieces) -> str:
+    """The text with `[erased]` in the place of each piece, so that none is left; pieces that overlap go as one."""
+    # With what stands around it `[erased]` may make another piece, of a note that says so itself. That ends: each piece
+    # holds a space, an `@` or the like (_TELLING), and nothing brings one back.
+    while True:
+        parts: list[str] = []
+        end = 0
+        for start, stop in _merged(_spans(text, pieces)):
+            parts += [text[end:start], ERASED]
+            end = stop
+        if not parts:
+            return text
+        text = "".join((*parts, text[end:]))
+
+
+def _spans(text: str, pieces: Pieces) -> Iterator[tuple[int, int]]:
+    """Where pieces stand, by their beginnings; of those that begin in one place the longest."""
+    if len(pieces.all) <= FEW and not any(piece in text for piece in pieces.all):
+        return
+    for start in range(len(text) - WHOLE_CHARACTERS + 1):
+        for piece in pieces.by_start.get(text[start : start + WHOLE_CHARACTERS], ()):
+            stop = start + len(piece)
+            if text.startswith(piece, start) and not _cuts(text, start) and not _cuts(text, stop):
+                yield start, stop
+                break
+
+
+def _cuts(text: str, position: int) -> bool:
+    """Whether a word goes on over this position."""
+    if not 0 < position < len(text):
+        return False
+    return bool(_IN_WORD.match(text[position - 1]) and _IN_WORD.match(text[position]))
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans in order, those that overlap as one."""
+    begin, end = -1, -1
+    for start, stop in spans:
+        if start >= end:
+            if end > 0:
+                yield begin, end
+            begin, end = start, stop
+        end = max(end, stop)
+    if end > 0:
+        yield begin, end
