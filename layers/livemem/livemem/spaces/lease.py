@@ -38,7 +38,8 @@ TRIES = 5
 class Lease(Document):
     """`_lease.json`.
 
-    `kind` is what the holder does: `queued`, `consolidation`, `manual`, `rules`, `undo`, `sweep`, `backup`; or
+    `kind` is what the holder does: `queued`, `consolidation`, `manual`, `rules`, `undo`, `gc`, `backup`, `sweep`; or
+    `backoff`.
     `backoff`.
     """
 
