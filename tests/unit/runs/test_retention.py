@@ -85,6 +85,18 @@ def test_runs_are_kept_as_long_as_usage_can_be_asked_for():
     assert reports.of_space(world.process, "demo", days=31, until=None).total.runs == 2
 
 
+def test_the_entries_of_removed_runs_go_with_them_and_no_others():
+    world, ids = with_old_runs()
+    world.create_space("other")
+    head = heads.load(world.process, "other")
+    queues.enqueue(world.process, head, Order(trigger="api"), run_id=ids[0])
+
+    retention.remove(world.process, heads.load(world.process, "demo"))
+
+    (entry,) = world.keys(keys.RUNS)
+    assert keys.parse_run_of_day(entry)[1:] == ("other", ids[0])
+
+
 def test_a_look_at_a_marked_space_removes_no_run():
     world, ids = with_old_runs()
     world.count()

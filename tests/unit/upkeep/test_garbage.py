@@ -189,6 +189,8 @@ def test_a_token_with_a_list_of_spaces_reaches_these_alone():
 
     assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
     assert {waiting["space_id"] for waiting in world.queued} == {"alpha", "gamma"}
+    asked = {key.partition("/")[0] for _, key in world.client.requests}
+    assert asked == {"alpha", "gamma", "gone", "_pending", "_system"}
 
 
 @pytest.mark.parametrize(
@@ -251,7 +253,7 @@ def test_a_space_that_is_deleted_under_way_is_no_failure():
     world = with_old_notes()
 
     def delete(index: int, verb: str) -> None:
-        if verb == "LIST" and not deleted:
+        if world.client.requests[index] == ("LIST", keys.live_prefix("demo")) and not deleted:
             deleted.append(True)
             life.delete(world.with_parts(store=world.process_on(world.inner).store), "demo", "demo")
 
@@ -507,6 +509,16 @@ def test_a_space_with_more_than_fits_into_the_time_is_gone_on_with():
     assert any(found.unfinished for found in reports[0].spaces)
     assert sum(report.moved for report in reports) == 14
     assert len(world.live_ids("alpha")) == len(world.live_ids("beta")) == 1
+
+
+def test_a_record_takes_no_more_bytes_than_one_may_have(monkeypatch: pytest.MonkeyPatch):
+    world = with_old_notes(count=5)
+    size = world.inner.objects[keys.note("demo", world.live_ids()[0])].body
+    monkeypatch.setattr(moving, "RECORD_BYTES", len(size) * 2)
+
+    found = only(collect(world, delete_only=True))
+
+    assert (found.moved, found.records) == (5, [1, 2, 3])
 
 
 def test_what_is_too_large_for_a_record_stays_live_and_stops_nothing(monkeypatch: pytest.MonkeyPatch):
