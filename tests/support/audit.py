@@ -147,7 +147,7 @@ def _untold(records: list[Record]) -> str | None:
     gone = {record.undoes for record in records}
     moment = None
     for record in records:
-        if record.kind in ("consolidation", "rules") and record.number not in gone:
+        if (record.folds() or record.kind == "rules") and record.number not in gone:
             moment = record.committed_at if record.kind == "rules" else None
     return moment
 
@@ -171,7 +171,7 @@ def _wrong_runs(objects: Mapping[str, Stored], space_id: str, records: list[Reco
             wrong.append(f"{run['run_id']} says {said} of {run['consolidation']}, but record {number} is its own")
         elif number is None and run["status"] == "ok" and not run["dry_run"]:
             wrong.append(f"{run['run_id']} says ok, but no record is its own")
-    gone = [record for record in records if record.kind == "consolidation" and record.run_id not in seen]
+    gone = [record for record in records if record.folds() and record.run_id not in seen]
     return sorted([*wrong, *(f"{record.run_id} is gone, but record {record.number} is its own" for record in gone)])
 
 

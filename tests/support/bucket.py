@@ -83,7 +83,7 @@ class FakeS3:
         """Let another bucket hold what this one does."""
         other.objects = dict(self.objects)
         other.uploads = {upload_id: dict(parts) for upload_id, parts in self.uploads.items()}
-        other.upload_keys = dict(self.upload_keys)
+        other.begun = dict(self.begun)
         other.ended_uploads = set(self.ended_uploads)
         other.versioned, other.versions, other.count = self.versioned, list(self.versions), self.count
 

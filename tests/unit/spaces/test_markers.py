@@ -434,5 +434,6 @@ def test_the_daily_sweep_looks_at_each_space_with_2_get_and_4_list():
 
     assert world.sweep_all().spaces == 200
 
-    # Head and lease; live notes, runs, Idempotency-Keys and backups. And the lists of markers and of spaces.
-    assert world.client.counts == {"GET": 2 * 200, "LIST": 4 * 200 + 2}
+    # Head and lease; live notes, runs, Idempotency-Keys and backups. And the lists of markers, spaces and old days of
+    # runs.
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 4 * 200 + 3}

@@ -257,7 +257,7 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
         "rules_changed_at": _rules_changed_at(head, record),
         **_unfolded(head, record),
     }
-    if record.kind == "consolidation":
+    if record.folds():
         changes["last_consolidation"] = record.committed_at
         changes["prompt_cut"] = bool(record.usage.get("llm_prompts_cut"))
         changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
@@ -269,7 +269,7 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
 
 def _rules_changed_at(head: Head, record: Record) -> str | None:
     """What the head says afterwards of rules that no consolidation was told of."""
-    if record.kind == "consolidation":
+    if record.folds():
         return None
     if record.kind == "undo":
         # Changes are undone in their order, so what one of them found is what there is again.

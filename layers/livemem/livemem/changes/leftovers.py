@@ -55,15 +55,15 @@ class _Ended:
         self._run_ids.add((uid, run_id))
 
 
-def find(process: Process, head: Head) -> Left:
+def find(process: Process, head: Head, *, ends: bool = True) -> Left:
     """What runs have left behind since the head's mark: 1 LIST, and 1 GET for each run that is not known to have ended.
 
-    Runs whose invocation never came are ended here: nobody holds the space for them.
+    Runs whose invocation never came are ended here, if it `ends` any: nobody holds the space for them.
     """
     listed = _listed(process, head)
     plans = {run_id for entry in listed if (run_id := keys.parse_plan(entry.key))}
     run_ids = [parsed[0] for entry in listed if (parsed := keys.parse_run(entry.key))]
-    ended = process.store.map(lambda run_id: _has_ended(process, head, run_id), run_ids)
+    ended = process.store.map(lambda run_id: _has_ended(process, head, run_id, ends=ends), run_ids)
     standing = dict(zip(run_ids, ended, strict=True))
     left = [run_id for run_id, state in standing.items() if state == "overdue"]
     # A plan of a change by hand has no run; while it works the space is busy, and nothing is cleared away.
@@ -87,7 +87,7 @@ def _listed(process: Process, head: Head) -> list[Entry]:
     return list(process.store.scan(keys.runs_prefix(space_id), start_after=after, limit=MOST_LISTED))
 
 
-def _has_ended(process: Process, head: Head, run_id: str) -> str:
+def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
     """`ended`, `going_on` or `overdue`."""
     known = process.cache(_Ended)
     if known.knows(head.meta.uid, run_id):
@@ -97,6 +97,8 @@ def _has_ended(process: Process, head: Head, run_id: str) -> str:
         # Unreadable, or of another life of the space: nobody waits for it.
         return "ended"
     if saved.run.status == "queued" and saved.age > runs.QUEUE_LIFE:
+        if not ends:
+            return "overdue"
         saved = runs.Saved(runs.finish(process, saved, "error", error=recovery.NEVER_STARTED), saved.etag, saved.age)
     if saved.run.status in runs.FINAL:
         known.add(head.meta.uid, run_id)

@@ -95,9 +95,10 @@ class Record(Document):
     started_at: str
     committed_at: str
     model: str | None = None
+    """The model that folded its notes; None where garbage collection moved them here, and of changes by hand."""
     prompt_version: str | None = None
     author: str | None = None
-    """Who made a manual correction, a change of the rules or an undo."""
+    """Who made a manual correction, a change of the rules or an undo, or ordered that old notes are moved here."""
     agent: str | None = None
     """Set where only one agent's notes were folded."""
     undoes: int | None = None
@@ -134,6 +135,10 @@ class Record(Document):
         records, and leads to what it rests on.
         """
         return {"consolidation": str(self.number), "record": keys.record_text(self.name())}
+
+    def folds(self) -> bool:
+        """Whether a model folded notes into the bank: not so where garbage collection moved old ones here."""
+        return self.kind == "consolidation" and self.model is not None
 
     def consolidations(self) -> int:
         """By how much it changes the number of consolidations that stand."""

@@ -27,6 +27,19 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     return {WAITS: 1} if left.more else {}
 
 
+def left_undone(process: Process, space: Space) -> int:
+    """How many things `tend` would finish, end or clear away: a commit, a lease that ran out, runs and plans that
+    nobody ends, echoes. It only looks; 0 where somebody holds the space, who does that first.
+    """
+    if space.busy:
+        return 0
+    meta = space.head.meta
+    left = leftovers.find(process, space.head, ends=False)
+    stray = _echoes(process, space.head) if _may_have_echoes(space.head) else set()
+    ran_out = space.lease is not None and space.lease.lease.kind != "backoff"
+    return bool(meta.committed_run) + ran_out + len(left.run_ids) + len({*stray, *meta.echoes})
+
+
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
     """Do so under the lease, also with what these runs left; False if the space is busy."""
     try:
@@ -54,7 +67,7 @@ def remove_echoes(process: Process, head: Head) -> Head:
 
 def _has_echoes(process: Process, space: Space) -> bool:
     meta = space.head.meta
-    if meta.committed_run or not meta.changes or meta.folded_until == "":
+    if not _may_have_echoes(space.head):
         return False
     if meta.automatic() and len(space.live) < meta.consolidation_threshold:
         # All that waits is listed already.
@@ -62,8 +75,12 @@ def _has_echoes(process: Process, space: Space) -> bool:
     return bool(_echoes(process, space.head))
 
 
+def _may_have_echoes(head: Head) -> bool:
+    return bool(not head.meta.committed_run and head.meta.changes and head.meta.folded_until != "")
+
+
 def _echoes(process: Process, head: Head) -> set[str]:
-    listed = contents.notes_until(process, head.meta.space_id, head.meta.folded_until)
+    listed = list(contents.notes_until(process, head.meta.space_id, head.meta.folded_until))
     return echoes.among(process, head, listed)
 
 

@@ -123,7 +123,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     listed = sorted(live, key=lambda entry: contents.note_name(entry).order)
     aside = head.meta.set_aside.standing(window)
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
-    if run.trigger != "api" and waiting < head.meta.consolidation_threshold:
+    if not run.by_hand() and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The notes are fewer than the space's threshold.")
     empty = _surroundings(process, head)
     fixed = empty.fixed()

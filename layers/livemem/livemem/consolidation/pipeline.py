@@ -53,9 +53,7 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     if saved.run.dry_run:
         return rehearsal.rehearse(process, head, saved, deadline)
     try:
-        held = lease.acquire(
-            process, space_id, run_id, "consolidation", worker=worker, by_hand=saved.run.trigger == "api"
-        )
+        held = lease.acquire(process, space_id, run_id, "consolidation", worker=worker, by_hand=saved.run.by_hand())
     except Busy as error:
         # Where it is running an earlier worker of it was here, and has lost the space since.
         with suppress(NotFound):
@@ -155,7 +153,7 @@ class _Work:
         left = self._left_by_first_try(head)
         if left:
             return self._commit_and_apply(head, left)
-        if run.trigger != "api" and not head.meta.automatic():
+        if not run.by_hand() and not head.meta.automatic():
             raise NothingToDo("Automatic consolidation is switched off or paused.")
         head, live = self._live(head)
         collected = collecting.collect(process, head, run, live)

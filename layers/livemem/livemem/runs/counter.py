@@ -51,14 +51,22 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
         return Outcome("not_automatic")
     if not reached(process, head):
         return Outcome("below_threshold")
+    return start(process, head, Order(trigger=trigger))
+
+
+def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False) -> Outcome:
+    """Queue a run unless somebody holds the space; of many who do so at once one does.
+
+    By hand also while automatic runs wait after a failure. Raises StoreUnavailable.
+    """
     require_conditional_writes(process.store)
-    run_id = process.new_id()
+    space_id, run_id = head.meta.space_id, process.new_id()
     try:
-        held = lease.acquire(process, space_id, run_id, "queued", life=HANDED_OVER_IN)
+        held = lease.acquire(process, space_id, run_id, "queued", life=HANDED_OVER_IN, by_hand=by_hand)
     except Busy:
         return Outcome("busy")
     try:
-        queues.enqueue(process, head, Order(trigger=trigger), run_id=run_id)
+        queues.enqueue(process, head, wanted, run_id=run_id)
     except LiveMemoryError:
         lease.quietly_release(process, held)
         raise

@@ -19,7 +19,9 @@ QUEUE_LIFE = timedelta(hours=1)
 """How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
 
 Status = Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"]
-Trigger = Literal["api", "threshold", "sweep"]
+Trigger = Literal["api", "threshold", "sweep", "gc"]
+BY_HAND: tuple[Trigger, ...] = ("api", "gc")
+"""Triggers of runs that somebody ordered: also where the space does not consolidate by itself."""
 FINAL = ended.FINAL
 TRIES = 20
 BUDGET_EXHAUSTED = "token_budget_exhausted"
@@ -61,6 +63,10 @@ class Run(Document):
     error: dict[str, str] | None = None
     plan: dict[str, Any] | None = None
     """What a dry run would do."""
+
+    def by_hand(self) -> bool:
+        """Whether somebody ordered it."""
+        return self.trigger in BY_HAND
 
 
 @dataclass(frozen=True)

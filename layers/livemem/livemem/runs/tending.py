@@ -1,9 +1,9 @@
-"""Thresholds that no event noticed, and what health says of runs."""
+"""Thresholds that no event noticed, runs that are kept no longer, and what health says of runs."""
 
 from collections.abc import Mapping
 
 from livemem.process import Process
-from livemem.runs import counter
+from livemem.runs import counter, retention
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import markers
 from livemem.spaces.room import OLDEST, WAITS, Problem, Room, Space
@@ -16,13 +16,14 @@ BUDGET = (
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """Start a run that is due."""
+    """Start a run that is due; on the look of once a day remove the documents of old runs."""
     done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
-    if not space.is_due():
-        return done
-    markers.leave(process, space.space_id)
-    outcome = counter.start_if_due(process, space.space_id, "sweep")
-    return {**done, WAITS: 1, **({"started": 1} if outcome.result == "started" else {})}
+    if space.is_due():
+        markers.leave(process, space.space_id)
+        outcome = counter.start_if_due(process, space.space_id, "sweep")
+        done |= {WAITS: 1, **({"started": 1} if outcome.result == "started" else {})}
+    removed = retention.remove(process, space.head) if space.daily else 0
+    return {**done, **({"removed_runs": removed} if removed else {})}
 
 
 def problems(process: Process, space: Space) -> list[Problem]:

@@ -21,12 +21,12 @@ def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> 
     return [entry for entry in listing if keys.parse_note(entry.key)]
 
 
-def notes_until(process: Process, space_id: str, moment: str | None) -> list[Entry]:
-    """The live notes up to a compact time, inclusive, oldest first; all for None."""
+def notes_until(process: Process, space_id: str, moment: str | None) -> Iterator[Entry]:
+    """The live notes up to a compact time, inclusive, oldest first; all for None. Lazy: 1 LIST per 1,000."""
     # `~` sorts behind all that a note's name can hold.
     stop = f"{keys.live_prefix(space_id)}{moment}~" if moment is not None else ""
     listing = process.store.scan(keys.live_prefix(space_id), stop=stop)
-    return [entry for entry in listing if keys.parse_note(entry.key)]
+    return (entry for entry in listing if keys.parse_note(entry.key))
 
 
 def waiting_notes(process: Process, meta: Meta, *, most: int) -> list[Entry]:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from livemem.backups import bringing
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
+from livemem.runs import retention
 from livemem.spaces import directory, life, markers, pending, room
 from livemem.spaces import head as heads
 from livemem.spaces.life import INTERRUPTED_AFTER, TOMBSTONE_LIFE
@@ -85,8 +86,18 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
         _leave_to_the_next(
             process, [space_id for space_id in left if not marked.get(space_id, Marks()).plain], deadline
         )
+    elif everything:
+        _remove_old_days(process)
     _add_oldest(report, resting, process.clock())
     return report
+
+
+def _remove_old_days(process: Process) -> None:
+    """Remove the index of days whose runs are kept no longer: 1 LIST, and 1 DeleteObjects if there are any."""
+    try:
+        retention.remove_days(process)
+    except LiveMemoryError as error:
+        logger.warning("old days of runs were not removed", extra={"error_code": error.code})
 
 
 def _leave_to_the_next(process: Process, unmarked: Sequence[str], deadline: datetime) -> None:

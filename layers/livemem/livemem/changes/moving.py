@@ -1,0 +1,102 @@
+"""Old live notes are moved to a record without a model: nothing is folded into the bank, and nothing is lost.
+
+The record is one of a consolidation that discards all its notes: so each can still be read, and undo brings them back.
+What tells of real consolidations (`last_consolidation`, a pause, rules that none was told of) stays as it was.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from livemem import limits
+from livemem.changes import commit, direct, echoes, records
+from livemem.changes.records import NoteSource, Record
+from livemem.errors import Busy, LiveMemoryError
+from livemem.process import Process
+from livemem.spaces import contents
+from livemem.spaces.head import Head
+from livemem.spaces.set_aside import SetAside
+from livemem.store import keys
+from livemem.store.objects import Entry
+
+TRIGGER = "gc"
+RECORD_BYTES = 8_000_000
+"""Notes of one record together. A larger one, which came into the bucket without the service, stays where it is."""
+AT_ONCE = 1_000
+"""Listed notes that are looked at together: a page of a listing."""
+
+
+class NothingToMove(LiveMemoryError):
+    """No live note is that old. No user meets it."""
+
+
+def old_notes(process: Process, head: Head, until: str) -> Iterator[Entry]:
+    """The live notes up to a compact time, oldest first, read as they are asked for; without echoes, and without those
+    that a commit folds which is not written out.
+
+    1 LIST per 1,000; where newer ones were folded also 1 LIST of the records, and 1 GET for each of these times.
+    """
+    folded = _being_folded(process, head)
+    listed = contents.notes_until(process, head.meta.space_id, until)
+    while batch := list(islice(listed, AT_ONCE)):
+        stray = echoes.among(process, head, batch) | folded
+        yield from (entry for entry in batch if contents.note_name(entry).note_id not in stray)
+
+
+def _being_folded(process: Process, head: Head) -> set[str]:
+    if not head.meta.committed_run:
+        return set()
+    plan = commit.planned(process, head.meta.space_id, head.meta.committed_run)
+    # Without a plan its notes are gone already; those of an undo come back.
+    return {source.note_id for source in plan.notes} if plan and plan.kind == "consolidation" else set()
+
+
+def move(process: Process, author: str, space_id: str, *, until: str, reason: str) -> Record:
+    """Move the oldest live notes up to a compact time to a new record, as many as one consolidation takes, and at most
+    8 MB; `reason` is given for each.
+
+    1 GET for each note, and what a change by hand costs (direct.py). Raises NothingToMove, NotFound, Busy,
+    PreconditionLost.
+    """
+    limits.check_text("reason", reason, limits.REASON_BYTES)
+    return direct.carry_out(
+        process, space_id, TRIGGER, lambda head, run_id: _moving(process, author, head, run_id, until, reason)
+    )
+
+
+def _moving(process: Process, author: str, head: Head, run_id: str, until: str, reason: str) -> Record:
+    if head.meta.erasing:
+        raise Busy("Notes of this space are being erased; try again in a minute.")
+    sources = _sources(process, head, until)
+    if not sources:
+        raise NothingToMove("No live note is that old.")
+    moved = {source.note_id for source in sources}
+    aside = head.meta.set_aside
+    return records.by_hand(head, run_id, "consolidation", author, process.clock()).model_copy(
+        update={
+            "trigger": TRIGGER,
+            "notes": sources,
+            "discarded": [{"note_id": source.note_id, "reason": reason} for source in sources],
+            "set_aside": SetAside(
+                beside=aside.beside,
+                needs={note_id: need for note_id, need in aside.needs.items() if note_id not in moved},
+            ),
+            "metrics": {"notes_processed": len(sources), "notes_discarded": len(sources)},
+        }
+    )
+
+
+def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:
+    chosen: list[str] = []
+    size = 0
+    fitting = (entry for entry in old_notes(process, head, until) if entry.size <= RECORD_BYTES)
+    for entry in fitting:
+        if len(chosen) == process.settings.consolidation_max_notes or size + entry.size > RECORD_BYTES:
+            break
+        size += entry.size
+        chosen.append(entry.key)
+    # One that is gone by now was not live any more when this change began.
+    return [
+        NoteSource.of(parsed[1].note_id, found.body)
+        for found in process.store.get_many(chosen)
+        if found and (parsed := keys.parse_note(found.key))
+    ]

@@ -1,0 +1,59 @@
+"""How long the documents of runs are kept: RUN_RETENTION_DAYS, with their entries in the index by day.
+
+Only what a sweep has seen to be over is removed, and that was two hours after its last request: the head remembers up
+to which run nothing is left behind (changes/leftovers.py). A write of a run that comes late finds nothing to replace,
+as it is conditional; and its first document would have to be months late. What a run displaced stays: somebody wrote it
+by hand, and it is nowhere else.
+"""
+
+from datetime import timedelta
+from itertools import islice, takewhile
+
+from livemem import clock
+from livemem.process import Process
+from livemem.spaces import usage
+from livemem.spaces.head import Head
+from livemem.store import keys
+from livemem.store.objects import DELETE_BATCH
+
+AT_ONCE = DELETE_BATCH // 2
+"""Runs that one look removes: with the entry of each, what one DeleteObjects takes."""
+
+
+def removable(process: Process, head: Head) -> list[str]:
+    """The oldest runs of the space that are kept no longer, at most 500: 1 LIST, none where the space is younger.
+
+    More than one LIST only where a thousand objects of so old runs are none that may be removed.
+    """
+    seen, before = head.meta.runs_seen, process.clock() - _kept(process)
+    if not seen or clock.parse(head.meta.created_at) >= before:
+        return []
+    space_id = head.meta.space_id
+    prefix = keys.runs_prefix(space_id)
+    listed = process.store.scan(prefix, stop=prefix + keys.run_moment(int(before.timestamp() * 1_000)))
+    found = (parsed[0] for entry in listed if (parsed := keys.parse_run(entry.key)))
+    return list(islice(takewhile(lambda run_id: run_id <= seen, found), AT_ONCE))
+
+
+def remove(process: Process, head: Head) -> int:
+    """Remove these; returns how many: 1 LIST and 1 DeleteObjects, no DeleteObjects where there are none."""
+    doomed, space_id = removable(process, head), head.meta.space_id
+    entries = [keys.run_of_day(clock.id_time(run_id).date(), space_id, run_id) for run_id in doomed]
+    process.store.delete_many([*entries, *(keys.run(space_id, run_id) for run_id in doomed)])
+    return len(doomed)
+
+
+def remove_days(process: Process) -> int:
+    """Remove the oldest entries of days whose runs are kept no longer, those of deleted spaces too, at most 1,000.
+
+    1 LIST and 1 DeleteObjects, no DeleteObjects where there are none; returns how many.
+    """
+    oldest = process.clock() - _kept(process)
+    listed = process.store.scan(keys.RUNS, stop=keys.runs_of_day(oldest.date()), limit=DELETE_BATCH)
+    doomed = [entry.key for entry in listed if keys.parse_run_of_day(entry.key)]
+    process.store.delete_many(doomed)
+    return len(doomed)
+
+
+def _kept(process: Process) -> timedelta:
+    return timedelta(days=max(process.settings.run_retention_days, usage.KEPT_DAYS))

@@ -1,0 +1,533 @@
+"""Garbage collection by an operator's order: a dry run tells, and writes nothing; else old notes are folded or moved to
+a record, and what is left over goes."""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from livemem.access.principal import PERMISSIONS, Principal
+from livemem.changes import moving
+from livemem.changes.leftovers import QUIET_AFTER
+from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
+from livemem.llm.client import LlmError
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.spaces import head as heads
+from livemem.spaces import lease, life
+from livemem.spaces.set_aside import SetAside
+from livemem.store import keys
+from livemem.upkeep import garbage
+from livemem.upkeep.garbage import Failure, Found, Report, Wanted
+from tests.support.counting import WRITES, Killed
+from tests.support.world import EVERYONE, World
+
+DAY = 86_400
+ALIKE = ("alpha", "beta", "gamma")
+
+
+def with_old_notes(*space_ids: str, count: int = 2, threshold: int = 0, **settings: Any) -> World:
+    """Spaces with so many notes of 31 days ago, and a fresh one each."""
+    world = World(**settings)
+    for space_id in space_ids or ("demo",):
+        world.create_space(space_id, threshold=threshold)
+        for number in range(count):
+            world.note(f"old {number}", space_id=space_id)
+    world.clock.move(31 * DAY)
+    for space_id in space_ids or ("demo",):
+        world.note("fresh", space_id=space_id)
+    world.new_process()
+    return world
+
+
+def collect(
+    world: World, *, process: Process | None = None, who: Principal = EVERYONE, seconds: float = 20, **wanted: Any
+) -> Report:
+    asked = Wanted(**{"dry_run": False, **wanted})
+    return garbage.collect(process or world.process, who, asked, world.clock() + timedelta(seconds=seconds))
+
+
+def only(report: Report) -> Found:
+    (found,) = report.spaces
+    return found
+
+
+def admin_of(*space_ids: str) -> Principal:
+    return Principal("keeper", frozenset(PERMISSIONS), frozenset(space_ids))
+
+
+def writes(world: World) -> set[str]:
+    return set(world.client.counts) & set(WRITES.values())
+
+
+def with_everything() -> World:
+    """All kinds of garbage at once: a dead run over a commit, an overdue run, a lease, old runs, old notes, an echo."""
+    world = with_old_notes("committed", "overdue", "echoed", "runs")
+    for space_id in ("committed", "overdue", "echoed", "runs"):
+        heads.patch(world.process, space_id, threshold=1_000)
+    _die_over_a_commit(world, "committed")
+    world.order("overdue")
+    world.queued.clear()
+    body = world.store.get(keys.note("echoed", world.live_ids("echoed")[0]))
+    assert body
+    world.consolidate("echoed")
+    world.store.put(body.key, body.body)
+    world.consolidate("runs")
+    world.clock.move(QUIET_AFTER.total_seconds() + 1)
+    world.new_process()
+    return world
+
+
+def _die_over_a_commit(world: World, space_id: str) -> None:
+    world.order(space_id)
+
+    def die(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("PUT", keys.meta(space_id)):
+            raise Killed
+
+    world.new_process()
+    world.client.after = die
+    with pytest.raises(Killed):
+        world.work(world.queued.pop())
+    world.new_process()
+
+
+# A dry run
+
+
+@pytest.mark.parametrize("delete_only", [False, True])
+def test_a_dry_run_tells_what_there_is_and_writes_nothing(delete_only: bool):
+    world = with_everything()
+    world.note("one more", space_id="runs")
+    world.clock.move(100 * DAY)
+    heads.update(world.process, "runs", lambda meta: {"runs_seen": meta.last_run})
+    world.new_process()
+    before = dict(world.inner.objects)
+
+    report = garbage.collect(
+        world.process, EVERYONE, Wanted(delete_only=delete_only), world.clock() + timedelta(seconds=20)
+    )
+
+    assert writes(world) == set()
+    assert world.inner.objects == before
+    assert not world.queued
+    assert report.dry_run
+    told = {found.space_id: (found.old_notes, found.leftovers, found.runs_removed) for found in report.spaces}
+    # The commit of `committed` has folded its notes, which are still live, and its lease has run out.
+    assert told == {"committed": (0, 2, 0), "overdue": (3, 1, 0), "echoed": (0, 1, 0), "runs": (1, 0, 1)}
+    action = "move" if delete_only else "consolidate"
+    assert {found.action for found in report.spaces if found.old_notes} == {action}
+    assert (report.old_notes, report.leftovers, report.runs_removed) == (4, 4, 1)
+    assert (report.moved, report.runs_started, report.failed, report.more) == (0, 0, [], False)
+
+
+def test_a_dry_run_is_what_one_gets_without_asking_for_more():
+    assert Wanted() == Wanted(max_age_days=30, dry_run=True, delete_only=False, space_ids=(), after=None)
+
+
+@pytest.mark.parametrize("asked", [{}, {"delete_only": True}], ids=["fold", "move"])
+def test_what_a_dry_run_tells_is_what_is_done_then(asked: dict[str, Any]):
+    world = with_everything()
+    told = collect(world, dry_run=True, **asked)
+
+    report = collect(world, **asked)
+
+    assert [(found.space_id, found.old_notes, found.leftovers, found.oldest) for found in report.spaces] == [
+        (found.space_id, found.old_notes, found.leftovers, found.oldest) for found in told.spaces
+    ]
+    world.settle()
+    again = collect(world, dry_run=True, **asked)
+    assert (again.old_notes, again.leftovers, again.spaces) == (0, 0, [])
+
+
+def test_a_space_at_rest_costs_2_get_and_2_list():
+    world = World()
+    world.create_space()
+    world.note("fresh")
+    world.new_process()
+
+    report = collect(world)
+
+    # Head and lease; runs, live notes. And the list of spaces.
+    assert world.client.counts == {"GET": 2, "LIST": 3}
+    assert report == Report(dry_run=False, looked_at=1, spaces=[], failed=[], more=False, after=None)
+
+
+# Which notes are old
+
+
+@pytest.mark.parametrize(("days", "old"), [(30, 2), (31, 2), (32, 0), (3_650, 0)])
+def test_a_note_is_old_from_so_many_days_on(days: int, old: int):
+    world = with_old_notes()
+
+    report = collect(world, max_age_days=days, dry_run=True)
+
+    assert report.old_notes == old
+    assert [found.oldest for found in report.spaces] == (["2026-02-20T14:00:00Z"] if old else [])
+
+
+@pytest.mark.parametrize("days", [0, -1, 3_651, 10**30, 1.5, 30.0, True, "30", None])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_age_that_is_none_is_refused_before_anything_is_done(days: Any, dry_run: bool):
+    world = with_old_notes()
+
+    with pytest.raises(InvalidRequest) as refused:
+        collect(world, max_age_days=days, dry_run=dry_run)
+
+    assert [error.field for error in refused.value.fields] == ["max_age_days"]
+    assert not world.client.requests
+
+
+# Which spaces
+
+
+def test_a_token_with_a_list_of_spaces_reaches_these_alone():
+    world = with_old_notes(*ALIKE)
+
+    report = collect(world, who=admin_of("alpha", "gamma", "gone", "no/space"))
+
+    assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
+    assert {waiting["space_id"] for waiting in world.queued} == {"alpha", "gamma"}
+    asked = {key.partition("/")[0] for _, key in world.client.requests}
+    assert asked == {"alpha", "gamma", "gone", "_pending", "_system"}
+
+
+@pytest.mark.parametrize(
+    ("named", "refusal"),
+    [
+        (("alpha", "beta"), Forbidden),
+        (("gone",), Forbidden),
+        (("alpha", "../x"), InvalidName),
+        (("",), InvalidName),
+        (("alpha", "nowhere"), NotFound),
+        (("deleted",), NotFound),
+        (tuple(f"s{number}" for number in range(1_001)), TooLarge),
+    ],
+)
+def test_spaces_that_may_not_be_named_are_refused_before_anything_is_done(named: tuple[str, ...], refusal: Any):
+    world = with_old_notes(*ALIKE, "deleted")
+    life.delete(world.process, "deleted", "deleted")
+    world.new_process()
+
+    with pytest.raises(LiveMemoryError) as refused:
+        collect(world, who=admin_of("alpha", "nowhere", "deleted"), space_ids=named)
+
+    assert type(refused.value) is refusal
+    assert writes(world) == set()
+    assert not world.queued
+
+
+def test_named_spaces_are_looked_at_once_each_and_no_others():
+    world = with_old_notes(*ALIKE)
+
+    report = collect(world, space_ids=("gamma", "alpha", "alpha"))
+
+    assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
+    assert report.looked_at == 2
+    assert len(world.queued) == 2
+
+
+def test_a_space_that_is_being_deleted_is_left_alone():
+    world = with_old_notes("alpha", "beta")
+    client = world.client
+
+    def die(index: int, verb: str) -> None:
+        if verb == "DeleteObjects":
+            raise Killed
+
+    client.before = die
+    with pytest.raises(Killed):
+        life.delete(world.process, "beta", "beta")
+    world.new_process()
+    left = {key: stored for key, stored in world.inner.objects.items() if key.startswith("beta/")}
+    assert len(left) > 3
+
+    report = collect(world, delete_only=True)
+
+    assert [found.space_id for found in report.spaces] == ["alpha"]
+    assert {key: stored for key, stored in world.inner.objects.items() if key.startswith("beta/")} == left
+
+
+def test_a_space_that_is_deleted_under_way_is_no_failure():
+    world = with_old_notes()
+
+    def delete(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("LIST", keys.live_prefix("demo")) and not deleted:
+            deleted.append(True)
+            life.delete(world.with_parts(store=world.process_on(world.inner).store), "demo", "demo")
+
+    deleted: list[bool] = []
+    world.client.after = delete
+
+    report = collect(world, delete_only=True, space_ids=("demo",))
+
+    assert deleted
+    assert report.failed == []
+    assert world.keys("demo/_consolidations/") == []
+
+
+def test_one_space_that_fails_does_not_stop_the_others():
+    world = with_old_notes(*ALIKE, "broken")
+    world.store.put(keys.meta("broken"), b"{")
+
+    def fail(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("LIST", keys.live_prefix("beta")):
+            raise RuntimeError("text with data")
+
+    world.client.before = fail
+
+    report = collect(world, space_ids=(*ALIKE, "broken"))
+
+    assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
+    assert [(failure.space_id, failure.code) for failure in report.failed] == [
+        ("beta", "internal_error"),
+        ("broken", "space_broken"),
+    ]
+    assert "text with data" not in str(report)
+
+
+def test_what_does_not_fit_into_the_time_is_done_by_a_call_that_goes_on():
+    names = tuple(f"space-{number:02d}" for number in range(40))
+    world = with_old_notes(*names, count=1)
+    seen: list[str] = []
+    after, calls = None, 0
+    while calls < 10:
+        calls += 1
+        process = world.with_parts(clock=_ticking(world))
+        report = collect(world, process=process, after=after, seconds=18)
+        seen += [found.space_id for found in report.spaces]
+        after = report.after
+        if not report.more:
+            break
+
+    assert seen == list(names)
+    assert calls > 1
+    assert len(world.queued) == 40
+
+
+def _ticking(world: World) -> Any:
+    """A clock on which each look takes a while."""
+    started = world.clock()
+    looks = iter(range(10_000))
+    return lambda: started + timedelta(seconds=next(looks) / 8)
+
+
+# Consolidations
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"threshold": 5}, {"auto_paused": True}, {"threshold": 1_000, "auto_paused": True}]
+)
+def test_old_notes_get_a_consolidation_also_where_nothing_starts_by_itself(change: dict[str, Any]):
+    world = with_old_notes(consolidation_cooldown_seconds=3_600)
+    heads.patch(world.process, "demo", **change)
+    world.order()
+    world.settle()
+    world.note("later")
+    world.clock.move(31 * DAY)
+    heads.patch(world.process, "demo", **change)
+    world.new_process()
+
+    found = only(collect(world))
+
+    assert (found.action, found.old_notes) == ("consolidate", 1)
+    (queued,) = world.queued
+    assert (queued["run_id"], queued["trigger"]) == (found.run_id, "gc")
+    world.settle()
+    run = world.view(str(found.run_id))
+    assert (run.status, run.requested_by, run.trigger) == ("ok", "admin", "gc")
+    assert world.live_ids() == []
+    # A pause is somebody's decision.
+    assert heads.load(world.process, "demo").meta.auto_paused is bool(change.get("auto_paused"))
+
+
+def test_no_second_run_is_queued_while_one_waits_or_works():
+    world = with_old_notes()
+    first = only(collect(world))
+    world.clock.move(600)
+
+    assert [(found.action, found.run_id) for found in collect(world).spaces] == [("busy", None)]
+    assert [(found.action, found.run_id) for found in collect(world, dry_run=True).spaces] == [("busy", None)]
+
+    assert [waiting["run_id"] for waiting in world.queued] == [first.run_id]
+
+
+def test_a_correction_under_way_is_left_to_its_end():
+    world = with_old_notes()
+    lease.acquire(world.process, "demo", world.ids(), "manual", life=timedelta(seconds=60))
+
+    found = only(collect(world, delete_only=True))
+
+    assert (found.action, found.moved, found.records) == ("busy", 0, [])
+    assert len(world.live_ids()) == 3
+
+
+def test_a_pause_after_a_failure_of_the_model_does_not_keep_an_order_out():
+    world = with_old_notes(threshold=3)
+    world.llm.queue.append(LlmError("llm_unavailable", "The LLM does not answer."))
+    world.count()
+    world.settle()
+    assert world.count().result == "busy"
+    world.new_process()
+
+    found = only(collect(world))
+
+    assert found.action == "consolidate"
+    world.settle()
+    assert world.view(str(found.run_id)).status == "ok"
+
+
+def test_notes_that_no_run_can_take_start_none():
+    world = with_old_notes()
+    aside = dict.fromkeys(world.live_ids(), 10**9)
+    heads.update(world.process, "demo", lambda _: {"set_aside": SetAside(beside=0, needs=aside)})
+
+    assert [only(collect(world, dry_run=dry)).action for dry in (True, False)] == ["set_aside"] * 2
+    assert not world.queued
+
+    found = only(collect(world, delete_only=True))
+
+    assert found.moved == 2
+    assert set(heads.load(world.process, "demo").meta.set_aside.needs) == set(world.live_ids())
+
+
+def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself():
+    world = with_old_notes()
+
+    def refuse(payload: Any) -> None:
+        raise LiveMemoryError("No invocation.")
+
+    report = collect(world, process=world.with_parts(start=refuse))
+
+    assert report.failed == [Failure("demo", "internal_error", "No invocation.")]
+    (key,) = [key for key in world.keys("demo/_runs/") if keys.parse_run(key)]
+    saved = runs.find(world.process, "demo", keys.parse_run(key)[0])
+    assert (saved.run.status, saved.run.error["code"]) == ("error", "not_started")
+    assert only(collect(world)).action == "consolidate"
+
+
+# Leftovers and runs
+
+
+def test_what_interrupted_work_has_left_is_cleared_away_as_the_sweep_does_it():
+    world = with_everything()
+
+    report = collect(world)
+
+    assert {found.space_id: found.leftovers for found in report.spaces if found.leftovers} == {
+        "committed": 2,
+        "overdue": 1,
+        "echoed": 1,
+    }
+    assert heads.load(world.process, "committed").meta.committed_run is None
+    assert world.live_ids("committed") == world.live_ids("echoed") == []
+    assert not [key for key in world.keys("") if key.endswith((".plan.json", "committed/_lease.json"))]
+    world.settle()
+    assert [saved.run.status for saved in _runs(world, "overdue")] == ["error", "ok"]
+
+
+def _runs(world: World, space_id: str) -> list[runs.Saved]:
+    ids = [parsed[0] for key in world.keys(keys.runs_prefix(space_id)) if (parsed := keys.parse_run(key))]
+    return [saved for run_id in ids if (saved := runs.find(world.process, space_id, run_id))]
+
+
+def test_work_under_way_is_no_leftover():
+    world = with_old_notes()
+    world.order()
+    payload = world.queued.pop()
+    told: list[Report] = []
+
+    def look(prompt: dict[str, Any]) -> str:
+        told.append(collect(world, process=world.with_parts(store=world.process_on(world.inner).store)))
+        raise Killed
+
+    world.llm.queue.append(look)
+    with suppress(Killed):
+        world.work(payload)
+
+    (report,) = told
+    assert [(found.leftovers, found.action) for found in report.spaces] == [(0, "busy")]
+
+
+def test_all_old_runs_are_removed_however_many():
+    world = with_old_notes(count=0)
+    world.consolidate()
+    world.clock.move(QUIET_AFTER.total_seconds() + 1)
+    world.sweep_all()
+    uid = heads.load(world.process, "demo").meta.uid
+    for number in range(1_100):
+        run_id = f"{keys.run_moment(1_000_000 + number)}{number:016d}"
+        run = runs.Run(run_id=run_id, space_id="demo", uid=uid, trigger="api", queued_at="2026-02-20T14:00:00Z")
+        world.inner.put_object(Bucket="bucket", Key=keys.run("demo", run_id), Body=run.to_bytes())
+    world.clock.move(100 * DAY)
+
+    report = collect(world)
+
+    assert report.runs_removed == 1_101
+    assert _runs(world, "demo") == []
+
+
+# Moving
+
+
+def test_old_notes_are_moved_to_a_record_each_with_the_reason_and_fresh_ones_stay():
+    world = with_old_notes()
+    old = world.live_ids()[:2]
+
+    found = only(collect(world, delete_only=True))
+
+    assert (found.action, found.old_notes, found.moved, found.records, found.run_id) == ("move", 2, 2, [1], None)
+    assert len(world.live_ids()) == 1
+    assert not world.llm.prompts
+    (key,) = world.keys("demo/_consolidations/")
+    assert all(note_id in world.text(key) for note_id in old)
+    assert world.text(key).count("older than 30 days; moved here by garbage collection") == 2
+
+
+def test_many_old_notes_go_to_several_records():
+    world = with_old_notes(count=7, consolidation_max_notes=3)
+
+    found = only(collect(world, delete_only=True))
+
+    assert (found.old_notes, found.moved, found.records) == (7, 7, [1, 2, 3])
+    assert len(world.live_ids()) == 1
+    assert collect(world, delete_only=True).spaces == []
+
+
+def test_a_space_with_more_than_fits_into_the_time_is_gone_on_with():
+    world = with_old_notes("alpha", "beta", count=7, consolidation_max_notes=1)
+    reports = []
+    for _ in range(20):
+        after = reports[-1].after if reports else None
+        process = world.with_parts(clock=_ticking(world))
+        reports.append(collect(world, process=process, delete_only=True, after=after, seconds=8))
+        if not reports[-1].more:
+            break
+
+    assert len(reports) > 2
+    assert any(found.unfinished for found in reports[0].spaces)
+    assert sum(report.moved for report in reports) == 14
+    assert len(world.live_ids("alpha")) == len(world.live_ids("beta")) == 1
+
+
+def test_a_record_takes_no_more_bytes_than_one_may_have(monkeypatch: pytest.MonkeyPatch):
+    world = with_old_notes(count=5)
+    size = world.inner.objects[keys.note("demo", world.live_ids()[0])].body
+    monkeypatch.setattr(moving, "RECORD_BYTES", len(size) * 2)
+
+    found = only(collect(world, delete_only=True))
+
+    assert (found.moved, found.records) == (5, [1, 2, 3])
+
+
+def test_what_is_too_large_for_a_record_stays_live_and_stops_nothing(monkeypatch: pytest.MonkeyPatch):
+    world = with_old_notes(count=4, consolidation_max_notes=2)
+    monkeypatch.setattr(moving, "RECORD_BYTES", 1_000)
+    first = world.live_ids()[0]
+    world.store.put(keys.note("demo", first), b"x" * 1_001)
+
+    found = only(collect(world, delete_only=True))
+
+    assert (found.old_notes, found.moved) == (4, 3)
+    assert first in world.live_ids()
