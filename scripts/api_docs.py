@@ -15,11 +15,27 @@ MADE = {
     "run_id": ("RUN", "list_runs", "?limit=1", "run_id"),
     "number": ("NUMBER", "list_consolidations", "?limit=1", "number"),
     "token_hash": ("HASH", "create_token", "", "hash"),
+    "backup_id": ("BACKUP", "create_backup", "", "backup_id"),
+    "erasure_id": ("ERASURE", "", "", ""),
 }
 """Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
 field of its answer."""
 OWN_TOKEN = {"rotate_token": ("OWN", "create_token", "", "token")}
 """Operations that the administrator's key can't do, and where their token comes from."""
+SPACES = {"get_arrival": "demo-imported"}
+"""Operations that are tried on another space than `demo`: one that another line has made."""
+ARCHIVE = """\
+URL=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/export" | sed -E 's/.*"url": "([^"]+).*/\\1/')
+curl -sS -o demo.tar.gz "$URL"
+UPLOADED=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/uploads")
+URL=$(echo "$UPLOADED" | sed -E 's/.*"url": "([^"]+).*/\\1/')
+curl -sS -T demo.tar.gz "$URL"
+UPLOAD=$(echo "$UPLOADED" | sed -E 's/.*"upload_id": "([^"]+).*/\\1/')"""
+ERASED = """\
+NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "issue", "content": "Her number is 555 0199."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')
+ERASURE=$(curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes/$NOTE?erase=true" | sed -E 's/.*"erasure_id": "([^"]+).*/\\1/')"""  # noqa: E501
+BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED}
+"""What has to be done before an operation can be tried."""
 INTRODUCTION = """\
 # API
 
@@ -213,6 +229,9 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
         if parameter["in"] != "path":
             continue
         name = parameter["name"]
+        if name == "space_id":
+            path = path.replace("{space_id}", SPACES.get(operation["operationId"], str(parameter["example"])))
+            continue
         if name not in MADE:
             path = path.replace(f"{{{name}}}", str(parameter.get("example", name)))
             continue
@@ -220,11 +239,17 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
         yield from _ask(document, *MADE[name])
     if operation["operationId"] in OWN_TOKEN:
         yield from _ask(document, *OWN_TOKEN[operation["operationId"]])
+    if operation["operationId"] in BEFORE:
+        yield BEFORE[operation["operationId"]]
     needed = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
-    path += "".join(f"{'&' if place else '?'}{one['name']}={one['example']}" for place, one in enumerate(needed))
+    path += "".join(f"{'&' if place else '?'}{one['name']}={_plain(one['example'])}" for place, one in enumerate(needed))
     yield _curl(path, method, operation)
     if _answer(operation)[2]:
         yield _curl(path, method, operation, f'-H "Accept: {negotiation.MARKDOWN}"')
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _ask(document: dict[str, Any], variable: str, source: str, query: str, field: str) -> Iterator[str]:
@@ -242,6 +267,8 @@ def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> 
     data = ""
     if body and "example" in body:
         text = json.dumps(body["example"], ensure_ascii=False).replace("'", "'\\''")
+        if operation["operationId"] == "import_space":
+            text = text.replace(body["example"]["upload_id"], "'$UPLOAD'")
         data = f"-d '{text}'"
     verb = "" if method == ("post" if data else "get") else f"-X {method.upper()}"
     return " ".join(part for part in ("curl -sS", verb, token, more, f'"$API{path}"', data) if part)

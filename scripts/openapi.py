@@ -69,7 +69,7 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "schema": {"pattern": f"^{paths.ALLOWED.pattern}\\.md$", "maxLength": paths.MAX_LENGTH},
     },
 }
-REQUIRED_QUERY = {("delete_space", "confirm")}
+REQUIRED_QUERY = {("delete_space", "confirm"), ("erase_note", "erase"), ("erase_agent", "erase")}
 """What the domain asks for with words of its own."""
 INFO = {
     "title": "Live Memory",
@@ -98,7 +98,7 @@ TAGS = {
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",
-    "archives": "A space as one file: to download, to keep elsewhere, and to import. Markdown folders come in so too.",
+    "archives": "A space as one file: to download, to keep elsewhere, and to import. Folders of Markdown too.",
     "erasure": "A note's own words are removed from wherever the bucket has them, and a receipt says so.",
     "upkeep": "What an operator does now and then.",
     "tokens": "A token says who asks, what it may do and where. Admins make them; each can replace itself.",

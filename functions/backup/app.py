@@ -117,7 +117,7 @@ def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None
     return _bring(restore.order(process(), api.principal(), space_id, backup_id, target))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/arrival", needs="read", tag="spaces", summary="Look at an arrival")
+@api.route("GET", "/v1/spaces/{space_id}/arrival", needs="read", tag="archives", summary="Look at an arrival")
 def get_arrival(space_id: str) -> views.ArrivalView:
     """How the restore, fork or import stands that brings the space here, or brought it."""
     arrival, meta = arrivals.view(process(), space_id)
@@ -229,7 +229,7 @@ def erase_note(space_id: str, note_id: str, erase: Erase = False) -> Response[vi
 )
 def erase_agent(
     space_id: str,
-    agent: Annotated[views.Agent, Query(examples=["cline-dev"])],
+    agent: Annotated[views.Agent, Query(examples=["admin"])],
     erase: Erase = False,
 ) -> Response[views.ErasureView]:
     """The same for all notes of an agent."""

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.e2e.spaces import fresh_id, removed
@@ -15,17 +16,20 @@ LAST = "Delete a space"
 STATUS = 'curl() { command curl -w "%{stderr}%{http_code}\\n" "$@"; }\n'
 
 
-def test_every_line_of_the_guide_is_answered_with_success(service):
+def test_every_line_of_the_guide_is_answered_with_success(service, tmp_path):
     blocks = {found["title"]: found["lines"] for found in OPERATION.finditer(GUIDE.read_text())}
     assert len(blocks) == GUIDE.read_text().count("```sh\n") - 1  # the one that sets the variables
     environment = {"PATH": os.environ["PATH"], "API": f"{service.url}/v1", "TOKEN": service.token}
     space = fresh_id()
-    with removed(service, space):
+    with ExitStack() as made:
+        for name in (space, *(f"{space}-{kind}" for kind in ("restored", "fork", "imported"))):
+            made.enter_context(removed(service, name))
         for title in sorted(blocks, key=lambda title: title == LAST):
             lines = re.sub(r"\bdemo\b", space, blocks[title])
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", STATUS + lines],
                 env=environment,
+                cwd=tmp_path,
                 capture_output=True,
                 text=True,
                 timeout=120,

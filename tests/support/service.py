@@ -51,10 +51,10 @@ class Service:
         return [entry["Key"] for entry in self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
 
     def work(self) -> Any:
-        """Work off the oldest queued run."""
+        """Work off the oldest queued invocation."""
         name, payload = self.lambda_api.invoked.pop(0)
-        assert name == "live-memory-consolidate"
-        return self.invoke("consolidate", payload)
+        assert name in {"live-memory-consolidate", "live-memory-backup"}
+        return self.invoke(name.removeprefix("live-memory-"), payload)
 
 
 def _wait_for_asides() -> None:
@@ -65,8 +65,9 @@ def _wait_for_asides() -> None:
 
 
 def role_of(function: str, event: Mapping[str, Any]) -> str:
-    """The function of the template that gets this event: the code of consolidate is that of two."""
-    return "Start" if function == "consolidate" and "routeKey" in event else function.capitalize()
+    """The function of the template that gets this event: the code of consolidate and of backup is that of two."""
+    asked = {"consolidate": "Start", "backup": "Archives"}
+    return asked[function] if function in asked and "routeKey" in event else function.capitalize()
 
 
 _READ: dict[str, Any] = {}
@@ -93,6 +94,7 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "S3_REGION_NAME": REGION,
         "ADMIN_BOOTSTRAP_KEY": BOOTSTRAP_KEY,
         "CONSOLIDATE_FUNCTION_NAME": "live-memory-consolidate",
+        "BACKUP_FUNCTION_NAME": "live-memory-backup",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",

@@ -73,7 +73,7 @@ def drawn(dashboard):
 
 @pytest.fixture(scope="module")
 def emitted():
-    """(namespace, metric, dimensions) of all that the code reports: consolidations in each status, sweep and backups."""
+    """(namespace, metric, dimensions) of all that the code reports: of runs in each status, the sweep and backups."""
     world = World()
     world.create_space(threshold=2)
     world.note("first")

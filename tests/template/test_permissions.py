@@ -69,8 +69,16 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
 @pytest.mark.parametrize(
     ("action", "key", "allowed"),
     [
-        ("s3:PutObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Ingest Admin Archives Backup Consolidate Sweep"),
-        ("s3:DeleteObject", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Admin Archives Backup Consolidate Sweep"),
+        (
+            "s3:PutObject",
+            "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md",
+            "Ingest Admin Archives Backup Consolidate Sweep",
+        ),
+        (
+            "s3:DeleteObject",
+            "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md",
+            "Admin Archives Backup Consolidate Sweep",
+        ),
         ("s3:PutObject", "alpha/bank/progress.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Archives Backup Consolidate Sweep"),
@@ -91,7 +99,11 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start Archives Backup"),
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
-        ("s3:PutObject", "_system/probe/conditional-writes", "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep"),
+        (
+            "s3:PutObject",
+            "_system/probe/conditional-writes",
+            "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep",
+        ),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
@@ -112,8 +124,8 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         if "lambda:InvokeFunction" in as_list(statement["Action"])
     }
 
-    starting = dict.fromkeys(("Admin", "Start", "Counter", "Consolidate"), {"consolidate"})
-    assert invoking == starting | dict.fromkeys(("Archives", "Backup", "Sweep"), {"consolidate", "backup"})
+    starting = {name: {"consolidate"} for name in ("Admin", "Start", "Counter", "Consolidate")}
+    assert invoking == starting | {name: {"consolidate", "backup"} for name in ("Archives", "Backup", "Sweep")}
 
 
 def test_only_consolidation_and_health_may_read_the_llm_key_and_decrypt_nothing_else(statements):

@@ -23,6 +23,7 @@ from livemem.errors import Busy, Conflict, InvalidRequest, NotFound, StoreUnavai
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import lease, life
+from livemem.spaces.erasing import Erasing
 from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.upkeep import health
@@ -250,7 +251,7 @@ def test_who_waits_gives_up_while_there_is_time_to_answer():
 
 def test_a_space_in_which_notes_are_erased_is_not_backed_up_and_who_waits_takes_the_backup_afterwards():
     world = used()
-    heads.update(world.process, SPACE, lambda _: {"erasing": "01HZZZZZZZ0000000000000001"})
+    heads.update(world.process, SPACE, lambda _: {"erasing": Erasing(at_work="01HZZZZZZZ0000000000000001")})
 
     with pytest.raises(Busy):
         take(world)
@@ -267,7 +268,8 @@ def test_a_space_in_which_notes_are_erased_is_not_backed_up_and_who_waits_takes_
 
 def test_an_erasure_that_begins_while_a_backup_is_taken_spoils_it():
     world = used()
-    erase = lambda: heads.update(world.with_parts(), SPACE, lambda _: {"erasing": "01HZZZZZZZ0000000000000001"})  # noqa: E731
+    erasing = {"erasing": Erasing(at_work="01HZZZZZZZ0000000000000001")}
+    erase = lambda: heads.update(world.with_parts(), SPACE, lambda _: erasing)  # noqa: E731
     on_copy(world, "live/.keep", erase)
 
     with pytest.raises(Conflict):

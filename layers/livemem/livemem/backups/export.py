@@ -77,7 +77,7 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     if asked:
         return _answer(process, _go_on(process, asked, deadline))
     wanted = snapshots.Wanted("export", requested_by=principal.name)
-    taken = snapshots.take(process, space_id, wanted, deadline=deadline)
+    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
     backup_id = taken.manifest.backup_id
     if taken.result == "unfinished":
         _begin(process, space_id, backup_id, "export", deadline=None, status="backing_up")

@@ -53,7 +53,7 @@ def order(
     # Before a backup is taken for it.
     arrivals.check_free(process, principal, target)
     wanted = snapshots.Wanted("fork", requested_by=principal.name)
-    taken = snapshots.take(process, space_id, wanted, deadline=deadline)
+    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
     arrival = arrival.model_copy(update={"backup_id": taken.manifest.backup_id})
     return arrivals.begin(process, principal, target, arrival)
 

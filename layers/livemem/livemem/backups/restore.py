@@ -8,7 +8,6 @@ from livemem import clock
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.backups import arrivals
-from livemem.backups import manifest as manifests
 from livemem.backups import source as sources
 from livemem.backups.arrivals import Brought
 from livemem.backups.manifest import Item

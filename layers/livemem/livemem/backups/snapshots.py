@@ -33,7 +33,7 @@ MARGIN = timedelta(seconds=5)
 """Time that must be left for the manifest and the lease."""
 CLAIM_TRIES = 60
 COPY_TRIES = 5
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 2.0
 """Between two looks whether a busy space is free."""
 
 ERASING = "Notes of this space are being erased; try again in a minute."
@@ -338,7 +338,7 @@ def _kind(name: str) -> str:
 
 def take_or_queue(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime) -> Taken:
     """Take a backup within a request; the rest of what does not fit is queued. Raises what `take` raises."""
-    taken = take(process, space_id, wanted, deadline=deadline)
+    taken = take(process, space_id, wanted, deadline=deadline, wait=True)
     if taken.result == "unfinished":
         queue_rest(process, taken.manifest)
     return taken

@@ -69,4 +69,4 @@ class Import(Body):
 
     def wanted(self) -> NewImport:
         """The import for the domain."""
-        return NewImport(self.space_id, self.upload_id, self.description or "", self.rules, self.rules_template)
+        return NewImport(self.space_id, self.upload_id, self.description, self.rules, self.rules_template)

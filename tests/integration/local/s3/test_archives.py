@@ -71,6 +71,18 @@ def test_a_copy_tells_the_checksum_that_is_asked_for(s3, bucket):
     assert "ChecksumSHA256" not in copied
 
 
+def test_a_copy_is_made_only_while_its_source_is_the_version_that_is_asked_for(s3, bucket):
+    etag = s3.put_object(Bucket=bucket, Key="a é", Body=b"one")["ETag"]
+    source = {"Bucket": bucket, "Key": "a é"}
+    s3.copy_object(Bucket=bucket, Key="b", CopySource=source, CopySourceIfMatch=etag)
+    s3.put_object(Bucket=bucket, Key="a é", Body=b"two")
+
+    with pytest.raises(ClientError, match="PreconditionFailed"):
+        s3.copy_object(Bucket=bucket, Key="b", CopySource=source, CopySourceIfMatch=etag)
+
+    assert s3.get_object(Bucket=bucket, Key="b")["Body"].read() == b"one"
+
+
 def test_copies_side_by_side_are_all_made(s3, bucket):
     bodies = {f"space/{n}.md": str(n).encode() for n in range(60)}
     for key, body in bodies.items():
