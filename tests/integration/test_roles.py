@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.support import stories
+from tests.support import backup_stories, stories
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
 
@@ -16,7 +16,7 @@ from tests.support.template import read_template
 NEEDED_BY_LAMBDA_ITSELF = {
     # Lambda sends what it gives up to the failure queue in the name of the function.
     (name, "sqs:SendMessage")
-    for name in ("Counter", "Consolidate", "Sweep")
+    for name in ("Counter", "Consolidate", "Backup", "Sweep")
 }
 
 # Objects that no function has a reason to touch.
@@ -41,7 +41,7 @@ class Told:
 def told(roles: dict[str, Role]) -> Told:
     wrong = {}
     with stories.opened(roles) as account:
-        for story in stories.STORIES:
+        for story in (*stories.STORIES, *backup_stories.STORIES):
             try:
                 account.tell(story)
             except AssertionError as error:

@@ -1,0 +1,175 @@
+"""What can happen to backups, archives and spaces that come from them, told as in stories.py."""
+
+from functools import partial
+from typing import Any
+
+
+from tests.support.policy import BUCKET
+from tests.support.stories import HOUR, SPACE, Account, Story
+
+BACKUPS = f"{SPACE}/backups"
+BACKUP = f"{BACKUPS}/{{backup_id}}"
+DAY = 24 * HOUR
+
+
+def call(account: Account, method: str, route: str, status: int, **rest: Any) -> Any:
+    return account.call("backup", method, route, status, **rest)
+
+
+def full(account: Account) -> str:
+    """A space with something of everything; the id of a live note."""
+    account.create()
+    account.note(key="k")
+    account.start()
+    account.work()
+    account.correct()
+    account.put("demo/photo.png")
+    account.put("demo/conversations/x/turns/1.turn.json", "{}")
+    return account.note(content="The door code is 4711 at night.")
+
+
+def back_up(account: Account, **wanted: Any) -> str:
+    return str(call(account, "POST", BACKUPS, 201, body=wanted)["backup_id"])
+
+
+def a_backup_from_its_making_to_its_end(account: Account) -> None:
+    full(account)
+    one = back_up(account)
+    assert call(account, "POST", BACKUPS, 200)["backup_id"] == one
+    two = back_up(account, description="by hand")
+    assert len(call(account, "GET", BACKUPS, 200)["items"]) == 2
+    assert len(call(account, "GET", "/v1/backups", 200)["items"]) == 2
+    assert call(account, "GET", BACKUP, 200, backup_id=two)["complete"]
+    call(account, "DELETE", BACKUP, 204, backup_id=one)
+    call(account, "GET", BACKUP, 404, backup_id=one)
+    account.clock.move(60 * DAY)
+    account.put("demo/more.txt")
+    back_up(account)
+    wanted = {"dry_run": False, "keep_last": 1, "days": 1}
+    (report,) = call(account, "POST", "/v1/admin/retention", 200, body=wanted)["reports"]
+    assert [gone["backup_id"] for gone in report["removed"]] == [two]
+
+
+def a_night(account: Account) -> None:
+    full(account)
+    account.delete()
+    account.clock.move(HOUR)
+    account.create()
+    account.service.invoke("backup", {"do": "nightly"})
+    while account.service.lambda_api.invoked:
+        account.service.work()
+    assert [key for key in account.service.written() if key.endswith("/_manifest.json")]
+    account.sweep(everything=True)
+
+
+def a_space_that_is_restored(account: Account) -> None:
+    full(account)
+    backup_id = back_up(account)
+    made = call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id, body={"target_space_id": "other"})
+    assert made["status"] == "arrived"
+    account.delete()
+    call(account, "POST", f"{BACKUP}/restore", 409, backup_id=backup_id)
+    account.clock.move(HOUR)
+    call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id)
+    assert call(account, "GET", f"{SPACE}/arrival", 200)["status"] == "arrived"
+
+
+def a_space_that_is_forked(account: Account) -> None:
+    full(account)
+    call(account, "POST", f"{SPACE}/fork", 201, body={"target_space_id": "now"})
+    call(account, "POST", f"{SPACE}/fork", 201, body={"target_space_id": "then", "at": 1})
+
+
+def a_restore_that_is_interrupted(account: Account) -> None:
+    full(account)
+    backup_id = back_up(account)
+    with account.dying("s3:PutObject", "other/_rules.md"):
+        call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id, body={"target_space_id": "other"})
+    account.sweep()
+    account.service.work()
+    assert "other/_rules.md" in account.service.written()
+
+
+def a_restore_of_a_backup_that_goes(account: Account) -> None:
+    full(account)
+    backup_id = back_up(account)
+    with account.dying("s3:PutObject", "other/_rules.md"):
+        call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id, body={"target_space_id": "other"})
+    call(account, "DELETE", BACKUP, 204, backup_id=backup_id)
+    account.sweep()
+    account.service.work()
+    assert [key for key in account.service.written() if key.startswith("other/")] == ["other/_meta.json"]
+
+
+def a_backup_that_is_interrupted(account: Account) -> None:
+    full(account)
+    with account.dying("s3:PutObject", "_backups/demo/", time=3):
+        back_up(account)
+    account.clock.move(DAY)
+    account.sweep(everything=True)
+    assert [key for key in account.service.written() if key.startswith("_backups/")] == []
+
+
+def a_space_that_is_exported_and_imported(account: Account) -> None:
+    full(account)
+    found = call(account, "GET", f"{SPACE}/export", 200)
+    assert found["url"]
+    call(account, "GET", f"{BACKUP}/download", 200, backup_id=found["backup_id"])
+    upload = call(account, "POST", "/v1/uploads", 201)
+    archive = account.service.s3.get_object(Bucket=BUCKET, Key=f"_exports/demo/{found['backup_id']}.tar.gz")["Body"]
+    account.service.s3.put_object(Bucket=BUCKET, Key=f"_uploads/{upload['upload_id']}", Body=archive.read())
+    wanted = {"space_id": "other", "upload_id": upload["upload_id"]}
+    call(account, "POST", "/v1/spaces/import", 201, body=wanted)
+    account.put("_uploads/01HZZZZZZZ0000000000000001")
+    account.clock.move(2 * DAY)
+    account.sweep(everything=True)
+    assert [key for key in account.service.written() if key.startswith(("_exports/", "_uploads/"))] == []
+
+
+def notes_that_are_erased(account: Account) -> None:
+    note_id = full(account)
+    back_up(account)
+    call(account, "GET", f"{SPACE}/export", 200)
+    call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 422, note_id=note_id)
+    told = call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
+    assert told["status"] == "done"
+    told = call(account, "DELETE", f"{SPACE}/notes", 200, query={"erase": "true", "agent": "admin"})
+    assert len(call(account, "GET", f"{SPACE}/erasures", 200)["items"]) == 2
+    call(account, "GET", f"{SPACE}/erasures/{{erasure_id}}", 200, erasure_id=told["erasure_id"])
+    account.clock.move(HOUR)
+    account.sweep()
+
+
+def an_erasure_that_is_interrupted(account: Account) -> None:
+    note_id = full(account)
+    back_up(account)
+    with account.dying("s3:DeleteObject", f"demo/live/{note_id}"):
+        call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
+    account.sweep()
+    while account.service.lambda_api.invoked:
+        account.service.work()
+    assert [key for key in account.service.written() if note_id in key] == []
+
+
+def garbage_that_is_collected(account: Account, *, delete_only: bool) -> None:
+    full(account)
+    account.clock.move(120 * DAY)
+    wanted = {"dry_run": False, "delete_only": delete_only}
+    told = call(account, "POST", "/v1/admin/gc", 200, body=wanted)
+    assert told["old_notes"] == 1
+    assert told["runs_removed"] == 1
+
+
+STORIES: list[Story] = [
+    a_backup_from_its_making_to_its_end,
+    a_night,
+    a_space_that_is_restored,
+    a_space_that_is_forked,
+    a_restore_that_is_interrupted,
+    a_restore_of_a_backup_that_goes,
+    a_backup_that_is_interrupted,
+    a_space_that_is_exported_and_imported,
+    notes_that_are_erased,
+    an_erasure_that_is_interrupted,
+    *(partial(garbage_that_is_collected, delete_only=delete_only) for delete_only in (False, True)),
+]
