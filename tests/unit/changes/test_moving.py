@@ -16,6 +16,7 @@ from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.spaces import head as heads
 from livemem.spaces import lease, life
+from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit
@@ -232,7 +233,7 @@ def test_nothing_is_moved_while_somebody_holds_the_space_or_notes_of_it_are_eras
     with pytest.raises(Busy):
         move(world)
     lease.release(world.process, held)
-    heads.update(world.process, "demo", lambda _: {"erasing": world.ids()})
+    heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})
     with pytest.raises(Busy):
         move(world)
 

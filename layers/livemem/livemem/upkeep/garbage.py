@@ -13,6 +13,7 @@ from livemem import clock as clocks
 from livemem import limits
 from livemem.access import decision
 from livemem.access.principal import Principal
+from livemem.backups import catalog, expiry, remains
 from livemem.changes import moving
 from livemem.changes import tending as changes
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, TooLarge
@@ -73,6 +74,8 @@ class Found:
     """Numbers of the changes that the notes were moved to."""
     runs_removed: int = 0
     leftovers: int = 0
+    backups_removed: int = 0
+    """What was left of backups that nobody finished."""
     unfinished: bool = False
     """Whether there was too little time for all of it."""
 
@@ -92,8 +95,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found and done. `looked_at` counts spaces; `spaces` are those with anything to tell, by id. If there is
-    `more`, a call with `after` as it is here goes on.
+    """What was found and done. `looked_at` counts spaces; `spaces` are those with anything to tell, by id. Archives and
+    uploads that are over (`exports_removed`, objects) are looked for where no spaces are named, by who may see all. If
+    there is `more`, a call with `after` as it is here goes on.
     """
 
     dry_run: bool
@@ -102,6 +106,7 @@ class Report:
     failed: list[Failure]
     more: bool
     after: str | None
+    exports_removed: int = 0
 
     @property
     def old_notes(self) -> int:
@@ -122,6 +127,11 @@ class Report:
     def runs_removed(self) -> int:
         """Documents of runs that were removed, or would be."""
         return sum(found.runs_removed for found in self.spaces)
+
+    @property
+    def backups_removed(self) -> int:
+        """What was left of backups that nobody finished."""
+        return sum(found.backups_removed for found in self.spaces)
 
     @property
     def leftovers(self) -> int:
@@ -150,10 +160,10 @@ class _Job:
 def collect(process: Process, principal: Principal, wanted: Wanted, deadline: datetime) -> Report:
     """Look at the spaces, and clear up in them unless it is a dry run, which writes nothing.
 
-    For each space 2 GET, 3 where it is held, and at most 5 LIST where little is there: live notes, those that may be
-    echoes, runs, old runs, and once more live notes where it consolidates by itself. A failure in one space does not
-    stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and NotFound (for a space that is named)
-    before anything is done.
+    For each space 2 GET, 3 where it is held, 1 for each backup, and at most 6 LIST where little is there: live notes,
+    those that may be echoes, runs, old runs, backups, and once more live notes where it consolidates by itself. A
+    failure in one space does not stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and NotFound
+    (for a space that is named) before anything is done.
     """
     age = _check_age(wanted.max_age_days)
     candidates = _candidates(process, principal, wanted)
@@ -162,12 +172,14 @@ def collect(process: Process, principal: Principal, wanted: Wanted, deadline: da
     until = keys.compact_time(process.clock() - age)
     job = _Job(process, principal.name, wanted, until, deadline)
     looks: list[_Look] = []
+    everywhere = not (wanted.space_ids or principal.space_ids or wanted.after)
+    archives = _clear_archives(job) if everywhere else _Archives()
     left = next(candidates, None)
     while left is not None and job.has_time():
         some = [left, *islice(candidates, job.at_once() - 1)]
         looks += process.store.map(lambda space_id: _look_after(job, space_id), some)
         left = next(candidates, None)
-    report = _report(wanted, looks, more=left is not None)
+    report = _report(wanted, looks, archives, more=left is not None)
     logger.info(
         "garbage collected",
         extra={
@@ -258,6 +270,7 @@ def _clear_up(job: _Job, found: Found) -> None:
             return
     _clear_notes(job, space, found)
     _clear_runs(job, space, found)
+    _clear_backups(job, found)
 
 
 def _clear_notes(job: _Job, space: Space, found: Found) -> None:
@@ -326,7 +339,37 @@ def _clear_runs(job: _Job, space: Space, found: Found) -> None:
             return
 
 
-def _report(wanted: Wanted, looks: list[_Look], *, more: bool) -> Report:
+def _clear_backups(job: _Job, found: Found) -> None:
+    """Clear away what is left of backups that nobody finished: 1 LIST, and 1 GET for each backup."""
+    process, space_id = job.process, found.space_id
+    ids = catalog.ids(process, space_id)
+    for backup_id, seen in zip(ids, catalog.looks(process, space_id, ids), strict=True):
+        left = remains.find(process, space_id, backup_id, seen)
+        if not left:
+            continue
+        cleared = job.wanted.dry_run or remains.clear(process, space_id, backup_id, seen)
+        # The tombstone of one that was removed has its time to stay.
+        found.backups_removed += cleared and left != "removed"
+
+
+@dataclass(frozen=True)
+class _Archives:
+    """What came of the archives and uploads that are over."""
+
+    removed: int = 0
+    failures: tuple[Failure, ...] = ()
+
+
+def _clear_archives(job: _Job) -> _Archives:
+    """Remove them: what expiry.expire takes."""
+    try:
+        over = expiry.expire(job.process, dry_run=job.wanted.dry_run)
+    except LiveMemoryError as error:
+        return _Archives(failures=(Failure(keys.EXPORTS.removesuffix("/"), error.code, error.detail),))
+    return _Archives(len(over.exports) + len(over.uploads))
+
+
+def _report(wanted: Wanted, looks: list[_Look], archives: _Archives, *, more: bool) -> Report:
     done = wanted.after
     for look in looks:
         if look.found.unfinished:
@@ -337,7 +380,8 @@ def _report(wanted: Wanted, looks: list[_Look], *, more: bool) -> Report:
         dry_run=wanted.dry_run,
         looked_at=len(looks),
         spaces=[look.found for look in looks if not look.found.is_empty()],
-        failed=[look.failure for look in looks if look.failure],
+        failed=[*archives.failures, *(look.failure for look in looks if look.failure)],
         more=more,
         after=done if more else None,
+        exports_removed=archives.removed,
     )
