@@ -6,7 +6,7 @@ from typing import Any
 
 from livemem.changes import moving
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage import Report, Wanted
+from livemem.upkeep.garbage_report import Report, Wanted
 from tests.support.actors import Actor
 from tests.support.crash import Operation
 from tests.support.pairs import (

@@ -20,7 +20,7 @@ from livemem.spaces import lease, life
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage import Failure, Found, Report, Wanted
+from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
 from tests.support.bucket import error
 from tests.support.counting import WRITES, Killed
 from tests.support.world import EVERYONE, World
