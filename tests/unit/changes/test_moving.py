@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from livemem.backups import bringing, fork
 from livemem.bank import corrections, files, history
 from livemem.changes import moving, rules
 from livemem.changes.rules import NewRules
@@ -16,11 +17,12 @@ from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.spaces import head as heads
 from livemem.spaces import lease, life
+from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit
 from tests.support.rest import check_alive, check_rest, come_to_rest
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 DAY = 86_400
 REASON = "of long ago"
@@ -147,6 +149,26 @@ def test_undo_brings_the_notes_back_and_the_head_to_where_it_was():
     assert check_alive(world, "demo").clean()
 
 
+@pytest.mark.parametrize("at", [2, 3])
+def test_a_fork_as_of_then_says_of_consolidations_what_the_space_said(at: int):
+    world, ids = with_old_notes(folded=2)
+    rules.change(world.process, "admin", "demo", NewRules("Keep it short."))
+    move(world)
+    then = meta(world)
+    world.clock.move(60)
+    world.note("new")
+    world.consolidate()
+
+    head = fork.order(world.process, EVERYONE, "demo", "other", at, world.clock() + INVOCATION)
+    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+
+    other = heads.load(world.process, "other").meta
+    names = ("last_consolidation", "prompt_cut", "rules_changed_at")
+    assert [getattr(other, name) for name in names] == [getattr(then, name) for name in names]
+    assert other.total_notes_processed == (2 if at == 2 else 5)
+    assert world.live_ids("other") == (ids if at == 2 else [])
+
+
 def test_notes_that_are_set_aside_or_left_out_are_moved_and_forgotten_there():
     world, ids = with_old_notes()
     fresh = world.note("fresh").note_id
@@ -232,7 +254,7 @@ def test_nothing_is_moved_while_somebody_holds_the_space_or_notes_of_it_are_eras
     with pytest.raises(Busy):
         move(world)
     lease.release(world.process, held)
-    heads.update(world.process, "demo", lambda _: {"erasing": world.ids()})
+    heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})
     with pytest.raises(Busy):
         move(world)
 

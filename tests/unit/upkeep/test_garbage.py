@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import PERMISSIONS, Principal
+from livemem.backups import catalog, remains
 from livemem.changes import moving
 from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
@@ -19,7 +20,8 @@ from livemem.spaces import lease, life
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage import Failure, Found, Report, Wanted
+from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
+from tests.support.bucket import error
 from tests.support.counting import WRITES, Killed
 from tests.support.world import EVERYONE, World
 
@@ -141,7 +143,7 @@ def test_what_a_dry_run_tells_is_what_is_done_then(asked: dict[str, Any]):
     assert (again.old_notes, again.leftovers, again.spaces) == (0, 0, [])
 
 
-def test_a_space_at_rest_costs_2_get_and_2_list():
+def test_a_space_at_rest_costs_2_get_and_3_list():
     world = World()
     world.create_space()
     world.note("fresh")
@@ -149,8 +151,8 @@ def test_a_space_at_rest_costs_2_get_and_2_list():
 
     report = collect(world)
 
-    # Head and lease; runs, live notes. And the list of spaces.
-    assert world.client.counts == {"GET": 2, "LIST": 3}
+    # Head and lease; runs, live notes, backups. And the lists of spaces, archives and uploads.
+    assert world.client.counts == {"GET": 2, "LIST": 6, "LIST uploads": 1}
     assert report == Report(dry_run=False, looked_at=1, spaces=[], failed=[], more=False, after=None)
 
 
@@ -190,7 +192,7 @@ def test_a_token_with_a_list_of_spaces_reaches_these_alone():
     assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
     assert {waiting["space_id"] for waiting in world.queued} == {"alpha", "gamma"}
     asked = {key.partition("/")[0] for _, key in world.client.requests}
-    assert asked == {"alpha", "gamma", "gone", "_pending", "_system"}
+    assert asked == {"alpha", "gamma", "gone", "_pending", "_system", "_backups"}
 
 
 @pytest.mark.parametrize(
@@ -448,6 +450,71 @@ def test_work_under_way_is_no_leftover():
 
     (report,) = told
     assert [(found.leftovers, found.action) for found in report.spaces] == [(0, "busy")]
+
+
+def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_stay():
+    world = with_old_notes(count=0)
+    complete = world.back_up().backup_id
+    world.note("changed")
+    world.clock.move(1)
+    world.client.before = lambda index, verb: _die_at(verb, "COPY")
+    with pytest.raises(Killed):
+        world.back_up()
+    world.new_process()
+    assert collect(world, dry_run=True).backups_removed == 0
+    world.clock.move(remains.NOBODY_COMES.total_seconds())
+    assert len(catalog.ids(world.process, "demo")) == 2
+    world.new_process()
+
+    told = collect(world, dry_run=True)
+
+    assert (told.backups_removed, writes(world)) == (1, set())
+    report = collect(world)
+    assert (report.backups_removed, [found.backups_removed for found in report.spaces]) == (1, [1])
+    assert [item.backup_id for item in catalog.page(world.process, "demo", limit=9)[0]] == [complete]
+    assert collect(world).spaces == []
+
+
+def test_archives_and_uploads_that_are_over_are_removed_by_who_may_see_all_spaces():
+    world = with_old_notes("alpha", count=0)
+    old = [keys.upload(world.ids()), keys.export("alpha", "2026-02-20T14-00-00")]
+    for key in old:
+        world.store.put(key, b"old")
+    world.clock.move(DAY + 1)
+    young = keys.upload(world.ids())
+    world.store.put(young, b"young")
+    world.new_process()
+
+    reports = [
+        collect(world, who=admin_of("alpha")),
+        collect(world, space_ids=("alpha",)),
+        collect(world, dry_run=True),
+    ]
+
+    assert ([report.exports_removed for report in reports], writes(world)) == ([0, 0, 2], set())
+    assert collect(world).exports_removed == 2
+    assert [key for key in world.keys("_") if key.startswith((keys.EXPORTS, keys.UPLOADS))] == [young]
+    assert collect(world).exports_removed == 0
+
+
+def test_archives_that_can_not_be_listed_do_not_stop_the_rest():
+    world = with_old_notes()
+    world.client.before = lambda index, verb: _fail_at(world, index, keys.UPLOADS)
+
+    report = collect(world)
+
+    assert [(failure.space_id, failure.code) for failure in report.failed] == [("_exports", "store_unavailable")]
+    assert only(report).action == "consolidate"
+
+
+def _fail_at(world: World, index: int, key: str) -> None:
+    if world.client.requests[index][1] == key:
+        raise error("SlowDown", 503, "ListObjectsV2")
+
+
+def _die_at(verb: str, deadly: str) -> None:
+    if verb == deadly:
+        raise Killed
 
 
 def test_all_old_runs_are_removed_however_many():

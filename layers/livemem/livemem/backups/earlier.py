@@ -86,7 +86,7 @@ class _Undoing:
         self.consolidations += record.consolidations()
         self.processed += record.consolidations() * len(record.notes)
         self.undone |= records.undone([record])
-        self.consolidated |= record.kind == "consolidation"
+        self.consolidated |= record.folds()
 
 
 def check(names: Sequence[keys.RecordName], number: int, newest: int) -> None:
@@ -156,7 +156,7 @@ def _last_consolidation(process: Process, source: Source, earlier: Mapping[int, 
         if number not in earlier:
             return None
         found = record if number == record.number else _read(process, source, earlier[number])
-        if found.kind == "consolidation":
+        if found.folds():
             return found
     return None
 
@@ -185,7 +185,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
 
 def _rules_changed_at(record: Record) -> str | None:
     """What the head said of changed rules right after the change (changes/commit.py)."""
-    if record.kind == "consolidation":
+    if record.folds():
         return None
     return record.committed_at if record.rules and record.kind != "undo" else record.rules_changed_at
 

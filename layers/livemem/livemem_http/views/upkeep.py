@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel
 
 from livemem.backups import retention
-from livemem.upkeep import garbage
+from livemem.upkeep import garbage_report
 from livemem.upkeep.erasure_receipts import Receipt
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, told
 
@@ -114,7 +114,7 @@ class RetentionReport(BaseModel):
 class GarbageWanted(Body):
     """What is to be cleared up; without a body it is only told."""
 
-    max_age_days: Annotated[int, told("A live note is old from so many days on.", 30)] = garbage.AGE_DEFAULT
+    max_age_days: Annotated[int, told("A live note is old from so many days on.", 30)] = garbage_report.AGE_DEFAULT
     dry_run: Annotated[bool, told("Only tells what would be done.", True)] = True
     delete_only: Annotated[
         bool,
@@ -127,9 +127,11 @@ class GarbageWanted(Body):
     space_ids: Annotated[list[SpaceId], told("Only these spaces; empty: all that the token may see.", ["demo"])] = []
     after: Annotated[SpaceId | None, told("Go on behind this space: `after` of the last answer.")] = None
 
-    def wanted(self) -> garbage.Wanted:
+    def wanted(self) -> garbage_report.Wanted:
         """The same for the domain."""
-        return garbage.Wanted(self.max_age_days, self.dry_run, self.delete_only, tuple(self.space_ids), self.after)
+        return garbage_report.Wanted(
+            self.max_age_days, self.dry_run, self.delete_only, tuple(self.space_ids), self.after
+        )
 
 
 class SpaceGarbage(BaseModel):
@@ -169,7 +171,7 @@ class GarbageReport(BaseModel):
     after: Annotated[str | None, told("The last space that was looked at.", None)]
 
     @classmethod
-    def of(cls, report: garbage.Report) -> "GarbageReport":
+    def of(cls, report: garbage_report.Report) -> "GarbageReport":
         names = set(cls.model_fields)
         known = {name: getattr(report, name) for name in names if hasattr(report, name)}
         spaces = [asdict(found) for found in report.spaces]

@@ -1,0 +1,105 @@
+"""What is asked of garbage collection (garbage.py), and what it answers."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+AGE_DEFAULT = 30
+
+Action = Literal["none", "consolidate", "move", "busy", "set_aside"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for. A note is old from `max_age_days` on. `delete_only`: old notes are moved to a record and not
+    folded. `space_ids` empty: all spaces that the caller may see. Goes on behind the space `after`.
+    """
+
+    max_age_days: int = AGE_DEFAULT
+    dry_run: bool = True
+    delete_only: bool = False
+    space_ids: tuple[str, ...] = ()
+    after: str | None = None
+
+
+@dataclass
+class Found:
+    """What was found in a space, and done there unless it is a dry run.
+
+    `old_notes` are counted up to 10,000; `oldest` is when the first of them was written. `action`: a consolidation is
+    queued (`run_id`), or the notes are moved; or somebody holds the space (`busy`), or they are too large for any run
+    (`set_aside`). `leftovers` counts what interrupted work has left (changes/tending.py).
+    """
+
+    space_id: str
+    old_notes: int = 0
+    oldest: str | None = None
+    action: Action = "none"
+    run_id: str | None = None
+    moved: int = 0
+    records: list[int] = field(default_factory=list)
+    """Numbers of the changes that the notes were moved to."""
+    runs_removed: int = 0
+    leftovers: int = 0
+    backups_removed: int = 0
+    """What was left of backups that nobody finished."""
+    unfinished: bool = False
+    """Whether there was too little time for all of it."""
+
+    def is_empty(self) -> bool:
+        """Whether there was nothing."""
+        return self == Found(self.space_id)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A space in which something failed; what was done there before is in its `Found`."""
+
+    space_id: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found and done. `looked_at` counts spaces; `spaces` are those with anything to tell, by id. Archives and
+    uploads that are over (`exports_removed`, objects) are looked for where no spaces are named, by who may see all. If
+    there is `more`, a call with `after` as it is here goes on.
+    """
+
+    dry_run: bool
+    looked_at: int
+    spaces: list[Found]
+    failed: list[Failure]
+    more: bool
+    after: str | None
+    exports_removed: int = 0
+
+    @property
+    def old_notes(self) -> int:
+        """Of all spaces."""
+        return sum(found.old_notes for found in self.spaces)
+
+    @property
+    def runs_started(self) -> int:
+        """Consolidations that were queued."""
+        return sum(found.run_id is not None for found in self.spaces)
+
+    @property
+    def moved(self) -> int:
+        """Notes that were moved to records."""
+        return sum(found.moved for found in self.spaces)
+
+    @property
+    def runs_removed(self) -> int:
+        """Documents of runs that were removed, or would be."""
+        return sum(found.runs_removed for found in self.spaces)
+
+    @property
+    def backups_removed(self) -> int:
+        """What was left of backups that nobody finished."""
+        return sum(found.backups_removed for found in self.spaces)
+
+    @property
+    def leftovers(self) -> int:
+        """What interrupted work has left."""
+        return sum(found.leftovers for found in self.spaces)
