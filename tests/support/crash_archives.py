@@ -35,6 +35,13 @@ def space(world: World) -> None:
     world.note("".join(sha256(b"x%d" % index).hexdigest() for index in range(700)))
 
 
+def small_space(world: World) -> None:
+    world.create_space(SPACE)
+    world.note("first")
+    world.consolidate(SPACE)
+    world.note("second")
+
+
 def fork(world: World) -> World:
     twin = world.fork()
     twin.inner.smallest_part = PART
@@ -99,7 +106,7 @@ def _order(world: World) -> heads.Head:
 
 
 def _uploaded(world: World) -> None:
-    space(world)
+    small_space(world)
     world.store.put(keys.upload(UPLOAD), exported(world, SPACE))
 
 

@@ -19,6 +19,8 @@ EXPORTS = [
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     monkeypatch.setattr(packing, "PART_BYTES", crashes.PART)
+    # Fast is all that counts here.
+    monkeypatch.setattr(packing, "LEVEL", 1)
 
 
 def by_name(value: object) -> str:

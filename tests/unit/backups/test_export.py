@@ -18,7 +18,9 @@ from livemem.backups.export import Archive, Working
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
 from livemem.spaces import lease
 from livemem.store import keys
+from livemem.upkeep import erasure_versions
 from tests.support.archives import download, export_now, exported, unpack
+from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
 
@@ -176,7 +178,7 @@ def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_pa
     world = small_parts(in_pieces(World(), 12))
     backup_id = world.back_up().backup_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
-    expiry.drop(world.process, "demo")
+    erasure_versions.clear_archives(world.process, "demo")
     monkeypatch.setattr(packing, "WINDOW_OBJECTS", 2)
     slow(world, 4)
     answer = export.download(world.process, "demo", backup_id, world.clock() + timedelta(seconds=40))
@@ -233,7 +235,7 @@ def test_of_two_deliveries_of_one_invocation_one_makes_the_archive(small_parts):
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().backup_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
-    expiry.drop(world.process, "demo")
+    erasure_versions.clear_archives(world.process, "demo")
     export_state.create(world.process, "demo", backup_id, "download", over=None)
     payload = {"do": "export", "space_id": "demo", "backup_id": backup_id}
     process = world.process
@@ -341,17 +343,36 @@ def test_an_upload_in_parts_that_somebody_goes_on_with_is_left_alone(small_parts
     assert unknown in world.inner.ended_uploads
 
 
-def test_nothing_is_left_of_a_spaces_archives_when_they_are_dropped(small_parts):
-    world = small_parts(in_pieces(World()))
-    world.create_space("other")
+def test_the_daily_sweep_removes_them(world):
     exported(world)
-    exported(world, "other")
-    world.note("more")
-    world.client.kill_at(len(world.client.requests) + 30, done=True)
-    with suppress(Killed):
-        export_now(world)
-    world.new_process()
-    assert expiry.drop(world.process, "demo") > 2
-    assert not world.inner.uploads
-    assert world.keys("_exports/demo/") == []
-    assert len(world.keys("_exports/other/")) == 2
+    world.clock.move(25 * 3_600)
+    world.sweep()
+    assert len(world.keys("_exports/")) == 2
+    world.sweep_all()
+    assert world.keys("_exports/") == []
+
+
+def test_a_store_that_can_not_tell_of_uploads_in_parts_does_not_stop_the_sweep(world):
+    exported(world)
+    world.clock.move(25 * 3_600)
+
+    def refuse(index, verb):
+        if verb == "LIST uploads":
+            raise error("NotImplemented", 501, verb)
+
+    world.client.before = refuse
+    world.sweep_all()
+    assert world.keys("_exports/") == []
+
+
+def test_archives_that_can_not_be_removed_do_not_stop_the_sweep(world):
+    exported(world)
+    world.clock.move(25 * 3_600)
+
+    def refuse(index, verb):
+        if verb == "LIST uploads":
+            raise error("AccessDenied", 403, verb)
+
+    world.client.before = refuse
+    assert world.sweep_all().failed == []
+    assert len(world.keys("_exports/")) == 2
