@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 from xml.parsers.expat import ExpatError
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -21,7 +21,7 @@ from moto.utilities.utils import get_partition
 
 from local.front.httpd import Request, Response
 from local.s3.objects import DEFAULT_CONTENT_TYPE, StoredObject, compute_crc32
-from local.s3.operations import Operation, S3Error, Target
+from local.s3.operations import COPY_IF_MATCH, Operation, S3Error, Target
 from local.s3.uploads import Upload, check_part_order
 
 _log = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class MotoBackend:
             S3Error: what moto would answer with an exception of its own.
         """
         self._check_upload(target, operation)
+        self._check_source(request, operation)
         if operation is Operation.COMPLETE_MULTIPART_UPLOAD:
             check_part_order(request.body)
         environ = _build_environ(request, target)
@@ -106,6 +107,17 @@ class MotoBackend:
             if operation is Operation.COMPLETE_MULTIPART_UPLOAD and key is not None and _upload_of(key) == upload:
                 return
             raise S3Error(404, "NoSuchUpload", "The specified multipart upload does not exist.", target.key)
+
+    def _check_source(self, request: Request, operation: Operation) -> None:
+        """Refuse to copy another version than is asked for, a condition that moto leaves out of account."""
+        wanted = request.header(COPY_IF_MATCH)
+        if operation is not Operation.COPY_OBJECT or wanted is None:
+            return
+        bucket, _, key = unquote((request.header("x-amz-copy-source") or "").lstrip("/")).partition("/")
+        source = self.find(bucket, key)
+        if source and source.etag != wanted:
+            message = "At least one of the pre-conditions you specified did not hold"
+            raise S3Error(412, "PreconditionFailed", message, key)
 
     def note_uploads(self, bucket: str) -> None:
         """Keep the time of the upload that has just begun, and forget those of uploads that have ended."""

@@ -118,6 +118,9 @@ _PARAMETERS: dict[Operation, set[str]] = {
 # What every request may carry: the parameters of presigned URLs (both signature versions) and the SDK's own.
 _ANYWHERE = {"awsaccesskeyid", "signature", "expires", "x-id"}
 
+COPY_IF_MATCH = "x-amz-copy-source-if-match"
+"""The condition of a copy: the source's ETag."""
+
 _NEVER = (
     "x-amz-tagging",
     "x-amz-object-lock-mode",
@@ -201,6 +204,8 @@ def _check_headers(request: Request, operation: Operation) -> None:
     for name in _NEVER:
         if request.header(name) is not None:
             raise _not_implemented(f"the header {name}")
+    if operation is not Operation.COPY_OBJECT and request.header(COPY_IF_MATCH) is not None:
+        raise _not_implemented(f"the header {COPY_IF_MATCH}")
     if request.header("x-amz-server-side-encryption") not in {None, "AES256"}:
         raise _not_implemented("encryption other than AES256")
     if request.header("x-amz-storage-class") not in {None, "STANDARD"}:

@@ -18,7 +18,9 @@ from livemem.backups.export import Archive, Working
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
 from livemem.spaces import lease
 from livemem.store import keys
+from livemem.upkeep import erasure_versions
 from tests.support.archives import download, export_now, exported, unpack
+from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
 
@@ -126,6 +128,12 @@ def test_an_archive_that_is_there_is_answered_at_once(world):
     assert world.client.counts == {"GET": 2, "HEAD": 1}
 
 
+def test_an_archive_that_has_gone_is_made_anew(world):
+    first = export_now(world)
+    world.store.delete(keys.export("demo", first.backup_id))
+    assert download(world, export_now(world))
+
+
 def test_an_unchanged_space_is_exported_from_the_backup_that_there_is(world):
     backup_id = world.back_up().backup_id
     world.clock.move(60)
@@ -176,7 +184,7 @@ def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_pa
     world = small_parts(in_pieces(World(), 12))
     backup_id = world.back_up().backup_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
-    expiry.drop(world.process, "demo")
+    erasure_versions.clear_archives(world.process, "demo")
     monkeypatch.setattr(packing, "WINDOW_OBJECTS", 2)
     slow(world, 4)
     answer = export.download(world.process, "demo", backup_id, world.clock() + timedelta(seconds=40))
@@ -233,7 +241,7 @@ def test_of_two_deliveries_of_one_invocation_one_makes_the_archive(small_parts):
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().backup_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
-    expiry.drop(world.process, "demo")
+    erasure_versions.clear_archives(world.process, "demo")
     export_state.create(world.process, "demo", backup_id, "download", over=None)
     payload = {"do": "export", "space_id": "demo", "backup_id": backup_id}
     process = world.process
@@ -266,6 +274,19 @@ def test_an_upload_that_the_store_lost_is_begun_anew(small_parts):
     assert world.client.counts["CreateUpload"] == 2
 
 
+def test_parts_that_are_not_those_that_were_put_are_given_up_and_put_anew(small_parts):
+    world = small_parts(in_pieces(World()))
+
+    def spoil(index, verb):
+        if verb == "PART" and world.client.counts["PART"] == 3:
+            world.inner.uploads["upload-0"][1] = b"other"
+
+    world.client.after = spoil
+    assert unpack(exported(world))["demo/_rules.md"] == b"Keep a log."
+    assert world.client.counts["CreateUpload"] == 2
+    assert not world.inner.uploads
+
+
 def test_a_lost_answer_to_the_end_of_an_upload_is_looked_for(small_parts):
     world = small_parts(in_pieces(World()))
     # The store's client asks again: the upload is not there any more.
@@ -282,7 +303,8 @@ def test_a_damaged_backup_is_told_once_and_then_tried_anew(world):
     manifest = world.back_up()
     broken = keys.backup_object("demo", manifest.backup_id, "bank/log.md")
     whole = world.inner.objects[broken]
-    world.store.put(broken, b"other")
+    # Its size is the same.
+    world.store.put(broken, whole.body[::-1])
     with pytest.raises(BackupDamaged, match=r"bank/log\.md"):
         export.download(world.process, "demo", manifest.backup_id, world.clock() + SOON)
     world.inner.objects[broken] = whole
@@ -341,17 +363,41 @@ def test_an_upload_in_parts_that_somebody_goes_on_with_is_left_alone(small_parts
     assert unknown in world.inner.ended_uploads
 
 
-def test_nothing_is_left_of_a_spaces_archives_when_they_are_dropped(small_parts):
-    world = small_parts(in_pieces(World()))
-    world.create_space("other")
+def test_the_daily_sweep_removes_them(world):
     exported(world)
-    exported(world, "other")
-    world.note("more")
-    world.client.kill_at(len(world.client.requests) + 30, done=True)
-    with suppress(Killed):
-        export_now(world)
-    world.new_process()
-    assert expiry.drop(world.process, "demo") > 2
+    world.clock.move(25 * 3_600)
+    world.sweep()
+    assert len(world.keys("_exports/")) == 2
+    world.sweep_all()
+    assert world.keys("_exports/") == []
+
+
+def test_where_the_store_can_not_tell_of_uploads_in_parts_those_that_are_known_are_given_up(small_parts):
+    world = small_parts(in_pieces(World()))
+    backup_id = world.back_up().backup_id
+    saved = export_state.create(world.process, "demo", backup_id, "download", over=None)
+    upload = world.inner.create_multipart_upload(Bucket="bucket", Key=keys.export("demo", backup_id))
+    export_state.save(world.process, saved, upload_id=upload["UploadId"])
+    world.clock.move(25 * 3_600)
+
+    def refuse(index, verb):
+        if verb == "LIST uploads":
+            raise error("NotImplemented", 501, verb)
+
+    world.client.before = refuse
+    world.sweep_all()
+    assert world.keys("_exports/") == []
     assert not world.inner.uploads
-    assert world.keys("_exports/demo/") == []
-    assert len(world.keys("_exports/other/")) == 2
+
+
+def test_archives_that_can_not_be_removed_do_not_stop_the_sweep(world):
+    exported(world)
+    world.clock.move(25 * 3_600)
+
+    def refuse(index, verb):
+        if verb == "LIST uploads":
+            raise error("AccessDenied", 403, verb)
+
+    world.client.before = refuse
+    assert world.sweep_all().failed == []
+    assert len(world.keys("_exports/")) == 2

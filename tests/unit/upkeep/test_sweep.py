@@ -357,8 +357,8 @@ def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
     assert [report.most("expired_keys") for report in reports] == [0, 3]
     assert claims(world) == [young]
     # Beyond looking at the space (2 GET each) the lists of markers and of its runs, and once those of spaces, keys,
-    # backups and old days of runs.
-    assert world.client.counts == {"GET": 2 * 2, "LIST": 2 * 2 + 4, "DELETE": 3}
+    # backups, old days of runs and archives.
+    assert world.client.counts == {"GET": 2 * 2, "LIST": 2 * 2 + 6, "LIST uploads": 1, "DELETE": 3}
     assert set(expired) < set(world.live_ids())
 
 

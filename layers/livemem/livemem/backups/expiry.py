@@ -50,18 +50,6 @@ def expire(process: Process, now: datetime | None = None, *, dry_run: bool = Fal
     return found
 
 
-def drop(process: Process, space_id: str) -> int:
-    """Remove all archives of a space, whatever their age, and stop those that are being made: for what is erased. How
-    many objects it removed: 1 LIST, 1 GET for each archive, 2 DeleteObjects.
-    """
-    listed = [entry.key for entry in process.store.scan(keys.exports_prefix(space_id))]
-    states = [key for key in listed if key.endswith(".json")]
-    process.store.map(lambda key: _abort(process, key), states)
-    process.store.delete_many(states)
-    process.store.delete_many([key for key in listed if key not in set(states)])
-    return len(listed)
-
-
 def _is_over(entry: Entry, now: datetime | None) -> bool:
     return (entry.age if now is None else now - entry.last_modified) > LIFE
 

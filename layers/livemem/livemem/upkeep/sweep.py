@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from livemem.backups import bringing
+from livemem.backups import bringing, expiry
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.runs import retention
@@ -88,6 +88,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
         )
     elif everything:
         _remove_old_days(process)
+        _remove_old_archives(process)
     _add_oldest(report, resting, process.clock())
     return report
 
@@ -98,6 +99,14 @@ def _remove_old_days(process: Process) -> None:
         retention.remove_days(process)
     except LiveMemoryError as error:
         logger.warning("old days of runs were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_archives(process: Process) -> None:
+    """Remove archives that are kept no longer (backups/expiry.py)."""
+    try:
+        expiry.expire(process)
+    except LiveMemoryError as error:
+        logger.warning("old archives were not removed", extra={"error_code": error.code})
 
 
 def _leave_to_the_next(process: Process, unmarked: Sequence[str], deadline: datetime) -> None:

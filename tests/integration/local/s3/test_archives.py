@@ -39,6 +39,20 @@ def send(s3, upload: dict[str, str], number: int, body: bytes) -> dict:
     return {"PartNumber": number, "ETag": s3.upload_part(**upload, PartNumber=number, Body=body)["ETag"]}
 
 
+def test_a_copy_of_another_version_than_is_asked_for_is_refused(s3, bucket):
+    source = {"Bucket": bucket, "Key": "space/a b é.md"}
+    first = s3.put_object(**source, Body=b"first")["ETag"]
+    s3.copy_object(Bucket=bucket, Key="copy", CopySource=source, CopySourceIfMatch=first)
+    s3.put_object(**source, Body=b"second")
+    copy = {"Bucket": bucket, "Key": "copy", "CopySource": source, "CopySourceIfMatch": first}
+    assert refusal(s3.copy_object, **copy) == "PreconditionFailed"
+    assert s3.get_object(Bucket=bucket, Key="copy")["Body"].read() == b"first"
+    missing = {**copy, "CopySource": {"Bucket": bucket, "Key": "none"}}
+    assert refusal(s3.copy_object, **missing) == "NoSuchKey"
+    upload = begin(s3, bucket, "parts")
+    assert refusal(s3.upload_part_copy, **{**copy, **upload}, PartNumber=1) == "NotImplemented"
+
+
 def test_a_copy_has_the_bytes_the_type_and_the_metadata_of_its_source(s3, bucket):
     put = s3.put_object(
         Bucket=bucket,
