@@ -66,7 +66,7 @@ def _changed(world: World) -> None:
 def _committed(world: World) -> None:
     """A run died just behind its commit."""
     _used(world)
-    run = world.order()
+    world.order()
 
     def die(index: int, verb: str) -> None:
         if world.client.requests[index] == ("PUT", keys.meta(SPACE)):
@@ -78,7 +78,6 @@ def _committed(world: World) -> None:
         world.work()
     world.new_process()
     world.clock.move(FREE)
-    assert run
 
 
 def _several(world: World) -> None:

@@ -28,7 +28,7 @@ from livemem.store.objects import Store
 from livemem.upkeep import health
 from tests.support import backups
 from tests.support.bucket import FakeS3, error
-from tests.support.counting import Killed, Request
+from tests.support.counting import CountingClient, Killed, Request
 from tests.support.world import EVERYONE, INVOCATION, World
 
 SPACE = "demo"
@@ -290,19 +290,18 @@ def test_a_note_that_is_appended_meanwhile_is_in_the_next_backup():
 
 def test_a_backup_stands_for_the_moment_before_it_looked():
     world = used()
-    before = world.clock()
-    world.client.before = lambda index, verb: world.clock.move(1)
+    looked: list[str] = []
 
-    made = world.back_up()
-    again = world.clock()
-    confirmed = world.back_up()
+    def tick(index: int, verb: str) -> None:
+        world.clock.move(1)
+        if world.client.requests[index] == ("LIST", "demo/"):
+            looked.append(clock.iso_millis(world.clock()))
 
-    assert made.started_at <= "2026-02-20T" + before.strftime("%H:%M") + ":30"
-    assert made.backup_id == confirmed.backup_id
-    assert made.duration_seconds is not None
-    assert made.duration_seconds > 10
-    # The lists were asked for afterwards.
-    assert again.isoformat()[:19] <= str(confirmed.unchanged_at)[:19] < world.clock().isoformat()[:19]
+    world.client.before = tick
+    made = world.back_up().stands_for()
+    confirmed = world.back_up().stands_for()
+
+    assert made < looked[0] < confirmed < looked[1]
 
 
 def _commit_elsewhere(world: World) -> None:
@@ -352,6 +351,23 @@ def test_an_idempotency_key_that_is_gone_meanwhile_is_left_out():
     made = world.back_up()
 
     assert "_idempotency/0.json" not in names(world, made.backup_id)
+    assert backups.left_over(world.inner.objects) == []
+
+
+def test_a_copy_whose_answer_was_lost_of_what_is_gone_by_then_is_removed():
+    world = used()
+    put(world, "_idempotency/0.json")
+
+    def carry(request: Request) -> Any:
+        answer = request.send(world.inner)
+        if request.verb == "COPY" and request.key.endswith("_idempotency/0.json"):
+            del world.inner.objects["demo/_idempotency/0.json"]
+            raise error("PreconditionFailed", 412, "CopyObject")
+        return answer
+
+    world.client.carry = carry
+    world.back_up()
+
     assert backups.left_over(world.inner.objects) == []
 
 
@@ -610,6 +626,31 @@ def test_who_stood_still_can_not_complete_what_another_goes_on_with(small: None)
         take(world, unfinished=backup_id)
 
     assert backups.complete(world.inner.objects) == [backup_id]
+    assert backups.broken(world.inner.objects) == []
+
+
+def test_who_stood_still_can_not_complete_what_another_died_at(small: None):
+    world = used()
+    backup_id = unfinished(world)
+    other = CountingClient(world.inner)
+
+    def overtake() -> None:
+        world.clock.move(lease.LIFE.total_seconds() + 1)
+        heads.patch(world.with_parts(), SPACE, description="new")
+        # Dead behind its first batch, in which the head is.
+        process = world.process_on(other)
+        other.reset()
+        other.before = lambda index, verb: other.kill_at(index, done=False) if other.counts["COPY"] == 3 else None
+        with pytest.raises(Killed):
+            take(world, process, unfinished=backup_id)
+
+    on_copy(world, "live/.keep", overtake)
+    with pytest.raises(NotFound):
+        take(world, unfinished=backup_id)
+
+    assert backups.broken(world.inner.objects) == []
+    world.clock.move(lease.LIFE.total_seconds() + 1)
+    assert take(world, unfinished=backup_id).result == "made"
     assert backups.broken(world.inner.objects) == []
 
 
