@@ -92,6 +92,7 @@ def _space(objects: int, threads: int) -> tuple[World, Delayed]:
         drafts = [Draft("progress", f"Note {left - number}") for number in range(min(left, BATCH))]
         appending.append_batch(world.process, SPACE, "ann", drafts)
         left -= len(drafts)
+        world.clock.move(1)
     world.new_process()
     return world, delayed
 
