@@ -86,7 +86,7 @@ def _several(world: World) -> None:
     for number, trigger in enumerate(("schedule", "export", "schedule", "schedule")):
         world.note(f"note {number}")
         world.back_up(trigger=trigger)
-        world.clock.move(40 * DAY)
+        world.clock.move(2 * DAY)
 
 
 def _begun(world: World) -> None:

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
+from livemem.backups import catalog
 from livemem.errors import Busy, Conflict, NotFound, StoreUnavailable
+from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import lease
+from livemem.spaces.erasing import Erasing
 from livemem.store import keys
-from livemem.upkeep import health
+from livemem.upkeep import erasure, health
 from tests.support import backups
 from tests.support.backing_up import hold, on_copy, own_etags, take, used, waiting
 from tests.support.bucket import error
-from tests.support.counting import Request
-from tests.support.world import EVERYONE, World
+from tests.support.counting import CountingClient, Killed, Request
+from tests.support.world import EVERYONE, INVOCATION, World
 
 SPACE = "demo"
 
@@ -57,7 +60,7 @@ def test_who_waits_gives_up_while_there_is_time_to_answer():
 
 def test_a_space_in_which_notes_are_erased_is_not_backed_up_and_who_waits_takes_the_backup_afterwards():
     world = used()
-    heads.update(world.process, SPACE, lambda _: {"erasing": "01HZZZZZZZ0000000000000001"})
+    heads.update(world.process, SPACE, _erasing)
 
     with pytest.raises(Busy):
         take(world)
@@ -88,18 +91,75 @@ def test_an_erasure_that_begins_just_before_the_space_is_held_is_seen():
 
 
 def _erasing(_: heads.Meta) -> dict[str, object]:
-    return {"erasing": "01HZZZZZZZ0000000000000001"}
+    return {"erasing": Erasing(at_work="01HZZZZZZZ0000000000000001")}
 
 
 def test_an_erasure_that_begins_while_a_backup_is_taken_spoils_it():
     world = used()
-    erase = lambda: heads.update(world.with_parts(), SPACE, lambda _: {"erasing": "01HZZZZZZZ0000000000000001"})  # noqa: E731
-    on_copy(world, "live/.keep", erase)
+    on_copy(world, "live/.keep", lambda: heads.update(world.with_parts(), SPACE, _erasing))
 
     with pytest.raises(Conflict):
         take(world)
 
     assert backups.complete(world.inner.objects) == []
+
+
+def erase(world: World, text: str, process: Process | None = None) -> None:
+    """Erase the note that has this text."""
+    (note_id,) = (note_id for note_id in world.live_ids() if text in world.text(keys.note(SPACE, note_id)))
+    other = process or world.with_parts(store=world.process_on(world.inner).store)
+    receipt = erasure.erase_note(other, EVERYONE, SPACE, note_id, world.clock() + INVOCATION)
+    assert receipt.status == "done"
+
+
+def holding(world: World, text: bytes) -> list[str]:
+    return [key for key, stored in world.inner.objects.items() if text in stored.body]
+
+
+def test_an_erasure_that_came_and_went_while_a_backup_stood_still_spoils_it():
+    world = used()
+
+    def stand_still() -> None:
+        world.clock.move(lease.LIFE.total_seconds() + 1)
+        erase(world, "live one")
+
+    last = world.keys("demo/live/2")[-1].removeprefix("demo/")
+    on_copy(world, last, stand_still, after=True)
+    with pytest.raises(Conflict):
+        take(world)
+
+    assert backups.complete(world.inner.objects) == []
+    assert holding(world, b"live one") == []
+
+
+def test_what_a_dead_backup_copied_is_erased_and_what_its_last_copy_brings_behind_that_too():
+    world = used()
+    on_copy(world, "live/.keep", lambda: world.client.kill_at(0, done=False))
+    with pytest.raises(Killed):
+        take(world)
+    world.new_process()
+    (backup_id,) = catalog.ids(world.process, SPACE)
+    world.clock.move(lease.LIFE.total_seconds() + 1)
+    note = next(key for key in holding(world, b"live one") if key.startswith("demo/"))
+    copy = keys.backup_object(SPACE, backup_id, note.removeprefix("demo/"))
+    client = CountingClient(world.inner)
+    brought: list[str] = []
+
+    def bring(request: Request) -> Any:
+        if request.verb.startswith("DELETE") or request.verb == "DeleteObjects":
+            doomed = [request.key, *(item["Key"] for item in request.arguments.get("Delete", {}).get("Objects", []))]
+            if note in doomed:
+                world.inner.copy_object(Bucket="b", Key=copy, CopySource={"Key": note})
+                brought.append(copy)
+        return request.send(world.inner)
+
+    process = world.process_on(client)
+    client.carry = bring
+    erase(world, "live one", process)
+
+    assert brought
+    assert holding(world, b"live one") == []
+    assert world.keys(keys.backup_prefix(SPACE, backup_id)) == [keys.manifest(SPACE, backup_id)]
 
 
 def test_a_long_backup_is_no_problem_of_the_space():
