@@ -127,7 +127,6 @@ _NEVER = (
     "x-amz-server-side-encryption-aws-kms-key-id",
     "x-amz-website-redirect-location",
     "x-amz-write-offset-bytes",
-    "x-amz-copy-source-if-match",
     "x-amz-copy-source-if-modified-since",
     "x-amz-copy-source-if-unmodified-since",
     "x-amz-if-match-last-modified-time",
