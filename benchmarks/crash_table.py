@@ -23,7 +23,7 @@ from tests.support.histories import Calm, Histories
 COLUMNS: dict[str, tuple[str, ...]] = {
     "lost": ("lost",),
     "doubled": ("folded_twice", "both_live_and_folded", "doubled"),
-    "wrong files": ("wrong_files", "wrong_numbers"),
+    "wrong files": ("wrong_files", "wrong_numbers", "broken_backups"),
     "wrong runs": ("wrong_runs",),
     "left behind": ("left_behind",),
     "wrong reads": ("wrong_reads",),

@@ -76,7 +76,7 @@ class MotoBackend:
             S3Error: what moto would answer with an exception of its own.
         """
         self._check_upload(target, operation)
-        self._check_source(request, operation)
+        self._check_source(request)
         if operation is Operation.COMPLETE_MULTIPART_UPLOAD:
             check_part_order(request.body)
         environ = _build_environ(request, target)
@@ -108,16 +108,17 @@ class MotoBackend:
                 return
             raise S3Error(404, "NoSuchUpload", "The specified multipart upload does not exist.", target.key)
 
-    def _check_source(self, request: Request, operation: Operation) -> None:
-        """Refuse to copy another version than is asked for, a condition that moto leaves out of account."""
-        wanted = request.header(COPY_IF_MATCH)
-        if operation is not Operation.COPY_OBJECT or wanted is None:
+    def _check_source(self, request: Request) -> None:
+        """Refuse a copy of another version than the one that is asked for, which moto would make."""
+        wanted = request.header("x-amz-copy-source-if-match")
+        if wanted is None:
             return
-        bucket, _, key = unquote((request.header("x-amz-copy-source") or "").lstrip("/")).partition("/")
-        source = self.find(bucket, key)
-        if source and source.etag != wanted:
-            message = "At least one of the pre-conditions you specified did not hold"
-            raise S3Error(412, "PreconditionFailed", message, key)
+        source = unquote((request.header("x-amz-copy-source") or "").partition("?")[0]).removeprefix("/")
+        bucket, _, key = source.partition("/")
+        found = self.find(bucket, key)
+        if found is not None and wanted.strip('"') not in {"*", found.etag.strip('"')}:
+            detail = "At least one of the pre-conditions you specified did not hold"
+            raise S3Error(412, "PreconditionFailed", detail, key)
 
     def note_uploads(self, bucket: str) -> None:
         """Keep the time of the upload that has just begun, and forget those of uploads that have ended."""

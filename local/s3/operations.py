@@ -137,23 +137,6 @@ _NEVER = (
 )
 
 
-def parse_copy_source(request: Request) -> tuple[str, str]:
-    """Bucket and key that a copy is made of.
-
-    Raises:
-        S3Error: the header is not UTF-8 below its percent-encoding, or names a version.
-    """
-    given, _, query = (request.header("x-amz-copy-source") or "").partition("?")
-    if query:
-        raise _not_implemented("versions")
-    try:
-        path = unquote_to_bytes(given.encode("latin-1")).decode("utf-8")
-    except UnicodeError as error:
-        raise S3Error(400, "InvalidArgument", "Copy Source must mention the source bucket and key") from error
-    bucket, _, key = path.removeprefix("/").partition("/")
-    return bucket, key
-
-
 def parse_target(request: Request) -> Target:
     """Find bucket, key and parameters of a path-style request.
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.spaces import directory
-from livemem.store import keys, probe
+from livemem.store import copying, keys, probe
 from livemem.store.objects import Store, open_store
 from tests.support.bucket import FakeS3
 from tests.support.world import World
@@ -272,3 +273,40 @@ def test_the_probe_finds_conditional_writes_and_leaves_one_key(store: Store):
     assert names(store) == [keys.PROBE]
     assert probe.has_conditional_writes(Store(store.bucket, store.v4, store.plain))
     probe.require_conditional_writes(store)
+
+
+def test_a_copy_is_of_the_version_that_is_asked_for_or_tells_that_it_is_not(store: Store):
+    etag = store.put("a", b"first", metadata={"consolidation": "1"})
+
+    copied = copying.copy(store, "a", "b", if_match=etag)
+    found = store.get("b")
+
+    assert copied
+    assert found
+    assert (copied.etag, copied.sha256) == (etag, None)
+    assert (found.body, found.metadata) == (b"first", {"consolidation": "1"})
+    store.put("a", b"second")
+    try:
+        # moto does not know the condition.
+        late = copying.copy(store, "a", "b", if_match=etag)
+    except PreconditionLost:
+        assert store.get("b").body == b"first"
+    else:
+        assert late
+        assert late.etag != etag
+    assert copying.copy(store, "none", "b", if_match=etag) is None
+    assert copying.look(store, "none") is None
+
+
+def test_where_the_store_gives_it_a_copy_tells_the_sha_256_of_its_bytes(
+    moto_stores: dict[str, Store], buckets: Iterator[str]
+):
+    opened, bucket = moto_stores["v4"], next(buckets)
+    opened.v4.create_bucket(Bucket=bucket)
+    store = Store(bucket, opened.v4, opened.plain, gives_sha256=True)
+    store.put("a", b"first")
+
+    copied = copying.copy(store, "a", "b")
+
+    assert copied
+    assert copied.sha256 == sha256(b"first").hexdigest()

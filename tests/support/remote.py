@@ -61,6 +61,17 @@ class RemoteBucket:
         answer = self._ask(self._client.get_object, arguments)
         return {**answer, "LastModified": self._time(arguments["Key"], answer)}
 
+    def head_object(self, **arguments: Any) -> Any:
+        answer = self._ask(self._client.head_object, arguments)
+        return {**answer, "LastModified": self._time(arguments["Key"], answer)}
+
+    def copy_object(self, **arguments: Any) -> Any:
+        self._read.pop(arguments["Key"], None)
+        source = {**arguments["CopySource"], "Bucket": self._bucket}
+        answer = self._ask(self._client.copy_object, {**arguments, "CopySource": source})
+        self._written[arguments["Key"]] = self.clock()
+        return answer
+
     def delete_object(self, **arguments: Any) -> Any:
         return self._ask(self._client.delete_object, arguments)
 

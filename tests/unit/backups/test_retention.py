@@ -245,6 +245,24 @@ def test_objects_without_a_manifest_go_when_all_of_them_are_old():
     assert world.keys(folder) == []
 
 
+def test_objects_whose_manifest_comes_while_they_are_looked_at_stay():
+    world = nights(2)
+    first, _ = catalog.ids(world.process, SPACE)
+    key = keys.manifest(SPACE, first)
+    manifest = world.inner.objects.pop(key)
+    world.clock.move(DAY)
+
+    def bring(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("LIST", keys.backup_prefix(SPACE, first)):
+            world.inner.objects[key] = manifest
+
+    world.client.after = bring
+
+    assert retain(world).removed == []
+    assert len(backups.complete(world.inner.objects)) == 2
+    assert backups.broken(world.inner.objects) == []
+
+
 def test_when_time_is_up_the_rest_is_left_to_the_next():
     world = nights(5)
     world.client.after = lambda index, verb: world.clock.move(10) if verb == "DeleteObjects" else None

@@ -296,7 +296,8 @@ def _check_unchanged(process: Process, head: Head) -> None:
 
 def _state(head: Head) -> tuple[object, ...]:
     meta = head.meta
-    return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing_now()
+    # With the erasures that have ended: one may have come and gone while this process stood still.
+    return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing
 
 
 def _complete(process: Process, head: Head, saved: Saved, items: Sequence[Item]) -> Manifest:

@@ -73,6 +73,20 @@ def test_a_copy_has_the_bytes_the_type_and_the_metadata_of_its_source(s3, bucket
     assert s3.head_object(Bucket=bucket, Key="space/live/a b é.md")["ETag"] == put["ETag"]
 
 
+def test_a_copy_is_made_only_of_the_version_that_is_asked_for(s3, bucket):
+    key = "space/live/a b é.md"
+    first = s3.put_object(Bucket=bucket, Key=key, Body=b"first")["ETag"]
+    source = {"Bucket": bucket, "Key": key}
+    s3.copy_object(Bucket=bucket, Key="c", CopySource=source, CopySourceIfMatch=first)
+    s3.put_object(Bucket=bucket, Key=key, Body=b"second")
+
+    told = refusal(s3.copy_object, Bucket=bucket, Key="c", CopySource=source, CopySourceIfMatch=first)
+    gone = refusal(s3.copy_object, Bucket=bucket, Key="c", CopySource=f"{bucket}/none", CopySourceIfMatch=first)
+
+    assert (told, gone) == ("PreconditionFailed", "NoSuchKey")
+    assert s3.get_object(Bucket=bucket, Key="c")["Body"].read() == b"first"
+
+
 def test_a_copy_tells_the_checksum_that_is_asked_for(s3, bucket):
     s3.put_object(Bucket=bucket, Key="a", Body=b"note")
     expected = base64.b64encode(hashlib.sha256(b"note").digest()).decode()
