@@ -20,6 +20,7 @@ from livemem.spaces import lease, life
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit, records_of
+from tests.support.counting import Killed
 from tests.support.rest import check_alive, check_rest
 from tests.support.whole import FOREIGN, differences, fill, objects, put, raw_note
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -148,6 +149,28 @@ def test_a_change_whose_successor_was_removed_by_a_lifecycle_rule_can_not_be_for
 
     assert "change 2 was removed" in refused.value.detail
     assert forked(world, "other", 3).changes == 3
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_change_that_is_committed_but_not_written_out_is_finished_first(number: int):
+    world = simple(1)
+    world.note("x")
+    world.order()
+
+    def die(index: int, verb: str) -> None:
+        if verb == "PUT" and "/_consolidations/" in world.client.requests[index][1]:
+            raise Killed
+
+    world.client.before = die
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+    world.clock.move(120)
+    assert heads.load(world.process, "demo").meta.committed_run
+
+    with pytest.raises(NotFound):
+        order(world, "other", 3)
+    assert forked(world, "other", number).changes == number
 
 
 def test_more_changes_than_can_be_taken_back_are_refused(monkeypatch: pytest.MonkeyPatch):

@@ -5,7 +5,7 @@ record tells of (runs, conversations, receipts of erasures) is told by its time,
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -89,20 +89,18 @@ class _Undoing:
         self.consolidated |= record.kind == "consolidation"
 
 
-def check(names: Sequence[keys.RecordName], number: int, newest: int) -> None:
-    """Raise NotFound where there is no change of this number, Conflict where there are too many behind it, or their
-    records were removed.
+def check(known: Collection[int], number: int, newest: int) -> None:
+    """Raise NotFound where no record of this number is `known`, Conflict where there are too many changes behind it, or
+    their records were removed.
     """
-    known = {name.number for name in names}
     if number not in known:
         raise NotFound("consolidation", str(number))
     later = set(range(number + 1, newest + 1))
     if len(later) > MOST_CHANGES:
         raise Conflict(f"More than {MOST_CHANGES} changes came after {number}: fork at a later one.")
-    if later - known:
-        raise Conflict(
-            f"The record of change {min(later - known)} was removed: how the space stood before, nobody knows."
-        )
+    removed = later.difference(known)
+    if removed:
+        raise Conflict(f"The record of change {min(removed)} was removed: how the space stood before, nobody knows.")
 
 
 def draw_up(process: Process, source: Source, number: int) -> Then:
@@ -113,7 +111,7 @@ def draw_up(process: Process, source: Source, number: int) -> Then:
     """
     meta = sources.read_head(process, source)
     recorded = _records(source.items)
-    check(list(recorded), number, meta.changes)
+    check({name.number for name in recorded}, number, meta.changes)
     own = next(name for name in recorded if name.number == number)
     record = _read(process, source, recorded[own])
     moment = clock.parse(record.committed_at)

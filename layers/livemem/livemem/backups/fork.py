@@ -36,9 +36,11 @@ def order(
     """
     decision.check_space(principal, keys.check_space_id(space_id))
     keys.check_space_id(target)
-    head = heads.load(process, space_id)
+    meta = heads.load(process, space_id).meta
     if at is not None:
-        earlier.check(records.names(process, space_id, since=at), at, head.meta.changes)
+        known = {name.number for name in records.names(process, space_id, since=at)}
+        # What is committed and not written out yet will be when the backup is taken.
+        earlier.check(known | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
     arrival = Arrival(
         arrival_id=process.new_id(),
         kind="fork",
