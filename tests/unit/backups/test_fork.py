@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from livemem.access.principal import Principal
 from livemem.backups import arrivals, bringing, catalog, fork, restore, snapshots
 from livemem.bank import citations, corrections, files, history, time_travel
-from livemem.changes import records, rules
+from livemem.changes import moving, records, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
 from livemem.notes import idempotency
@@ -225,6 +225,7 @@ def test_only_what_was_there_then_is_in_the_fork():
     world.clock.move(2)
     late = world.consolidate().run_id
     world.clock.move(2)
+    assert world.consolidate().status == "nothing_to_do"
     for name, (content_type, body) in FOREIGN.items():
         put(world, name, body, content_type)
 
@@ -339,6 +340,14 @@ def _delete(world: World, text: str) -> bool:
     return bool(paths)
 
 
+def _move(world: World, text: str) -> bool:
+    try:
+        moving.move(world.process, "ann", "demo", until=keys.compact_time(world.clock()), reason="old")
+    except moving.NothingToMove:
+        return False
+    return True
+
+
 def _rules(world: World, text: str) -> bool:
     rules.change(world.process, "ann", "demo", NewRules(f"Rules {text}."))
     return True
@@ -353,7 +362,7 @@ def _undo(world: World, text: str) -> bool:
     return bool(standing)
 
 
-STEPS = (_note, _note, _consolidate, _fold_one_agent, _correct, _rewrite, _delete, _rules, _undo, _undo)
+STEPS = (_note, _note, _consolidate, _fold_one_agent, _correct, _rewrite, _delete, _move, _rules, _undo, _undo)
 
 
 @given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=9))
@@ -408,13 +417,15 @@ def test_a_fork_at_a_change_works_as_any_space(number: int):
     world = World()
     fill(world)
 
-    forked(world, "other", number)
+    heads.patch(world.process, "demo", auto_paused=True)
+    meta = forked(world, "other", number)
+    assert (meta.auto_paused, meta.left_out, meta.committed_run) == (False, [], None)
+    assert meta.folded_until == max((name.last for name in records.names(world.process, "other")), default="")
     live = world.live_ids("other")
 
     newest = history.read(world.process, "other", number).summary
     if newest.kind != "undo":
         world.undo(number, "other")
-    heads.patch(world.process, "other", auto_paused=False)
     assert world.consolidate("other").status in ("ok", "nothing_to_do")
     world.clock.move(3 * 3_600)
     world.sweep_all()

@@ -289,9 +289,9 @@ def test_a_restore_costs_a_copy_for_what_never_changes_and_a_read_and_a_write_fo
     world.client.reset()
     bringing.carry_on(world.process, head, world.clock() + INVOCATION)
 
-    # The registry is asked because of the tombstone, and the space was marked when it was deleted.
+    # Manifest, head of the source, head of the target before and after the claim, and the registry as of a deletion.
     assert claimed == {"GET": 6, "LIST": 1, "PUT": 2}
-    # Manifest, two heads (is anything erased right now?), and rules and two `.keep`, which are read and written.
+    # Manifest, both heads, and rules and two `.keep`, which are read and written.
     assert world.client.counts == {"LIST": 2, "GET": 6, "COPY": 30, "PUT": 4}
 
 

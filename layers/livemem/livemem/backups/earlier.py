@@ -86,7 +86,7 @@ class _Undoing:
         self.consolidations += record.consolidations()
         self.processed += record.consolidations() * len(record.notes)
         self.undone |= records.undone([record])
-        self.consolidated |= record.kind == "consolidation"
+        self.consolidated |= record.folds()
 
 
 def check(known: Collection[int], number: int, newest: int) -> None:
@@ -154,7 +154,7 @@ def _last_consolidation(process: Process, source: Source, earlier: Mapping[int, 
         if number not in earlier:
             return None
         found = record if number == record.number else _read(process, source, earlier[number])
-        if found.kind == "consolidation":
+        if found.folds():
             return found
     return None
 
@@ -183,7 +183,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
 
 def _rules_changed_at(record: Record) -> str | None:
     """What the head said of changed rules right after the change (changes/commit.py)."""
-    if record.kind == "consolidation":
+    if record.folds():
         return None
     return record.committed_at if record.rules and record.kind != "undo" else record.rules_changed_at
 

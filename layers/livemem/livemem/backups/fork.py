@@ -95,16 +95,13 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
 
 
 def _bring_then(process: Process, source: Source, then: Then, deadline: datetime) -> Brought | None:
-    watched = restore.bring_items(process, source, then.items, deadline, then.keep)
-    if watched is None or not _write_all(process, source, list(then.written.items()), deadline):
+    if not restore.bring_items(process, source, then.items, deadline, then.keep):
+        return None
+    if not _write_all(process, source, list(then.written.items()), deadline):
         return None
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
-    for name, written in then.written.items():
-        path = keys.path_in_records(name)
-        if path and "consolidation" in written.metadata:
-            watched[path] = int(written.metadata["consolidation"])
-    return Brought(then.meta, len(wanted) + 1, watched)
+    return Brought(then.meta, len(wanted) + 1)
 
 
 def _write_all(process: Process, source: Source, written: Sequence[tuple[str, Written]], deadline: datetime) -> bool:

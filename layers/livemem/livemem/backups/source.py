@@ -91,7 +91,7 @@ def complete(process: Process, space_id: str, backup_id: str) -> Saved:
 
 @contextmanager
 def opened(process: Process, head: Head) -> Iterator[Source]:
-    """The backup that a space is brought from, for as long as it is read: 1 GET, and 1 LIST per 1,000 objects of the
+    """The backup that a space is brought from, for as long as it is read: 2 GET, and 1 LIST per 1,000 objects of the
     backup and of the space.
 
     Raises NotFound where it is gone or goes meanwhile, BackupDamaged, PreconditionLost where it was changed (an erasure
