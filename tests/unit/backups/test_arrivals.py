@@ -312,7 +312,8 @@ def test_what_was_under_way_in_a_head_holds_the_restored_space_in_nothing():
     carry_on(world, order(world, backup_id))
 
     assert world.live_ids("copy") == [live]
-    assert heads.load(world.process, "copy").meta.erasing is None
+    meta = heads.load(world.process, "copy").meta
+    assert (meta.committed_run, meta.erasing) == (None, None)
     assert world.consolidate("copy").status == "ok"
 
 
@@ -590,16 +591,25 @@ def settled(world: World) -> dict[str, Kept]:
     return {name: kept for name, kept in objects(world, "copy").items() if name.startswith(names)}
 
 
-def test_a_worker_that_wakes_up_after_the_landing_changes_nothing_that_changed_since():
-    for standing in range(1, 30):
-        world, backup_id = backed_up()
-        put(world, "conversations/c.json", b"[1]", "application/json")
-        backup_id = world.back_up().backup_id
-        head = order(world, backup_id)
+def noted_since(world: World) -> None:
+    """Somebody has just written a note."""
+    world.note("new", space_id="copy")
+
+
+@pytest.mark.parametrize(("change", "last"), [(changed_since, 30), (noted_since, 5)])
+def test_a_worker_that_wakes_up_after_the_landing_changes_nothing_that_changed_since(
+    change: Callable[[World], None], last: int
+):
+    ready, _ = backed_up()
+    put(ready, "conversations/c.json", b"[1]", "application/json")
+    backup_id = ready.back_up().backup_id
+    head = order(ready, backup_id)
+    for standing in range(1, last):
+        world = ready.fork()
         late = worker(world, head)
         late.step(standing)
         carry_on(world, head)
-        changed_since(world)
+        change(world)
         before = settled(world.fork())
 
         late.finish()
