@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
@@ -184,6 +184,14 @@ def test_more_changes_than_can_be_taken_back_are_refused(monkeypatch: pytest.Mon
     assert forked(world, "other", 2).changes == 2
 
 
+def test_a_head_that_tells_of_more_changes_than_there_can_be_costs_nothing():
+    world = simple(2)
+    heads.update(world.process, "demo", lambda meta: {"changes": 10**9, "undone": [(1, 10**9)]})
+
+    with pytest.raises(Conflict):
+        order(world, "other", 1)
+
+
 # As it stood
 
 
@@ -229,9 +237,11 @@ def test_only_what_was_there_then_is_in_the_fork():
     for name, (content_type, body) in FOREIGN.items():
         put(world, name, body, content_type)
 
-    forked(world, "other", 1)
+    meta = forked(world, "other", 1)
 
     names = set(objects(world, "other"))
+    assert meta.arrival
+    assert meta.arrival.objects == len(names)
     assert world.live_ids("other") == [binary]
     assert world.inner.objects[f"other/live/{binary}.md"].body == b"\xff\xfe"
     assert len([name for name in names if name.startswith("_idempotency/")]) == 1
@@ -366,7 +376,10 @@ STEPS = (_note, _note, _consolidate, _fold_one_agent, _correct, _rewrite, _delet
 
 
 @given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=9))
-@settings(max_examples=20)
+@example([2, 0, 7, 0, 2])
+@example([8, 2, 4, 9, 0, 2, 9])
+@example([4, 4, 9, 10, 8, 9])
+@settings(max_examples=18)
 def test_a_fork_at_any_change_is_the_space_as_it_was_copied_right_after_it(choices: list[int]):
     world = World()
     world.create_space()

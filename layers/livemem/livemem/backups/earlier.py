@@ -95,10 +95,9 @@ def check(known: Collection[int], number: int, newest: int) -> None:
     """
     if number not in known:
         raise NotFound("consolidation", str(number))
-    later = set(range(number + 1, newest + 1))
-    if len(later) > MOST_CHANGES:
+    if newest - number > MOST_CHANGES:
         raise Conflict(f"More than {MOST_CHANGES} changes came after {number}: fork at a later one.")
-    removed = later.difference(known)
+    removed = set(range(number + 1, newest + 1)).difference(known)
     if removed:
         raise Conflict(f"The record of change {min(removed)} was removed: how the space stood before, nobody knows.")
 
@@ -167,7 +166,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "consolidation_count": max(meta.consolidation_count - undoing.consolidations, 0),
         "total_notes_processed": max(meta.total_notes_processed - undoing.processed, 0),
         "last_run": record.run_id,
-        "rules_changed_at": _rules_changed_at(record) if meta.changes > record.number else meta.rules_changed_at,
+        "rules_changed_at": _rules_changed_at(record),
         # Of changes by hand the time of the commit counts: no note is taken for folded that was not.
         "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
         "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
@@ -192,14 +191,12 @@ def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[in
     """The ranges of changes that did not stand right after change `number`: today's without what was undone later."""
     found: list[tuple[int, int]] = []
     for first, last in ranges:
-        for one in range(first, min(last, number) + 1):
-            if one in undone_later:
-                continue
-            if found and found[-1][1] == one - 1:
-                found[-1] = (found[-1][0], one)
-            else:
-                found.append((one, one))
-    return found
+        start, end = first, min(last, number)
+        for one in sorted(one for one in undone_later if start <= one <= end):
+            found.append((start, one - 1))
+            start = one + 1
+        found.append((start, end))
+    return [(first, last) for first, last in found if first <= last]
 
 
 def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -> bool:
