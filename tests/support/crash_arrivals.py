@@ -137,7 +137,7 @@ def seen(world: World, bringing: Bringing, wholes: tuple[Mapping[str, Kept], ...
         # Runs may be at work meanwhile: the audit tells whether they are right at last.
         there, *ways = [_without_runs(one) for one in (there, *wholes)]  # type: ignore[assignment]
     wrong = [differences(one, there, bringing.target, bringing.target) for one in ways or (bringing.whole(),)]
-    return [] if [] in wrong else [f"seen half: {', '.join(min(wrong, key=len))}"]
+    return [] if [] in wrong else [f"seen half: {wrong}"]
 
 
 def _without_runs(whole: Mapping[str, Kept]) -> dict[str, Kept]:

@@ -262,12 +262,17 @@ DAMAGES: dict[str, Callable[[World, str], object]] = {
 def test_a_damaged_backup_is_refused_before_anything_is_brought_and_the_tombstone_tells(damage: str):
     world, backup_id = backed_up()
     DAMAGES[damage](world, f"_backups/demo/{backup_id}/")
+    world.client.reset()
     head = order(world, backup_id)
 
     with pytest.raises(BackupDamaged):
         carry_on(world, head)
 
     assert world.keys("copy/") == ["copy/_meta.json"]
+    assert {key for verb, key in world.client.requests if verb in ("PUT", "COPY")} <= {
+        "copy/_meta.json",
+        "_pending/copy",
+    }
     told, meta = arrivals.view(world.process, "copy")
     assert told.error
     assert (meta, told.error["code"], told.ended()) == (None, "backup_damaged", True)
@@ -277,22 +282,39 @@ def test_a_damaged_backup_is_refused_before_anything_is_brought_and_the_tombston
     assert world.create_space("copy").arrival is None
 
 
-def foreign_head(world: World, folder: str) -> None:
-    body = world.text(f"{folder}_meta.json").replace('"demo"', '"emod"').encode()
-    etag = world.inner.put_object(Bucket="b", Key=f"{folder}_meta.json", Body=body)["ETag"]
+def rewrite_head(world: World, backup_id: str, **changes: Any) -> None:
+    """Put another head into a backup, which the manifest knows of."""
+    key = f"_backups/demo/{backup_id}/_meta.json"
+    body = json.dumps(json.loads(world.text(key)) | changes).encode()
+    etag = world.inner.put_object(Bucket="b", Key=key, Body=body)["ETag"]
     change_manifest(
         world,
-        folder.split("/")[2],
+        backup_id,
         lambda items: [replace(item, etag=etag, size=len(body)) if item.name == keys.META else item for item in items],
     )
 
 
-def test_a_backup_with_the_head_of_another_space_is_refused():
+@pytest.mark.parametrize("changes", [{"space_id": "emod"}, {"rev": "many"}, {"uid": None}])
+def test_a_backup_with_a_head_of_another_space_or_of_none_is_refused(changes: dict[str, Any]):
     world, backup_id = backed_up()
-    foreign_head(world, f"_backups/demo/{backup_id}/")
+    rewrite_head(world, backup_id, **changes)
 
     with pytest.raises(BackupDamaged):
         carry_on(world, order(world, backup_id))
+
+
+def test_what_was_under_way_in_a_head_holds_the_restored_space_in_nothing():
+    world, backup_id = backed_up()
+    (live,) = world.live_ids()
+    under_way = {"committed_run": world.ids(), "echoes": [live], "erasing": {"at_work": world.ids()}}
+    rewrite_head(world, backup_id, **under_way, deleted_at="2026-01-01T00:00:00Z")
+
+    carry_on(world, order(world, backup_id))
+
+    assert world.live_ids("copy") == [live]
+    meta = heads.load(world.process, "copy").meta
+    assert (meta.committed_run, meta.erasing) == (None, None)
+    assert world.consolidate("copy").status == "ok"
 
 
 def change_while_copying(world: World, backup_id: str, change: Callable[[], None]) -> None:
@@ -569,16 +591,25 @@ def settled(world: World) -> dict[str, Kept]:
     return {name: kept for name, kept in objects(world, "copy").items() if name.startswith(names)}
 
 
-def test_a_worker_that_wakes_up_after_the_landing_changes_nothing_that_changed_since():
-    for standing in range(4, 30):
-        world, backup_id = backed_up()
-        put(world, "conversations/c.json", b"[1]", "application/json")
-        backup_id = world.back_up().backup_id
-        head = order(world, backup_id)
+def noted_since(world: World) -> None:
+    """Somebody has just written a note."""
+    world.note("new", space_id="copy")
+
+
+@pytest.mark.parametrize(("change", "last"), [(changed_since, 30), (noted_since, 5)])
+def test_a_worker_that_wakes_up_after_the_landing_changes_nothing_that_changed_since(
+    change: Callable[[World], None], last: int
+):
+    ready, _ = backed_up()
+    put(ready, "conversations/c.json", b"[1]", "application/json")
+    backup_id = ready.back_up().backup_id
+    head = order(ready, backup_id)
+    for standing in range(1, last):
+        world = ready.fork()
         late = worker(world, head)
         late.step(standing)
         carry_on(world, head)
-        changed_since(world)
+        change(world)
         before = settled(world.fork())
 
         late.finish()

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
 from livemem.backups import arrivals, bringing, catalog, fork, restore, snapshots
 from livemem.bank import citations, corrections, files, history, time_travel
-from livemem.changes import records, rules
+from livemem.changes import moving, records, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
 from livemem.notes import idempotency
@@ -20,6 +20,7 @@ from livemem.spaces import lease, life
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit, records_of
+from tests.support.counting import Killed
 from tests.support.rest import check_alive, check_rest
 from tests.support.whole import FOREIGN, differences, fill, objects, put, raw_note
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -150,6 +151,28 @@ def test_a_change_whose_successor_was_removed_by_a_lifecycle_rule_can_not_be_for
     assert forked(world, "other", 3).changes == 3
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_change_that_is_committed_but_not_written_out_is_finished_first(number: int):
+    world = simple(1)
+    world.note("x")
+    world.order()
+
+    def die(index: int, verb: str) -> None:
+        if verb == "PUT" and "/_consolidations/" in world.client.requests[index][1]:
+            raise Killed
+
+    world.client.before = die
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+    world.clock.move(120)
+    assert heads.load(world.process, "demo").meta.committed_run
+
+    with pytest.raises(NotFound):
+        order(world, "other", 3)
+    assert forked(world, "other", number).changes == number
+
+
 def test_more_changes_than_can_be_taken_back_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("livemem.backups.earlier.MOST_CHANGES", 3)
     world = World()
@@ -159,6 +182,14 @@ def test_more_changes_than_can_be_taken_back_are_refused(monkeypatch: pytest.Mon
         order(world, "other", 1)
 
     assert forked(world, "other", 2).changes == 2
+
+
+def test_a_head_that_tells_of_more_changes_than_there_can_be_costs_nothing():
+    world = simple(2)
+    heads.update(world.process, "demo", lambda meta: {"changes": 10**9, "undone": [(1, 10**9)]})
+
+    with pytest.raises(Conflict):
+        order(world, "other", 1)
 
 
 # As it stood
@@ -202,12 +233,15 @@ def test_only_what_was_there_then_is_in_the_fork():
     world.clock.move(2)
     late = world.consolidate().run_id
     world.clock.move(2)
+    assert world.consolidate().status == "nothing_to_do"
     for name, (content_type, body) in FOREIGN.items():
         put(world, name, body, content_type)
 
-    forked(world, "other", 1)
+    meta = forked(world, "other", 1)
 
     names = set(objects(world, "other"))
+    assert meta.arrival
+    assert meta.arrival.objects == len(names)
     assert world.live_ids("other") == [binary]
     assert world.inner.objects[f"other/live/{binary}.md"].body == b"\xff\xfe"
     assert len([name for name in names if name.startswith("_idempotency/")]) == 1
@@ -316,6 +350,14 @@ def _delete(world: World, text: str) -> bool:
     return bool(paths)
 
 
+def _move(world: World, text: str) -> bool:
+    try:
+        moving.move(world.process, "ann", "demo", until=keys.compact_time(world.clock()), reason="old")
+    except moving.NothingToMove:
+        return False
+    return True
+
+
 def _rules(world: World, text: str) -> bool:
     rules.change(world.process, "ann", "demo", NewRules(f"Rules {text}."))
     return True
@@ -330,11 +372,14 @@ def _undo(world: World, text: str) -> bool:
     return bool(standing)
 
 
-STEPS = (_note, _note, _consolidate, _fold_one_agent, _correct, _rewrite, _delete, _rules, _undo, _undo)
+STEPS = (_note, _note, _consolidate, _fold_one_agent, _correct, _rewrite, _delete, _move, _rules, _undo, _undo)
 
 
 @given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=9))
-@settings(max_examples=20)
+@example([2, 0, 7, 0, 2])
+@example([8, 2, 4, 9, 0, 2, 9])
+@example([4, 4, 9, 10, 8, 9])
+@settings(max_examples=18)
 def test_a_fork_at_any_change_is_the_space_as_it_was_copied_right_after_it(choices: list[int]):
     world = World()
     world.create_space()
@@ -385,13 +430,15 @@ def test_a_fork_at_a_change_works_as_any_space(number: int):
     world = World()
     fill(world)
 
-    forked(world, "other", number)
+    heads.patch(world.process, "demo", auto_paused=True)
+    meta = forked(world, "other", number)
+    assert (meta.auto_paused, meta.left_out, meta.committed_run) == (False, [], None)
+    assert meta.folded_until == max((name.last for name in records.names(world.process, "other")), default="")
     live = world.live_ids("other")
 
     newest = history.read(world.process, "other", number).summary
     if newest.kind != "undo":
         world.undo(number, "other")
-    heads.patch(world.process, "other", auto_paused=False)
     assert world.consolidate("other").status in ("ok", "nothing_to_do")
     world.clock.move(3 * 3_600)
     world.sweep_all()

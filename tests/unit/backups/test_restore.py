@@ -1,6 +1,10 @@
 """What a restored space is: the space that was backed up, object by object, and alive."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 import boto3
 import pytest
@@ -9,7 +13,7 @@ from moto import mock_aws
 from livemem.backups import bringing, restore
 from livemem.bank import citations, files, history, time_travel
 from livemem.changes import progress, records
-from livemem.errors import Conflict
+from livemem.errors import BackupDamaged, Conflict
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
@@ -17,6 +21,8 @@ from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import lease, life
 from livemem.store import keys
+from tests.support.bucket import FakeS3
+from tests.support.counting import CountingClient, Killed
 from tests.support.rest import check_alive, check_rest
 from tests.support.whole import DERIVED, differences, fill, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -66,6 +72,65 @@ def test_on_another_store_as_well(monkeypatch: pytest.MonkeyPatch):
     world.restore("demo", backup_id, "copy")
 
     assert differences(before, objects(world, "copy"), "demo", "copy") == []
+
+
+class OwnEtags(FakeS3):
+    """A store that gives each object an ETag of its own, as S3 does with keys of KMS."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        super().__init__(clock)
+        self.written = 0
+
+    def put_object(self, **arguments: Any) -> dict[str, Any]:
+        return self._renamed(arguments["Key"], super().put_object(**arguments))
+
+    def copy_object(self, **arguments: Any) -> dict[str, Any]:
+        super().copy_object(**arguments)
+        return {"CopyObjectResult": self._renamed(arguments["Key"], {})}
+
+    def _renamed(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
+        self.written += 1
+        etag = f'"{self.written:032x}"'
+        self.objects[key] = replace(self.objects[key], etag=etag)
+        return {**answer, "ETag": etag}
+
+
+def on_own_etags() -> World:
+    world = World()
+    world.inner = OwnEtags(world.clock)
+    world.client = CountingClient(world.inner)
+    world.new_process()
+    return world
+
+
+@pytest.mark.parametrize("target", ["demo", "copy"])
+def test_where_each_copy_has_an_etag_of_its_own_too(target: str):
+    world = on_own_etags()
+    backup_id = backed_up(world)
+    before = objects(world, "demo")
+    gone(world)
+    head = restore.order(world.process, EVERYONE, "demo", backup_id, target)
+    world.client.kill_at(len(world.client.requests) + 40, done=True)
+    with pytest.raises(Killed):
+        bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    copied = {key for verb, key in world.client.requests if verb == "COPY"}
+    assert bool(copied) == (target == "demo")
+    world.new_process()
+
+    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+
+    assert differences(before, objects(world, target), "demo", target) == []
+    assert not copied & {key for verb, key in world.client.requests if verb == "COPY"}
+
+
+def test_there_too_a_changed_object_is_noticed():
+    world = on_own_etags()
+    backup_id = backed_up(world)
+    note = next(key for key in world.keys(f"_backups/demo/{backup_id}/live/2026"))
+    world.inner.put_object(Bucket="b", Key=note, Body=b"x" * len(world.inner.objects[note].body))
+
+    with pytest.raises(BackupDamaged):
+        world.restore("demo", backup_id, "copy")
 
 
 def test_the_head_follows_but_for_what_was_under_way():
@@ -224,9 +289,9 @@ def test_a_restore_costs_a_copy_for_what_never_changes_and_a_read_and_a_write_fo
     world.client.reset()
     bringing.carry_on(world.process, head, world.clock() + INVOCATION)
 
-    # The registry is asked because of the tombstone, and the space was marked when it was deleted.
+    # Manifest, head of the source, head of the target before and after the claim, and the registry as of a deletion.
     assert claimed == {"GET": 6, "LIST": 1, "PUT": 2}
-    # Manifest, two heads (is anything erased right now?), and rules and two `.keep`, which are read and written.
+    # Manifest, both heads, and rules and two `.keep`, which are read and written.
     assert world.client.counts == {"LIST": 2, "GET": 6, "COPY": 30, "PUT": 4}
 
 

@@ -182,3 +182,20 @@ def test_a_hostile_name_passes_no_check(text: str):
 def test_the_moment_of_a_note_is_no_place_for_a_path():
     for moment in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)):
         assert re.fullmatch(r"[0-9]{8}T[0-9]{6}", keys.compact_time(moment))
+
+
+@given(ANY | st.text("./a-_\x00\n", max_size=8))
+@example("bank/a//b.md")
+@example("conversations/")
+def test_a_name_that_passes_stays_below_its_space_in_a_bucket_and_in_a_file_system(name: str):
+    assume(passes(keys.check_object_name, name))
+
+    assert posixpath.normpath(f"/bucket/demo/{name}").startswith("/bucket/demo/")
+    assert 1 <= len(name.encode()) <= keys.OBJECT_NAME_BYTES
+    assert not re.search(r"[\x00-\x1f\x7f]", name)
+
+
+@pytest.mark.parametrize("name", ["", "/a", "a/../b", "..", "./a", "a/.", "a\x00", "a\nb", "x" * 901, "\ud800"])
+def test_a_name_that_would_not_is_refused(name: str):
+    with pytest.raises(InvalidName):
+        keys.check_object_name(name)

@@ -7,7 +7,6 @@ changed since. If all of them die the sweep goes on.
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -31,7 +30,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import life, markers
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.settling import Settling, Watched
+from livemem.spaces.settling import Settling
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
@@ -49,13 +48,12 @@ MOST_REMOVED = 100_000
 
 @dataclass(frozen=True)
 class Brought:
-    """All objects of the space but its head are there: how many, and what the head is to say. `meta` has the space's
-    own id and uid already. `watched` are the paths of its files that could be changed (spaces/settling.py).
+    """All objects of the space are there but its head: how many with it, and what the head is to say. `meta` has the
+    space's own id and uid already.
     """
 
     meta: Meta
     objects: int
-    watched: Mapping[str, int]
 
 
 def going_on(process: Process, space_id: str, arrival: Arrival) -> Head | None:
@@ -169,11 +167,9 @@ def land(process: Process, head: Head, brought: Brought) -> Meta:
             "committed_run": None,
             "echoes": [],
             "erasing": None,
-            # A late request of one who brought it must not bring back what is changed from now on.
-            "settling": Settling(
-                until=clock.iso(now + settling.WATCHED_FOR),
-                files={path: Watched(number=number) for path, number in brought.watched.items()},
-            ),
+            # As long as requests of those who brought it may come, the sweep looks for notes that they bring back. A
+            # file can come back only where it was deleted since, and each deletion is watched by itself.
+            "settling": Settling(until=clock.iso(now + settling.WATCHED_FOR)),
         }
     )
     changes = {name: value for name, value in wanted if name != "rev"}

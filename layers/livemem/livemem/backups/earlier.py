@@ -5,7 +5,7 @@ record tells of (runs, conversations, receipts of erasures) is told by its time,
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -89,20 +89,17 @@ class _Undoing:
         self.consolidated |= record.folds()
 
 
-def check(names: Sequence[keys.RecordName], number: int, newest: int) -> None:
-    """Raise NotFound where there is no change of this number, Conflict where there are too many behind it, or their
-    records were removed.
+def check(known: Collection[int], number: int, newest: int) -> None:
+    """Raise NotFound where no record of this number is `known`, Conflict where there are too many changes behind it, or
+    their records were removed.
     """
-    known = {name.number for name in names}
     if number not in known:
         raise NotFound("consolidation", str(number))
-    later = set(range(number + 1, newest + 1))
-    if len(later) > MOST_CHANGES:
+    if newest - number > MOST_CHANGES:
         raise Conflict(f"More than {MOST_CHANGES} changes came after {number}: fork at a later one.")
-    if later - known:
-        raise Conflict(
-            f"The record of change {min(later - known)} was removed: how the space stood before, nobody knows."
-        )
+    removed = set(range(number + 1, newest + 1)).difference(known)
+    if removed:
+        raise Conflict(f"The record of change {min(removed)} was removed: how the space stood before, nobody knows.")
 
 
 def draw_up(process: Process, source: Source, number: int) -> Then:
@@ -113,7 +110,7 @@ def draw_up(process: Process, source: Source, number: int) -> Then:
     """
     meta = sources.read_head(process, source)
     recorded = _records(source.items)
-    check(list(recorded), number, meta.changes)
+    check({name.number for name in recorded}, number, meta.changes)
     own = next(name for name in recorded if name.number == number)
     record = _read(process, source, recorded[own])
     moment = clock.parse(record.committed_at)
@@ -169,7 +166,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "consolidation_count": max(meta.consolidation_count - undoing.consolidations, 0),
         "total_notes_processed": max(meta.total_notes_processed - undoing.processed, 0),
         "last_run": record.run_id,
-        "rules_changed_at": _rules_changed_at(record) if meta.changes > record.number else meta.rules_changed_at,
+        "rules_changed_at": _rules_changed_at(record),
         # Of changes by hand the time of the commit counts: no note is taken for folded that was not.
         "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
         "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
@@ -194,14 +191,12 @@ def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[in
     """The ranges of changes that did not stand right after change `number`: today's without what was undone later."""
     found: list[tuple[int, int]] = []
     for first, last in ranges:
-        for one in range(first, min(last, number) + 1):
-            if one in undone_later:
-                continue
-            if found and found[-1][1] == one - 1:
-                found[-1] = (found[-1][0], one)
-            else:
-                found.append((one, one))
-    return found
+        start, end = first, min(last, number)
+        for one in sorted(one for one in undone_later if start <= one <= end):
+            found.append((start, one - 1))
+            start = one + 1
+        found.append((start, end))
+    return [(first, last) for first, last in found if first <= last]
 
 
 def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -> bool:

@@ -36,9 +36,11 @@ def order(
     """
     decision.check_space(principal, keys.check_space_id(space_id))
     keys.check_space_id(target)
-    head = heads.load(process, space_id)
+    meta = heads.load(process, space_id).meta
     if at is not None:
-        earlier.check(records.names(process, space_id, since=at), at, head.meta.changes)
+        known = {name.number for name in records.names(process, space_id, since=at)}
+        # What is committed and not written out yet will be when the backup is taken.
+        earlier.check(known | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
     arrival = Arrival(
         arrival_id=process.new_id(),
         kind="fork",
@@ -62,8 +64,8 @@ def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
     """Finish the backup if that takes longer, and bring what it holds, or what the space held at the time; None if time
     runs out.
 
-    Requests as of a restore, and 1 GET for each later change. Raises NotFound, BackupDamaged, Conflict, Busy,
-    PreconditionLost.
+    Requests as of a restore, and for an earlier change 1 GET for each later one and 1 LIST per 1,000 objects. Raises
+    NotFound, BackupDamaged, Conflict, Busy, PreconditionLost.
     """
     arrival = head.meta.arrival
     assert arrival
@@ -93,16 +95,14 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
 
 
 def _bring_then(process: Process, source: Source, then: Then, deadline: datetime) -> Brought | None:
-    watched = restore.bring_items(process, source, then.items, deadline, then.keep)
-    if watched is None or not _write_all(process, source, list(then.written.items()), deadline):
+    if not restore.bring_items(process, source, then.items, deadline, then.keep):
+        return None
+    if not _write_all(process, source, list(then.written.items()), deadline):
         return None
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
-    for name, written in then.written.items():
-        path = keys.path_in_records(name)
-        if path and "consolidation" in written.metadata:
-            watched[path] = int(written.metadata["consolidation"])
-    return Brought(then.meta, len(wanted) + 1, watched)
+    # Some of what was wanted was not there then.
+    return Brought(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
 
 
 def _write_all(process: Process, source: Source, written: Sequence[tuple[str, Written]], deadline: datetime) -> bool:

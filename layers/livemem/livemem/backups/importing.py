@@ -233,9 +233,4 @@ def _brought(head: Head, arrival: Arrival, space: Space) -> Brought:
             "description": arrival.options.get("description", space.meta.description),
         }
     )
-    watched = {
-        path: int(item.metadata["consolidation"])
-        for name, item in space.objects.items()
-        if (path := keys.path_in_records(name)) and "consolidation" in item.metadata
-    }
-    return Brought(meta, len(space.objects), watched)
+    return Brought(meta, len(space.objects))

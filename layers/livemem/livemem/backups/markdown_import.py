@@ -129,7 +129,7 @@ def bring(process: Process, head: Head, folder: Folder) -> Brought:
         folded_until="",
         undone=[],
     )
-    return Brought(meta, len(objects) + 1, dict.fromkeys(folder.texts, record.number))
+    return Brought(meta, len(objects) + 1)
 
 
 def _rules(arrival: Arrival) -> str:

@@ -11,7 +11,7 @@ from livemem.backups import arrivals
 from livemem.backups import source as sources
 from livemem.backups.arrivals import Brought
 from livemem.backups.manifest import Item
-from livemem.backups.relabel import follows, is_record, relabel
+from livemem.backups.relabel import follows, relabel
 from livemem.backups.source import Source
 from livemem.errors import Conflict, PreconditionLost
 from livemem.process import Process
@@ -33,7 +33,7 @@ Keep = Callable[[str, bytes], bool]
 
 
 def order(process: Process, principal: Principal, space_id: str, backup_id: str, target: str | None) -> Head:
-    """Claim the target (the backup's own space if None) for what `bring` then brings: 1 GET, and what the claim takes.
+    """Claim the target (the backup's own space if None) for what `bring` then brings: 2 GET, and what the claim takes.
 
     Raises NotFound (no complete backup), BackupDamaged, InvalidName, SpaceExists, Conflict, Forbidden.
     """
@@ -60,63 +60,44 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
 def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
     """Copy all that the backup holds into the space, and verify it against the manifest; None if time runs out.
 
-    For A objects 2 ceil(A/1000) LIST and 2 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
+    For A objects 2 ceil(A/1000) LIST and 3 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
     later or names the space. Raises NotFound, BackupDamaged, PreconditionLost (the backup was changed meanwhile).
     """
     with sources.opened(process, head) as source:
         meta = sources.read_head(process, source)
-        watched = bring_items(process, source, source.items, deadline)
-        if watched is None:
+        if not bring_items(process, source, source.items, deadline):
             return None
         clear_strays(process, source, {item.name for item in source.items})
-        return Brought(meta, len(source.items) + 1, watched)
+        return Brought(meta, len(source.items) + 1)
 
 
 def bring_items(
     process: Process, source: Source, items: Sequence[Item], deadline: datetime, keep: Keep | None = None
-) -> dict[str, int] | None:
+) -> bool:
     """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
 
-    None if time runs out, else the files that a late request could bring back, with the number of the change that wrote
-    each, where its record comes along.
+    False if time runs out.
     """
-    watched: dict[str, int] = {}
     for start in range(0, len(items), BATCH):
         if start and deadline - process.clock() < MARGIN:
-            return None
-        batch = items[start : start + BATCH]
-        written = process.store.map(lambda item: _bring_item(process, source, item, keep), batch)
-        for item, number in zip(batch, written, strict=True):
-            path = keys.path_in_records(item.name)
-            if path and number is not None:
-                watched[path] = number
-    recorded = {record.number for item in items if (record := _record(item.name))}
-    return {path: number for path, number in watched.items() if number in recorded}
+            return False
+        process.store.map(lambda item: _bring_item(process, source, item, keep), items[start : start + BATCH])
+    return True
 
 
-def _record(name: str) -> keys.RecordName | None:
-    return keys.parse_record(f"x/{name}") if is_record(name) else None
-
-
-def _bring_item(process: Process, source: Source, item: Item, keep: Keep | None) -> int | None:
-    """Bring one object, verified; the number of the change that wrote it, if it says so. Raises BackupDamaged."""
-    moved, path = follows(item.name, source.names), keys.path_in_records(item.name)
+def _bring_item(process: Process, source: Source, item: Item, keep: Keep | None) -> None:
+    """Bring one object, verified, unless it is there. Raises BackupDamaged."""
+    moved = follows(item.name, source.names)
     # Nobody but who brings the space writes such objects into it, and the folder was empty before.
-    present = item.name in source.there if moved else source.has(item)
-    if present and not path:
-        return None
+    if item.name in source.there if moved else source.has(item):
+        return
     if not moved and (keys.is_immutable(item.name) or item.size > LARGEST_READ):
-        if not present:
-            sources.copy(process, source, item)
-        return None
+        sources.copy(process, source, item)
+        return
     found = sources.read(process, source, item)
-    if keep and not keep(item.name, found.body):
-        return None
-    if not present:
+    if keep is None or keep(item.name, found.body):
         body = relabel(item.name, found.body, source.names) if moved else found.body
         write(process, source.target(item.name), body, found.metadata, found.content_type)
-    number = found.metadata.get("consolidation", "")
-    return int(number) if number.isascii() and number.isdecimal() else None
 
 
 def write(

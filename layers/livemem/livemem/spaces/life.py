@@ -109,7 +109,10 @@ def find_room(process: Process, space_id: str) -> Head | None:
             retry_after=math.ceil(left.total_seconds()),
         )
     if clear_remains(process, head):
-        raise Conflict(f"Remains of the deleted space {space_id!r} were removed; try again in 21 minutes.")
+        raise Conflict(
+            f"Remains of the deleted space {space_id!r} were removed; try again in 21 minutes.",
+            retry_after=math.ceil(TOMBSTONE_LIFE.total_seconds()),
+        )
     return head
 
 
