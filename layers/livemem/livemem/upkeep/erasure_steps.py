@@ -12,6 +12,8 @@ from livemem import clock
 from livemem.bank import citations, files
 from livemem.errors import VersionsUnreachable
 from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
 from livemem.upkeep import erased, erasure_receipts, erasure_rewriting, erasure_versions, scrubbing
 from livemem.upkeep.erased import Task
 from livemem.upkeep.erasure_receipts import VERSIONS_UNREACHABLE, Receipt, Saved, Section
@@ -93,8 +95,13 @@ def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark
 
 
 def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
-    """Enter the keys of the objects that hold the notes: afterwards nothing tells them any more."""
+    """Enter the keys of the objects that hold the notes: afterwards nothing tells them any more. And those of files
+    that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
+    """
     now = {place.prefix + name for place, names in found.keys.items() for name in names}
+    head = heads.load(process, saved.receipt.space_id)
+    if head.meta.settling and saved.receipt.status == "working":
+        now |= {keys.recorded(saved.receipt.space_id, path) for path in head.meta.settling.files}
     return _save(process, saved, removing=sorted({*saved.receipt.removing, *now}))
 
 
