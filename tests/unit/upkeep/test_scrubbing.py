@@ -56,7 +56,7 @@ def test_many_pieces_are_found_as_few_are(extra):
 @pytest.mark.parametrize(
     ("content", "text", "expected"),
     [
-        ("Alice lives in Paris.", "- Alice lives in Paris. (2026)", "- [erased] (2026)"),
+        ("Alice lives in Paris.", "- Alice lives in Paris. (2026)", "- [erased]. (2026)"),
         ("- **Alice lives in Paris**", "_Alice lives in Paris_", "_[erased]_"),
         ("art is long", "smart is longer; art is long", "smart is longer; [erased]"),
         ("too short", "This is too short here.", "This is [erased] here."),
