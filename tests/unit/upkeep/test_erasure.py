@@ -105,8 +105,8 @@ def test_the_receipt_tells_what_was_erased_and_nothing_of_what_it_said(world):
 
     receipt = erase(world, note_id)
 
-    assert receipt.counts.pop("versions") > 3
-    assert receipt.counts == {
+    assert receipt.counts["versions"] > 10
+    assert {kind: number for kind, number in receipt.counts.items() if kind != "versions"} == {
         "archives": 2,
         "backups": 3,
         "bank_files": 3,
@@ -166,10 +166,10 @@ def test_each_backup_is_whole_afterwards_and_can_be_restored(world):
     assert list(damaged_backups(world)) == []
     for number, backup_id in enumerate(backups):
         assert world.restore("demo", backup_id, f"again-{number}")
-        manifest = manifests.load(world.process, "demo", backup_id)
-        assert manifest.manifest.objects_count == len(manifest.items)
-        assert manifest.manifest.bytes == sum(item.size for item in manifest.items)
-        assert sum(manifest.manifest.counts.values()) == len(manifest.items)
+        saved = manifests.load(world.process, "demo", backup_id)
+        sizes = [item.size for item in saved.items or ()]
+        assert (saved.manifest.objects_count, saved.manifest.bytes) == (len(sizes), sum(sizes))
+        assert sum(saved.manifest.counts.values()) == len(sizes)
     assert world.live_ids("again-0") == [other]
     assert pages.get(world.process, "again-1", note_id).content == "Erased on 2026-02-20."
     assert list(left_of(world, SECRET)) == []
@@ -222,7 +222,7 @@ def test_a_note_that_only_a_backup_holds_is_erased_there(world):
 def test_an_unfinished_backup_is_removed(world):
     kept = note(world, SECRET)
     backup = world.back_up()
-    saved = manifests.find(world.process, "demo", backup.backup_id)
+    saved = manifests.load(world.process, "demo", backup.backup_id)
     manifests.replace(world.process, saved, (), complete=False)
 
     erase(world, kept)
