@@ -105,7 +105,7 @@ def begun(which: Erasure) -> tuple[World, str]:
 
 
 def erase(world: World, note_id: str) -> Receipt:
-    return erasure.erase_note(world.process, EVERYONE, SPACE, note_id, world.clock() + INVOCATION)
+    return erasure.erase_note(world.process, EVERYONE, SPACE, note_id, world.clock() + INVOCATION, erase=True)
 
 
 def requests_of(which: Erasure) -> list[str]:
@@ -270,7 +270,7 @@ def overtaken(which: Erasure, work: Callable[[World], Any]) -> Iterator[tuple[st
 
 
 def _erase_as(note_id: str, _: World, actor: Actor) -> Receipt:
-    return erasure.erase_note(actor.process, EVERYONE, SPACE, note_id, actor.until)
+    return erasure.erase_note(actor.process, EVERYONE, SPACE, note_id, actor.until, erase=True)
 
 
 def _enter(world: World, work: Callable[[World, Actor], Any]) -> Actor:

@@ -43,7 +43,7 @@ def test_an_erasure_whose_writes_fail_one_by_one_is_finished(fault):
 
 def test_an_erasure_whose_reads_fail_one_by_one_is_finished():
     (fault,) = [fault for fault in ERRORS if fault.name == "500"]
-    for point in range(0, len(crash_erasure.requests_of(FOLDED)), 3):
+    for point in range(0, len(crash_erasure.requests_of(FOLDED)), 5):
         assert crash_erasure.crash(FOLDED, fault, point, repeated=True) == [], f"request {point}"
 
 

@@ -12,7 +12,7 @@ from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
 from livemem.bank import corrections, history
 from livemem.changes import settling
-from livemem.errors import Busy, InvalidName, NotFound
+from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
 from livemem.notes import pages
 from livemem.notes.appending import Draft, append
 from livemem.notes.idempotency import append_once
@@ -42,11 +42,11 @@ def world() -> World:
 
 def erase(world: World, note_id: str, **parts):
     deadline = world.clock() + parts.pop("within", INVOCATION)
-    return erasure.erase_note(world.process, parts.pop("by", EVERYONE), "demo", note_id, deadline)
+    return erasure.erase_note(world.process, parts.pop("by", EVERYONE), "demo", note_id, deadline, erase=True)
 
 
 def erase_agent(world: World, agent: str):
-    return erasure.erase_agent(world.process, EVERYONE, "demo", agent, world.clock() + INVOCATION)
+    return erasure.erase_agent(world.process, EVERYONE, "demo", agent, world.clock() + INVOCATION, erase=True)
 
 
 def note(world: World, content: str, agent: str = "ann", tags: tuple[str, ...] = ()) -> str:
@@ -227,7 +227,9 @@ def test_an_unfinished_backup_is_removed(world):
 
     erase(world, kept)
 
-    assert world.keys("_backups/") == []
+    # What is left says that it was removed.
+    assert world.keys("_backups/") == [keys.manifest("demo", backup.backup_id)]
+    assert list(left_of(world, SECRET)) == []
 
 
 def test_all_notes_of_an_agent_go_and_those_of_one_whose_name_begins_alike_stay(world):
@@ -274,6 +276,20 @@ def test_a_bad_name_is_refused(world, bad):
         erase_agent(world, "a_b")
 
 
+def test_what_is_not_meant_as_an_erasure_is_refused_and_told_that_notes_are_never_deleted(world):
+    live = note(world, SECRET)
+
+    for refused in (
+        lambda: erasure.erase_note(world.process, EVERYONE, "demo", live, world.clock() + INVOCATION, erase=False),
+        lambda: erasure.erase_agent(world.process, EVERYONE, "demo", "ann", world.clock() + INVOCATION, erase=False),
+    ):
+        with pytest.raises(InvalidRequest, match="never deleted") as told:
+            refused()
+        assert [field.field for field in told.value.fields] == ["erase"]
+
+    assert world.live_ids() == [live]
+
+
 def test_the_same_request_again_gives_the_receipt_of_the_first(world):
     live = note(world, SECRET)
 
@@ -304,7 +320,8 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
 def test_all_notes_of_an_agent_are_found_later_where_there_is_no_time_to_look_for_them(world):
     one, two = note(world, SECRET), note(world, "Bob has moved to Rome.")
 
-    receipt = erasure.erase_agent(world.process, EVERYONE, "demo", "ann", world.clock() + timedelta(seconds=4))
+    soon = world.clock() + timedelta(seconds=4)
+    receipt = erasure.erase_agent(world.process, EVERYONE, "demo", "ann", soon, erase=True)
     world.settle()
 
     assert (receipt.status, receipt.note_ids) == ("working", [])

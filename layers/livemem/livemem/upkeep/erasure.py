@@ -15,7 +15,7 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes import recovery, settling
-from livemem.errors import Busy, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
+from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.spaces import directory, lease, markers
@@ -38,21 +38,32 @@ OTHER_SPACES = 200
 ANOTHER = "Other notes of this space are being erased; try again when that has ended."
 
 
-def erase_note(process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime) -> Receipt:
+def erase_note(
+    process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool
+) -> Receipt:
     """Erase a note, live or consolidated, also one that only a backup holds. `working` in the receipt: the rest of it
     is queued. The same request again goes on with it.
 
-    Request counts: erasure_steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidName, NotFound, Busy,
-    PreconditionLost, StoreUnavailable.
+    Request counts: erasure_steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidRequest unless `erase`,
+    InvalidName, NotFound, Busy, PreconditionLost, StoreUnavailable.
     """
     keys.parse_note_id(note_id)
+    _check_meant(erase=erase)
     return _order(process, principal, space_id, Wanted(frozenset({note_id})), deadline)
 
 
-def erase_agent(process: Process, principal: Principal, space_id: str, agent: str, deadline: datetime) -> Receipt:
+def erase_agent(
+    process: Process, principal: Principal, space_id: str, agent: str, deadline: datetime, *, erase: bool
+) -> Receipt:
     """The same for all notes of an agent that there are now. NotFound where there is none."""
     keys.check_agent(agent)
+    _check_meant(erase=erase)
     return _order(process, principal, space_id, Wanted(agent=agent), deadline)
+
+
+def _check_meant(*, erase: bool) -> None:
+    if not erase:
+        raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
 
 
 def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted, deadline: datetime) -> Receipt:

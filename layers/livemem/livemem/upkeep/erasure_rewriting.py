@@ -96,9 +96,12 @@ def clear_unfinished(process: Process, space_id: str) -> None:
 
 
 def clear_strays(process: Process, space_id: str) -> None:
-    """Remove what a late copy has brought into the folder of a backup that is gone: 1 LIST, 1 GET each."""
+    """Remove what a late copy has brought into the folder of a backup that was removed: 1 LIST, 1 GET each, and 1 LIST
+    for each that left a tombstone.
+    """
     for backup_id in catalog.ids(process, space_id):
-        if not process.store.get(keys.manifest(space_id, backup_id), first=1):
+        saved = manifests.summary(process, space_id, backup_id)
+        if saved and saved.manifest.removing:
             catalog.clear(process, space_id, backup_id)
 
 

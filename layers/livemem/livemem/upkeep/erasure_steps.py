@@ -39,6 +39,7 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     # Before anything is changed: of what was changed by one that died nobody would know later.
     saved = _note_look(process, saved, seen)
     _rewrite_others(process, task, found, seen, receipt.erasure_id, watch)
+    erasure_rewriting.clear_strays(process, receipt.space_id)
     if receipt.status == "working":
         saved = _count(process, saved, archives=erasure_versions.clear_archives(process, receipt.space_id))
     saved = _clear_versions(
