@@ -110,7 +110,7 @@ class MotoBackend:
 
     def _check_source(self, request: Request) -> None:
         """Refuse a copy of another version than the one that is asked for, which moto would make."""
-        wanted = request.header("x-amz-copy-source-if-match")
+        wanted = request.header(COPY_IF_MATCH)
         if wanted is None:
             return
         source = unquote((request.header("x-amz-copy-source") or "").partition("?")[0]).removeprefix("/")

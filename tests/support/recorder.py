@@ -30,6 +30,10 @@ def _abort_upload(params: Params) -> Iterator[Request]:
     yield Request("s3:AbortMultipartUpload", object_arn(params["Key"]))
 
 
+def _list_uploads(params: Params) -> Iterator[Request]:
+    yield Request("s3:ListBucketMultipartUploads", object_arn(""), (("s3:prefix", params.get("Prefix", "")),))
+
+
 def _list_versions(params: Params) -> Iterator[Request]:
     yield Request("s3:ListBucketVersions", object_arn(""), (("s3:prefix", params.get("Prefix", "")),))
 
@@ -79,6 +83,7 @@ PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
     ("s3", "CompleteMultipartUpload"): _put_object,
     ("s3", "AbortMultipartUpload"): _abort_upload,
     ("s3", "ListObjectVersions"): _list_versions,
+    ("s3", "ListMultipartUploads"): _list_uploads,
     ("s3", "DeleteObject"): _delete_object,
     ("s3", "DeleteObjects"): _delete_objects,
     ("s3", "ListObjectsV2"): _list_objects,

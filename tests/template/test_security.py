@@ -78,6 +78,7 @@ def test_13_no_role_may_change_who_may_do_what_or_the_bucket_itself(of_type):
         "s3:PutObject",
         "s3:DeleteObject",
         "s3:ListBucketVersions",
+        "s3:ListBucketMultipartUploads",
         "s3:GetObjectVersion",
         "s3:DeleteObjectVersion",
         "s3:AbortMultipartUpload",

@@ -56,7 +56,7 @@ def settle(process: Process, head: Head) -> Head:
 
 
 def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> None:
-    key = _key(head.meta.space_id, path)
+    key = keys.recorded(head.meta.space_id, path)
     found = process.store.get(key)
     if found and not _is_stale(found, watched):
         return
@@ -93,9 +93,3 @@ def _bring_back(process: Process, head: Head, number: int) -> None:
     for note_id in missing.keys() - folded:
         with suppress(PreconditionLost):
             process.store.put(keys.note(space_id, note_id), missing[note_id].body(), if_none_match=True)
-
-
-def _key(space_id: str, path: str) -> str:
-    if path == keys.RULES_PATH:
-        return keys.rules(space_id)
-    return keys.synthesis(space_id) if path == keys.SYNTHESIS else keys.bank_file(space_id, path)

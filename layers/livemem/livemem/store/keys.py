@@ -451,6 +451,11 @@ def path_in_records(name: str) -> str | None:
     return parsed[1] if parsed else name if name in {SYNTHESIS, RULES_PATH} else None
 
 
+def recorded(space_id: str, path: str) -> str:
+    """The key of what records call by this path."""
+    return f"{space_id}/{path}" if path in {SYNTHESIS, RULES_PATH} else bank_file(space_id, path)
+
+
 def is_memory(name: str) -> bool:
     """Whether the key below a space, without the space's id, is that of a note, a record, or of the bank's contents."""
     told = is_of_changes(name) or is_of_erasures(name)

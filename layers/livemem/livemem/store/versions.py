@@ -10,7 +10,7 @@ from livemem.errors import StoreUnavailable, VersionsUnreachable
 from livemem.store import failures
 from livemem.store.objects import DELETE_BATCH, Store
 
-_REFUSED = {"AccessDenied", "403", "MethodNotAllowed", "405", *failures.UNSUPPORTED}
+_REFUSED = {"AccessDenied", "403", "MethodNotAllowed", "405"}
 
 NO_ID = "null"
 """The id of a version in a bucket that keeps none."""
@@ -29,7 +29,8 @@ class Version:
 
 
 def listed(store: Store, prefix: str) -> Iterator[Version]:
-    """All versions below `prefix`, the present ones among them: 1 ListObjectVersions per 1,000.
+    """All versions below `prefix`, the present ones among them: 1 ListObjectVersions per 1,000. None where the store
+    knows of no versions.
 
     Raises VersionsUnreachable where the store refuses to tell, StoreUnavailable.
     """
@@ -38,6 +39,8 @@ def listed(store: Store, prefix: str) -> Iterator[Version]:
         try:
             page = store.v4.list_object_versions(Bucket=store.bucket, Prefix=prefix, **behind)
         except (ClientError, BotoCoreError) as error:
+            if failures.code(error) in failures.UNSUPPORTED:
+                return
             raise _own(error) from error
         for item in page.get("Versions", []):
             yield Version(

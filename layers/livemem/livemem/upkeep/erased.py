@@ -22,7 +22,7 @@ from livemem.upkeep.scrubbing import Pieces
 
 _STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
 
-NO_PIECES = scrubbing.pieces_of(())
+_SIGN = re.compile(rb"Erased on [0-9-]{10}\.$")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ def stub(space_id: str, note_id: str, day: date) -> bytes:
 
 def is_stub(note_id: str, body: bytes) -> bool:
     """Whether these are the bytes of a stub."""
+    if not _SIGN.search(body):
+        return False
     read = notes.parse_note("", keys.parse_note_id(note_id), body)
     found = _STUB.fullmatch(read.content)
     try:

@@ -39,29 +39,29 @@ ANOTHER = "Other notes of this space are being erased; try again when that has e
 
 
 def erase_note(
-    process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool = True
+    process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool
 ) -> Receipt:
     """Erase a note, live or consolidated, also one that only a backup holds. `working` in the receipt: the rest of it
     is queued. The same request again goes on with it.
 
-    Request counts: erasure_steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidName, InvalidRequest
-    (without `erase`), NotFound, Busy, PreconditionLost, StoreUnavailable.
+    Request counts: erasure_steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidRequest unless `erase`,
+    InvalidName, NotFound, Busy, PreconditionLost, StoreUnavailable.
     """
     keys.parse_note_id(note_id)
-    _check_meant(erase)
+    _check_meant(erase=erase)
     return _order(process, principal, space_id, Wanted(frozenset({note_id})), deadline)
 
 
 def erase_agent(
-    process: Process, principal: Principal, space_id: str, agent: str, deadline: datetime, *, erase: bool = True
+    process: Process, principal: Principal, space_id: str, agent: str, deadline: datetime, *, erase: bool
 ) -> Receipt:
     """The same for all notes of an agent that there are now. NotFound where there is none."""
     keys.check_agent(agent)
-    _check_meant(erase)
+    _check_meant(erase=erase)
     return _order(process, principal, space_id, Wanted(agent=agent), deadline)
 
 
-def _check_meant(erase: bool) -> None:
+def _check_meant(*, erase: bool) -> None:
     if not erase:
         raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
 

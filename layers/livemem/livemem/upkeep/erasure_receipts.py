@@ -55,7 +55,7 @@ class Receipt(Document):
     versions: Literal["removed", "not_kept", "not_reachable"] | None = None
     not_reached: list[str] = []
     removing: list[str] = []
-    """Keys of the objects that held the notes, whose former versions go at the end."""
+    """Keys of the objects that held the notes, or that may come back, whose former versions go at the end."""
     rev: int = 1
 
     def is_for(self, agent: str | None, note_ids: frozenset[str]) -> bool:

@@ -12,6 +12,8 @@ from livemem import clock
 from livemem.bank import citations, files
 from livemem.errors import VersionsUnreachable
 from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
 from livemem.upkeep import erased, erasure_receipts, erasure_rewriting, erasure_versions, scrubbing
 from livemem.upkeep.erased import Task
 from livemem.upkeep.erasure_receipts import VERSIONS_UNREACHABLE, Receipt, Saved, Section
@@ -37,6 +39,7 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     # Before anything is changed: of what was changed by one that died nobody would know later.
     saved = _note_look(process, saved, seen)
     _rewrite_others(process, task, found, seen, receipt.erasure_id, watch)
+    erasure_rewriting.clear_strays(process, receipt.space_id)
     if receipt.status == "working":
         saved = _count(process, saved, archives=erasure_versions.clear_archives(process, receipt.space_id))
     saved = _clear_versions(
@@ -93,8 +96,13 @@ def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark
 
 
 def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
-    """Enter the keys of the objects that hold the notes: afterwards nothing tells them any more."""
+    """Enter the keys of the objects that hold the notes: afterwards nothing tells them any more. And those of files
+    that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
+    """
     now = {place.prefix + name for place, names in found.keys.items() for name in names}
+    head = heads.load(process, saved.receipt.space_id)
+    if head.meta.settling and saved.receipt.status == "working":
+        now |= {keys.recorded(saved.receipt.space_id, path) for path in head.meta.settling.files}
     return _save(process, saved, removing=sorted({*saved.receipt.removing, *now}))
 
 

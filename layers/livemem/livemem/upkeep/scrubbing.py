@@ -27,7 +27,7 @@ _TELLING = re.compile(rf"\S\s+\S|@|[{_UNSEPARATED}]")
 the service's own documents ever holds one.
 """
 _OPENING = re.compile(r"^(?:[\s>*_~`|\"'“”«»-]|[+]\s|\d{1,9}[.)]\s|\[[ xX]\]\s)+")
-_CLOSING = re.compile(r"[\s*_~`|\"'“”«»]+$")
+_CLOSING = re.compile(r"[\s*_~`|\"'“”«».,;:!?…。！？]+$")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}(\s|$)")
 _URL = re.compile(r"^[<(\[]*[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
 
@@ -42,7 +42,8 @@ class Pieces:
 
 def pieces_of(contents: Iterable[str]) -> Pieces:
     """What is looked for of notes with these contents: each as a whole, and each of its lines that says enough, without
-    the Markdown around it. Headings and lines that are an URL alone say nothing of their own.
+    the Markdown around it and without the full stop, which who quotes leaves away. Headings and lines that are an URL
+    alone say nothing of their own.
     """
     found = {piece for content in contents for piece in _pieces(content)}
     ordered = tuple(sorted(found, key=lambda piece: (-len(piece), piece)))
