@@ -242,7 +242,9 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
     if operation["operationId"] in BEFORE:
         yield BEFORE[operation["operationId"]]
     needed = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
-    path += "".join(f"{'&' if place else '?'}{one['name']}={_plain(one['example'])}" for place, one in enumerate(needed))
+    path += "".join(
+        f"{'&' if place else '?'}{one['name']}={_plain(one['example'])}" for place, one in enumerate(needed)
+    )
     yield _curl(path, method, operation)
     if _answer(operation)[2]:
         yield _curl(path, method, operation, f'-H "Accept: {negotiation.MARKDOWN}"')

@@ -1,8 +1,10 @@
 """What can happen to backups, archives and spaces that come from them, told as in stories.py."""
 
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import pytest
 
 from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story
@@ -43,7 +45,7 @@ def a_backup_from_its_making_to_its_end(account: Account) -> None:
     call(account, "DELETE", BACKUP, 204, backup_id=one)
     call(account, "GET", BACKUP, 404, backup_id=one)
     account.clock.move(60 * DAY)
-    account.put("demo/more.txt")
+    account.put("demo/photo.png", "y")
     back_up(account)
     wanted = {"dry_run": False, "keep_last": 1, "days": 1}
     (report,) = call(account, "POST", "/v1/admin/retention", 200, body=wanted)["reports"]
@@ -105,8 +107,10 @@ def a_backup_that_is_interrupted(account: Account) -> None:
     full(account)
     with account.dying("s3:PutObject", "_backups/demo/", time=3):
         back_up(account)
-    account.clock.move(DAY)
-    account.sweep(everything=True)
+    # The first time a tombstone is left, for copies that come late.
+    for _ in range(2):
+        account.clock.move(DAY)
+        account.sweep(everything=True)
     assert [key for key in account.service.written() if key.startswith("_backups/")] == []
 
 
@@ -153,6 +157,9 @@ def an_erasure_that_is_interrupted(account: Account) -> None:
 
 def garbage_that_is_collected(account: Account, *, delete_only: bool) -> None:
     full(account)
+    for _ in range(2):
+        account.clock.move(3 * HOUR)
+        account.sweep()
     account.clock.move(120 * DAY)
     wanted = {"dry_run": False, "delete_only": delete_only}
     told = call(account, "POST", "/v1/admin/gc", 200, body=wanted)
@@ -160,7 +167,62 @@ def garbage_that_is_collected(account: Account, *, delete_only: bool) -> None:
     assert told["runs_removed"] == 1
 
 
+def a_night_that_finds_notes_enough_for_a_consolidation(account: Account) -> None:
+    account.create(threshold=1)
+    account.note()
+    account.service.invoke("backup", {"do": "nightly"})
+    account.service.work()
+    assert account.service.lambda_api.invoked[0][0] == "live-memory-consolidate"
+
+
+def an_export_that_takes_longer_than_a_request(account: Account) -> None:
+    full(account)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(account.service.modules["backup"], "REQUEST", timedelta())
+        assert call(account, "GET", f"{SPACE}/export", 202)["status"] == "working"
+    while account.service.lambda_api.invoked:
+        account.service.work()
+    assert call(account, "GET", f"{SPACE}/export", 200)["url"]
+
+
+def an_upload_in_parts_that_nobody_finishes(account: Account, recover: Story) -> None:
+    full(account)
+    account.service.s3.create_multipart_upload(Bucket=BUCKET, Key="_exports/demo/2026-02-20T14-00-00.tar.gz")
+    account.clock.move(2 * DAY)
+    recover(account)
+
+
+def the_sweep_gives_it_up(account: Account) -> None:
+    account.sweep(everything=True)
+
+
+def garbage_collection_gives_it_up(account: Account) -> None:
+    call(account, "POST", "/v1/admin/gc", 200, body={"dry_run": False})
+
+
+def notes_that_are_erased_where_versions_are_kept(account: Account) -> None:
+    account.service.s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    notes_that_are_erased(account)
+
+
+def an_erasure_that_is_interrupted_where_versions_are_kept(account: Account) -> None:
+    an_upload_in_parts_that_nobody_finishes(account, lambda account: account.delete())
+    account.clock.move(HOUR)
+    note_id = full(account)
+    with account.dying("s3:DeleteObject", f"demo/live/{note_id}"):
+        call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
+    account.sweep()
+    while account.service.lambda_api.invoked:
+        account.service.work()
+
+
 STORIES: list[Story] = [
+    a_night_that_finds_notes_enough_for_a_consolidation,
+    an_export_that_takes_longer_than_a_request,
+    *(
+        partial(an_upload_in_parts_that_nobody_finishes, recover=recover)
+        for recover in (the_sweep_gives_it_up, garbage_collection_gives_it_up)
+    ),
     a_backup_from_its_making_to_its_end,
     a_night,
     a_space_that_is_restored,
@@ -172,4 +234,7 @@ STORIES: list[Story] = [
     notes_that_are_erased,
     an_erasure_that_is_interrupted,
     *(partial(garbage_that_is_collected, delete_only=delete_only) for delete_only in (False, True)),
+    # Last: the bucket keeps versions from here on.
+    notes_that_are_erased_where_versions_are_kept,
+    an_erasure_that_is_interrupted_where_versions_are_kept,
 ]
