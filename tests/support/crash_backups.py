@@ -275,9 +275,9 @@ PAIRS = (
     Pair("backup & backup", pairs._folded_and_one_live, BACKUP, BACKUP, (pairs.lost, pairs.cut)),
     Pair("backup & removal", pairs._folded_and_one_live, BACKUP, REMOVAL, (pairs.late, pairs.cut)),
     Pair("backup & deletion", pairs._folded_and_one_live, BACKUP, pairs.DELETE, (pairs.late, pairs.cut)),
-    Pair("backup & correction", pairs._folded_and_one_live, BACKUP, pairs.EDIT, (pairs.late, pairs.cut)),
+    Pair("backup & correction", pairs._folded_and_one_live, BACKUP, pairs.EDIT, (pairs.late,)),
     Pair("backup & run by hand", pairs._folded_and_one_live, BACKUP, pairs.ORDERED_RUN, (pairs.cut,)),
-    Pair("run & backup", pairs._queued, pairs.RUN, BACKUP, (pairs.late, pairs.cut)),
+    Pair("run & backup", pairs._queued, pairs.RUN, BACKUP, (pairs.late,)),
     Pair(
         "stalled backup & run by hand", pairs._folded_and_one_live, BACKUP, pairs.ORDERED_RUN, (pairs.cut,),
         gap=pairs.STALL,

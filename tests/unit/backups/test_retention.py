@@ -67,7 +67,7 @@ def age(manifest: Manifest) -> timedelta:
     return NOW - clock.parse(manifest.stands_for())
 
 
-@hypothesis(max_examples=60)
+@hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_the_newest_complete_backup_is_kept_whatever_the_rule(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)
@@ -78,7 +78,7 @@ def test_the_newest_complete_backup_is_kept_whatever_the_rule(manifests: list[Ma
     assert (lasting or there or [backup(0)])[0].backup_id not in doomed
 
 
-@hypothesis(max_examples=60)
+@hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_what_goes_goes_for_a_reason_and_what_stays_too(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)
@@ -97,7 +97,7 @@ def test_what_goes_goes_for_a_reason_and_what_stays_too(manifests: list[Manifest
         assert doomed.get(one.backup_id) == (("transient" if one.transient else "expired") if goes else None)
 
 
-@hypothesis(max_examples=60)
+@hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_what_is_kept_is_kept_again_the_next_moment(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)

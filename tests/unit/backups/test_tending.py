@@ -58,8 +58,9 @@ def test_the_oldest_of_all_spaces_is_what_the_alarm_is_about():
 
 def test_a_backup_of_a_namesake_that_was_deleted_is_none_of_this_space():
     world = expecting()
+    world.clock.move(49 * HOUR)
     world.back_up()
-    world.clock.move(50 * HOUR)
+    world.clock.move(HOUR)
     heads.update(world.process, SPACE, lambda _: {"uid": "01HZZZZZZZ0000000000000009"})
 
     assert age(world) == 50
