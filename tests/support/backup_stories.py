@@ -149,10 +149,19 @@ def an_erasure_that_is_interrupted(account: Account) -> None:
     back_up(account)
     with account.dying("s3:DeleteObject", f"demo/live/{note_id}"):
         call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
+    account.service.s3.create_multipart_upload(Bucket=BUCKET, Key="_exports/demo/2026-02-20T14-00-00.tar.gz")
     account.sweep()
     while account.service.lambda_api.invoked:
         account.service.work()
     assert [key for key in account.service.written() if note_id in key] == []
+
+
+def old_runs_that_the_sweep_removes(account: Account) -> None:
+    full(account)
+    for hours in (3, 3, 120 * 24):
+        account.clock.move(hours * HOUR)
+        account.sweep(everything=True)
+    assert [key for key in account.service.written() if "/_runs/0" in key] == []
 
 
 def garbage_that_is_collected(account: Account, *, delete_only: bool) -> None:
@@ -175,14 +184,14 @@ def a_night_that_finds_notes_enough_for_a_consolidation(account: Account) -> Non
     assert account.service.lambda_api.invoked[0][0] == "live-memory-consolidate"
 
 
-def an_export_that_takes_longer_than_a_request(account: Account) -> None:
+def a_backup_that_takes_longer_than_a_request(account: Account) -> None:
     full(account)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("livemem.backups.snapshots.BATCH", 3)
         patch.setattr(account.service.modules["backup"], "REQUEST", timedelta())
-        assert call(account, "GET", f"{SPACE}/export", 202)["status"] == "working"
-    while account.service.lambda_api.invoked:
-        account.service.work()
-    assert call(account, "GET", f"{SPACE}/export", 200)["url"]
+        backup_id = call(account, "POST", BACKUPS, 202)["backup_id"]
+    account.service.work()
+    assert call(account, "GET", BACKUP, 200, backup_id=backup_id)["complete"]
 
 
 def an_upload_in_parts_that_nobody_finishes(account: Account, recover: Story) -> None:
@@ -218,7 +227,7 @@ def an_erasure_that_is_interrupted_where_versions_are_kept(account: Account) -> 
 
 STORIES: list[Story] = [
     a_night_that_finds_notes_enough_for_a_consolidation,
-    an_export_that_takes_longer_than_a_request,
+    a_backup_that_takes_longer_than_a_request,
     *(
         partial(an_upload_in_parts_that_nobody_finishes, recover=recover)
         for recover in (the_sweep_gives_it_up, garbage_collection_gives_it_up)
@@ -234,6 +243,7 @@ STORIES: list[Story] = [
     notes_that_are_erased,
     an_erasure_that_is_interrupted,
     *(partial(garbage_that_is_collected, delete_only=delete_only) for delete_only in (False, True)),
+    old_runs_that_the_sweep_removes,
     # Last: the bucket keeps versions from here on.
     notes_that_are_erased_where_versions_are_kept,
     an_erasure_that_is_interrupted_where_versions_are_kept,
