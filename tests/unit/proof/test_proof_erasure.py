@@ -8,13 +8,16 @@ import pytest
 
 from livemem.backups import snapshots
 from livemem.backups.snapshots import Wanted
+from livemem.bank import corrections
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline
+from livemem.markdown.edits import Edit
+from livemem.store import keys
 from tests.support import crash_erasure
 from tests.support.actors import Actor
 from tests.support.crash import ERRORS, KILLS, Fault
 from tests.support.crash_erasure import ERASURES, SPACE, WATCHED, Erasure
-from tests.support.world import World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 FOLDED, LIVE, GIVEN_BACK = ERASURES
 
@@ -54,7 +57,20 @@ def _just_folded(world: World) -> str:
     return note_id
 
 
-@pytest.mark.parametrize("prepare", [_just_folded, GIVEN_BACK.prepare], ids=["folded", "given back"])
+def _folded_before_others(world: World) -> str:
+    """The newest record does not hold the note, but quotes it in what was in the bank before."""
+    note_id, _ = crash_erasure.used(world)
+    world.consolidate(SPACE)
+    world.note("Another one.", agent="bob")
+    world.consolidate(SPACE)
+    return note_id
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [_just_folded, GIVEN_BACK.prepare, _folded_before_others],
+    ids=["folded", "given back", "folded before others"],
+)
 def test_no_write_that_comes_late_brings_an_erased_note_back(prepare):
     for where, wrong in crash_erasure.repeats(prepare):
         assert wrong == [], where
@@ -71,6 +87,11 @@ def _undo(_: World, actor: Actor) -> None:
     undoing.undo(actor.process, "admin", SPACE, 1)
 
 
+def _edit(_: World, actor: Actor) -> None:
+    edit = Edit("add_section", "## New", "Text.")
+    corrections.edit_sections(actor.process, EVERYONE, SPACE, "log.md", [edit], "it was missing")
+
+
 def _back_up(_: World, actor: Actor) -> None:
     snapshots.take(actor.process, SPACE, Wanted("api", "another"), deadline=actor.until)
 
@@ -84,6 +105,11 @@ def test_who_read_the_note_before_it_was_erased_brings_nothing_of_it_back(
     erasure: Erasure, work: Callable[[World, Actor], Any]
 ):
     for where, wrong in crash_erasure.stands_still(erasure, work):
+        assert wrong == [], where
+
+
+def test_who_read_the_note_between_two_invocations_of_its_erasure_brings_nothing_of_it_back():
+    for where, wrong in crash_erasure.between_invocations(FOLDED, _edit):
         assert wrong == [], where
 
 
@@ -112,3 +138,26 @@ def test_the_look_for_what_is_left_finds_a_text_wherever_it_is():
 
     for where in ("_backups/", "_exports/", "_consolidations/", "bank/log.md", "a version of", "upload-0"):
         assert where in found
+
+
+def test_a_commit_just_before_the_erasure_begins_is_erased_too():
+    world, note_id = crash_erasure.begun(LIVE)
+    other = Actor("run", world, lambda actor: _consolidate(world, actor), world.clock() + INVOCATION)
+    while not other.client.requests or other.client.requests[-1] != ("PUT", keys.meta(SPACE)):
+        other.step()
+    world.pass_time(crash_erasure.LONG, beating=False)
+    world.new_process()
+
+    def commit(index: int, verb: str) -> None:
+        # The other one's next request is the swap that commits.
+        if world.client.requests[index] == ("PUT", keys.meta(SPACE)) and not other.killed:
+            other.step()
+            other.kill()
+
+    world.client.before = commit
+    receipt = crash_erasure.erase(world, note_id)
+
+    assert other.killed
+    assert receipt.status == "done"
+    assert list(crash_erasure.left_of(world, crash_erasure.SECRET)) == []
+    assert note_id in crash_erasure.notes_of(world)
