@@ -2,6 +2,7 @@
 it is done, the erased text is nowhere in the bucket, every other note is where it was, and every backup is whole."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +12,13 @@ from livemem.backups.snapshots import Wanted
 from livemem.bank import corrections
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline
+from livemem.errors import LiveMemoryError
 from livemem.markdown.edits import Edit
 from livemem.store import keys
+from livemem.upkeep import erasure
 from tests.support import crash_erasure
 from tests.support.actors import Actor
+from tests.support.audit import records_of
 from tests.support.crash import ERRORS, KILLS, Fault
 from tests.support.crash_erasure import ERASURES, SPACE, WATCHED, Erasure
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -27,15 +31,15 @@ def name(item: Erasure | Fault) -> str:
 
 
 @pytest.mark.parametrize(
-    ("erasure", "repeated"),
+    ("which", "repeated"),
     [(FOLDED, True), (FOLDED, False), (LIVE, True), (LIVE, False), (GIVEN_BACK, False)],
     ids=["folded, repeated", "folded, sweep", "live, repeated", "live, sweep", "given back, sweep"],
 )
-def test_an_erasure_killed_anywhere_is_finished(erasure, repeated):
+def test_an_erasure_killed_anywhere_is_finished(which, repeated):
     before, after = KILLS
     # Between two writes nothing changes, so a kill anywhere is one right behind a write, or before the first.
-    for point, fault in [(0, before), *((point, after) for point in crash_erasure.writes_of(erasure))]:
-        assert crash_erasure.crash(erasure, fault, point, repeated=repeated) == [], f"request {point}"
+    for point, fault in [(0, before), *((point, after) for point in crash_erasure.writes_of(which))]:
+        assert crash_erasure.crash(which, fault, point, repeated=repeated) == [], f"request {point}"
 
 
 @pytest.mark.parametrize("fault", [fault for fault in ERRORS if fault.code != "SlowDown"], ids=name)
@@ -97,14 +101,14 @@ def _back_up(_: World, actor: Actor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("erasure", "work"),
+    ("which", "work"),
     [(LIVE, _consolidate), (FOLDED, _undo), (LIVE, _back_up)],
     ids=["consolidation", "undo", "backup"],
 )
 def test_who_read_the_note_before_it_was_erased_brings_nothing_of_it_back(
-    erasure: Erasure, work: Callable[[World, Actor], Any]
+    which: Erasure, work: Callable[[World, Actor], Any]
 ):
-    for where, wrong in crash_erasure.stands_still(erasure, work):
+    for where, wrong in crash_erasure.stands_still(which, work):
         assert wrong == [], where
 
 
@@ -114,7 +118,7 @@ def test_who_read_the_note_between_two_invocations_of_its_erasure_brings_nothing
 
 
 @pytest.mark.parametrize(
-    ("erasure", "work"),
+    ("which", "work"),
     [
         (LIVE, lambda world: world.consolidate(SPACE)),
         (FOLDED, lambda world: world.undo(1)),
@@ -122,8 +126,8 @@ def test_who_read_the_note_between_two_invocations_of_its_erasure_brings_nothing
     ],
     ids=["consolidation", "undo", "backup"],
 )
-def test_what_others_do_while_an_erasure_stands_still_is_erased_too(erasure: Erasure, work: Callable[[World], Any]):
-    for where, wrong in crash_erasure.overtaken(erasure, work):
+def test_what_others_do_while_an_erasure_stands_still_is_erased_too(which: Erasure, work: Callable[[World], Any]):
+    for where, wrong in crash_erasure.overtaken(which, work):
         assert wrong == [], where
 
 
@@ -140,24 +144,55 @@ def test_the_look_for_what_is_left_finds_a_text_wherever_it_is():
         assert where in found
 
 
-def test_a_commit_just_before_the_erasure_begins_is_erased_too():
-    world, note_id = crash_erasure.begun(LIVE)
-    other = Actor("run", world, lambda actor: _consolidate(world, actor), world.clock() + INVOCATION)
-    while not other.client.requests or other.client.requests[-1] != ("PUT", keys.meta(SPACE)):
-        other.step()
+def _about_to_plan(world: World) -> Actor:
+    """An undo that has lost its lease, and will write its plan next, of which nobody knows yet."""
+    actor = Actor("undo", world, lambda actor: _undo(world, actor), world.clock() + INVOCATION)
+    while not actor.client.requests or not actor.client.requests[-1][1].endswith(".plan.json"):
+        actor.step()
     world.pass_time(crash_erasure.LONG, beating=False)
     world.new_process()
+    return actor
 
-    def commit(index: int, verb: str) -> None:
-        # The other one's next request is the swap that commits.
-        if world.client.requests[index] == ("PUT", keys.meta(SPACE)) and not other.killed:
-            other.step()
-            other.kill()
 
-    world.client.before = commit
+def _at(world: World, request: tuple[str, str], do: Callable[[], Any]) -> None:
+    """Let it happen just before the first such request of the world's process."""
+
+    def before(index: int, verb: str) -> None:
+        if world.client.requests[index] == request:
+            world.client.before = lambda index, verb: None
+            do()
+
+    world.client.before = before
+
+
+def test_a_commit_just_before_the_erasure_begins_is_erased_too():
+    world, note_id = crash_erasure.begun(FOLDED)
+    other = _about_to_plan(world)
+    swaps = ("PUT", keys.meta(SPACE))
+
+    def commit() -> None:
+        other.step(2)
+        other.kill()
+
+    _at(world, swaps, commit)
     receipt = crash_erasure.erase(world, note_id)
 
-    assert other.killed
     assert receipt.status == "done"
+    assert swaps in other.client.requests
+    assert len(records_of(world.inner.objects, SPACE)) == 2
     assert list(crash_erasure.left_of(world, crash_erasure.SECRET)) == []
-    assert note_id in crash_erasure.notes_of(world)
+
+
+def test_nobody_commits_under_an_erasure_that_goes_on():
+    world, note_id = crash_erasure.begun(FOLDED)
+    soon = world.clock() + timedelta(seconds=1)
+    erasure.erase_note(world.process, EVERYONE, SPACE, note_id, soon, erase=True)
+    other = _about_to_plan(world)
+
+    _at(world, ("LIST versions", keys.prefix(SPACE)), other.finish)
+    world.work()
+
+    assert isinstance(other.error, LiveMemoryError)
+    assert len(records_of(world.inner.objects, SPACE)) == 1
+    assert crash_erasure.come_to_end(world, [note_id]) == []
+    assert list(crash_erasure.left_of(world, crash_erasure.SECRET)) == []
