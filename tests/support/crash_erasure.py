@@ -8,6 +8,7 @@ import gzip
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache, partial
 from itertools import count
 from typing import Any
@@ -248,6 +249,27 @@ def stands_still(which: Erasure, work: Callable[[World, Actor], Any]) -> Iterato
         erase(world, note_id)
         _finish(actor)
         yield f"stood before request {done}", _end(which, world, others)
+
+
+def between_invocations(which: Erasure, work: Callable[[World, Actor], Any]) -> Iterator[tuple[str, list[str]]]:
+    """An erasure runs out of time; somebody else's work stands still before each of its requests until the erasure has
+    ended in its next invocation; then it goes on.
+    """
+    for done in count():
+        world, note_id = begun(which)
+        others = [other for other in notes_of(world) if other != note_id]
+        soon = world.clock() + timedelta(seconds=1)
+        erasure.erase_note(world.process, EVERYONE, SPACE, note_id, soon, erase=True)
+        invocation = world.queued.popleft()
+        actor = _enter(world, work)
+        actor.step(done)
+        if actor.done:
+            return
+        world.pass_time(LONG, beating=False)
+        world.new_process()
+        world.work(invocation)
+        _finish(actor)
+        yield f"stood before request {done}", [*_end(work, world, others)]
 
 
 def overtaken(which: Erasure, work: Callable[[World], Any]) -> Iterator[tuple[str, list[str]]]:

@@ -2,19 +2,26 @@
 it is done, the erased text is nowhere in the bucket, every other note is where it was, and every backup is whole."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from livemem.backups import snapshots
 from livemem.backups.snapshots import Wanted
+from livemem.bank import corrections
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline
+from livemem.errors import LiveMemoryError
+from livemem.markdown.edits import Edit
+from livemem.store import keys
+from livemem.upkeep import erasure
 from tests.support import crash_erasure
 from tests.support.actors import Actor
+from tests.support.audit import records_of
 from tests.support.crash import ERRORS, KILLS, Fault
 from tests.support.crash_erasure import ERASURES, SPACE, WATCHED, Erasure
-from tests.support.world import World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 FOLDED, LIVE, GIVEN_BACK = ERASURES
 
@@ -24,15 +31,15 @@ def name(item: Erasure | Fault) -> str:
 
 
 @pytest.mark.parametrize(
-    ("erasure", "repeated"),
+    ("which", "repeated"),
     [(FOLDED, True), (FOLDED, False), (LIVE, True), (LIVE, False), (GIVEN_BACK, False)],
     ids=["folded, repeated", "folded, sweep", "live, repeated", "live, sweep", "given back, sweep"],
 )
-def test_an_erasure_killed_anywhere_is_finished(erasure, repeated):
+def test_an_erasure_killed_anywhere_is_finished(which, repeated):
     before, after = KILLS
     # Between two writes nothing changes, so a kill anywhere is one right behind a write, or before the first.
-    for point, fault in [(0, before), *((point, after) for point in crash_erasure.writes_of(erasure))]:
-        assert crash_erasure.crash(erasure, fault, point, repeated=repeated) == [], f"request {point}"
+    for point, fault in [(0, before), *((point, after) for point in crash_erasure.writes_of(which))]:
+        assert crash_erasure.crash(which, fault, point, repeated=repeated) == [], f"request {point}"
 
 
 @pytest.mark.parametrize("fault", [fault for fault in ERRORS if fault.code != "SlowDown"], ids=name)
@@ -54,7 +61,20 @@ def _just_folded(world: World) -> str:
     return note_id
 
 
-@pytest.mark.parametrize("prepare", [_just_folded, GIVEN_BACK.prepare], ids=["folded", "given back"])
+def _folded_before_others(world: World) -> str:
+    """The newest record does not hold the note, but quotes it in what was in the bank before."""
+    note_id, _ = crash_erasure.used(world)
+    world.consolidate(SPACE)
+    world.note("Another one.", agent="bob")
+    world.consolidate(SPACE)
+    return note_id
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [_just_folded, GIVEN_BACK.prepare, _folded_before_others],
+    ids=["folded", "given back", "folded before others"],
+)
 def test_no_write_that_comes_late_brings_an_erased_note_back(prepare):
     for where, wrong in crash_erasure.repeats(prepare):
         assert wrong == [], where
@@ -71,24 +91,34 @@ def _undo(_: World, actor: Actor) -> None:
     undoing.undo(actor.process, "admin", SPACE, 1)
 
 
+def _edit(_: World, actor: Actor) -> None:
+    edit = Edit("add_section", "## New", "Text.")
+    corrections.edit_sections(actor.process, EVERYONE, SPACE, "log.md", [edit], "it was missing")
+
+
 def _back_up(_: World, actor: Actor) -> None:
     snapshots.take(actor.process, SPACE, Wanted("api", "another"), deadline=actor.until)
 
 
 @pytest.mark.parametrize(
-    ("erasure", "work"),
+    ("which", "work"),
     [(LIVE, _consolidate), (FOLDED, _undo), (LIVE, _back_up)],
     ids=["consolidation", "undo", "backup"],
 )
 def test_who_read_the_note_before_it_was_erased_brings_nothing_of_it_back(
-    erasure: Erasure, work: Callable[[World, Actor], Any]
+    which: Erasure, work: Callable[[World, Actor], Any]
 ):
-    for where, wrong in crash_erasure.stands_still(erasure, work):
+    for where, wrong in crash_erasure.stands_still(which, work):
+        assert wrong == [], where
+
+
+def test_who_read_the_note_between_two_invocations_of_its_erasure_brings_nothing_of_it_back():
+    for where, wrong in crash_erasure.between_invocations(FOLDED, _edit):
         assert wrong == [], where
 
 
 @pytest.mark.parametrize(
-    ("erasure", "work"),
+    ("which", "work"),
     [
         (LIVE, lambda world: world.consolidate(SPACE)),
         (FOLDED, lambda world: world.undo(1)),
@@ -96,8 +126,8 @@ def test_who_read_the_note_before_it_was_erased_brings_nothing_of_it_back(
     ],
     ids=["consolidation", "undo", "backup"],
 )
-def test_what_others_do_while_an_erasure_stands_still_is_erased_too(erasure: Erasure, work: Callable[[World], Any]):
-    for where, wrong in crash_erasure.overtaken(erasure, work):
+def test_what_others_do_while_an_erasure_stands_still_is_erased_too(which: Erasure, work: Callable[[World], Any]):
+    for where, wrong in crash_erasure.overtaken(which, work):
         assert wrong == [], where
 
 
@@ -112,3 +142,57 @@ def test_the_look_for_what_is_left_finds_a_text_wherever_it_is():
 
     for where in ("_backups/", "_exports/", "_consolidations/", "bank/log.md", "a version of", "upload-0"):
         assert where in found
+
+
+def _about_to_plan(world: World) -> Actor:
+    """An undo that has lost its lease, and will write its plan next, of which nobody knows yet."""
+    actor = Actor("undo", world, lambda actor: _undo(world, actor), world.clock() + INVOCATION)
+    while not actor.client.requests or not actor.client.requests[-1][1].endswith(".plan.json"):
+        actor.step()
+    world.pass_time(crash_erasure.LONG, beating=False)
+    world.new_process()
+    return actor
+
+
+def _at(world: World, request: tuple[str, str], do: Callable[[], Any]) -> None:
+    """Let it happen just before the first such request of the world's process."""
+
+    def before(index: int, verb: str) -> None:
+        if world.client.requests[index] == request:
+            world.client.before = lambda index, verb: None
+            do()
+
+    world.client.before = before
+
+
+def test_a_commit_just_before_the_erasure_begins_is_erased_too():
+    world, note_id = crash_erasure.begun(FOLDED)
+    other = _about_to_plan(world)
+    swaps = ("PUT", keys.meta(SPACE))
+
+    def commit() -> None:
+        other.step(2)
+        other.kill()
+
+    _at(world, swaps, commit)
+    receipt = crash_erasure.erase(world, note_id)
+
+    assert receipt.status == "done"
+    assert swaps in other.client.requests
+    assert len(records_of(world.inner.objects, SPACE)) == 2
+    assert list(crash_erasure.left_of(world, crash_erasure.SECRET)) == []
+
+
+def test_nobody_commits_under_an_erasure_that_goes_on():
+    world, note_id = crash_erasure.begun(FOLDED)
+    soon = world.clock() + timedelta(seconds=1)
+    erasure.erase_note(world.process, EVERYONE, SPACE, note_id, soon, erase=True)
+    other = _about_to_plan(world)
+
+    _at(world, ("LIST versions", keys.prefix(SPACE)), other.finish)
+    world.work()
+
+    assert isinstance(other.error, LiveMemoryError)
+    assert len(records_of(world.inner.objects, SPACE)) == 1
+    assert crash_erasure.come_to_end(world, [note_id]) == []
+    assert list(crash_erasure.left_of(world, crash_erasure.SECRET)) == []

@@ -3,13 +3,15 @@
 import gzip
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
 
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.backups import catalog, snapshots
 from livemem.backups import manifest as manifests
-from livemem.backups import snapshots
 from livemem.bank import corrections, history
 from livemem.changes import settling
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
@@ -469,6 +471,59 @@ def test_a_backup_that_is_damaged_already_is_not_made_whole_by_an_erasure(world)
     erase(world, live)
 
     assert list(damaged_backups(world)) == [f"{rules} is not what the manifest says"]
+
+
+def test_what_a_late_copy_brings_into_a_removed_backup_goes_as_well(world):
+    live = note(world, SECRET)
+    removed = world.back_up()
+    catalog.remove(world.process, "demo", removed.backup_id)
+
+    def copy(index: int, verb: str) -> None:
+        if verb == "LIST versions":
+            world.client.before = lambda index, verb: None
+            world.inner.put_object(
+                Bucket="", Key=keys.backup_object("demo", removed.backup_id, "bank/log.md"), Body=SECRET.encode()
+            )
+
+    world.inner.versioned = False
+    world.client.before = copy
+    erase(world, live)
+
+    assert list(left_of(world, SECRET)) == []
+
+
+def _sum(world: World, key: str) -> str:
+    return sha256(world.text(key).encode()).hexdigest()
+
+
+def test_a_manifest_tells_the_checksum_of_what_an_erasure_wrote(world):
+    note(world, SECRET)
+    other = note(world, OTHERS, "bob")
+    world.consolidate()
+    backup = world.back_up()
+    saved = manifests.load(world.process, "demo", backup.backup_id)
+    prefix = keys.backup_prefix("demo", backup.backup_id)
+    sums = {item.name: _sum(world, prefix + item.name) for item in saved.items}
+    manifests.replace(world.process, saved, [replace(item, sha256=sums[item.name]) for item in saved.items])
+
+    erase_agent(world, "ann")
+
+    items = manifests.load(world.process, "demo", backup.backup_id).items
+    assert {item.name: item.sha256 for item in items} == {item.name: _sum(world, prefix + item.name) for item in items}
+    assert {item.name: item.sha256 for item in items} != sums
+    assert other not in world.live_ids()
+
+
+def test_notes_that_became_enough_meanwhile_start_a_run():
+    world = World()
+    world.create_space(threshold=2)
+    live = note(world, SECRET)
+    note(world, OTHERS, "bob")
+    note(world, OTHERS, "bob")
+
+    erase(world, live)
+
+    assert [waiting["space_id"] for waiting in world.queued] == ["demo"]
 
 
 def test_a_backup_under_way_ends_where_an_erasure_begins(world):

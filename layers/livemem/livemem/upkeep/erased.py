@@ -120,6 +120,9 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
         return _of_live(live[1].note_id, body, task)
     if name.startswith("_idempotency/"):
         return Fate(None if claimed_note(body) in task.note_ids else body)
+    if keys.parse_plan(f"x/{name}") and not task.pieces.all:
+        # Whether it quotes the note can't be told any more, and nobody will commit it.
+        return Fate(None)
     parsed = _json(body) if name.endswith(".json") else None
     if parsed is None:
         return Fate(_scrubbed(body, task.pieces))

@@ -84,7 +84,10 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
             return earlier
         if found and not found.known:
             raise _unknown(wanted)
-        return _go_on(process, _begin(process, principal, head, wanted, found), watch)
+        saved = _begin(process, principal, head, wanted, found)
+        # Who had lost the lease may have committed before the head was swapped: then the notes are elsewhere by now.
+        same = heads.load(process, space_id).meta.changes == head.meta.changes
+        return _go_on(process, saved, watch, found if same else None)
 
 
 def _find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found | None:
@@ -272,13 +275,14 @@ def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch)
     space_id = head.meta.space_id
     saved = receipts.find(process, space_id, erasure_id)
     if saved:
+        _fence(process, space_id)
         try:
             found = erasure_sources.find(process, space_id, _wanted(saved.receipt), watch)
             if found.bodies:
                 logger.warning("an erased note came back", extra={"space_id": space_id, "erasure_id": erasure_id})
                 heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
                 saved = receipts.save(process, saved, status="working", finished_at=None)
-                return _go_on(process, saved, watch, found).status
+                return _go_on(process, saved, watch).status
             erasure_steps.erase(process, saved, found, watch)
         except OutOfTime:
             _queue(process, space_id, erasure_id)

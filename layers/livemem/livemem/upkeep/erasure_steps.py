@@ -23,7 +23,8 @@ from livemem.upkeep.erasure_versions import Cleared
 
 
 def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
-    """Erase the receipt's notes, which were `found` where they are. Nobody else changes the space meanwhile.
+    """Erase the receipt's notes, which were `found` where they are. Nobody else changes the space
+    meanwhile: who held the lease before was told so by a swap of the head.
 
     For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
     and C PUT or DELETE at the least (each object of the space that holds a note and quotes one is written twice), 2 GET
@@ -96,13 +97,15 @@ def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark
 
 
 def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
-    """Enter the keys of the objects that hold the notes: afterwards nothing tells them any more. And those of files
-    that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
+    """Enter the keys of the objects that hold the notes, or did: afterwards nothing tells them any more. And those of
+    files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
     """
+    space_id = saved.receipt.space_id
     now = {place.prefix + name for place, names in found.keys.items() for name in names}
-    head = heads.load(process, saved.receipt.space_id)
+    now |= {keys.note(space_id, note_id) for note_id in saved.receipt.note_ids}
+    head = heads.load(process, space_id)
     if head.meta.settling and saved.receipt.status == "working":
-        now |= {keys.recorded(saved.receipt.space_id, path) for path in head.meta.settling.files}
+        now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}
     return _save(process, saved, removing=sorted({*saved.receipt.removing, *now}))
 
 

@@ -53,9 +53,7 @@ def clear_quoting(process: Process, task: Task, clean: set[Known], skip: str, wa
 
 def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> bool:
     name = _name(version.key, task.space_id)
-    if version.marker:
-        return _is_erased_note(name, task)
-    if name == skip or name in LEFT_ALONE or (name, version.etag, version.size) in clean:
+    if version.marker or name == skip or name in LEFT_ALONE or (name, version.etag, version.size) in clean:
         return False
     return bool(task.pieces.all) or of_structure(name) or version.key.startswith(keys.EXPORTS)
 
@@ -67,12 +65,12 @@ def _clear(process: Process, batch: list[Version], task: Task, clean: set[Known]
     holds = process.store.map(lambda version: _holds(process.store, version, task, clean), batch)
     doomed = [version for version, bad in zip(batch, holds, strict=True) if bad]
     versions.remove(process.store, doomed)
-    return sum(not version.marker for version in doomed)
+    return len(doomed)
 
 
 def _holds(store: Store, version: Version, task: Task, clean: set[Known]) -> bool:
     name = _name(version.key, task.space_id)
-    if version.marker or version.key.startswith(keys.EXPORTS) or _is_erased_note(name, task):
+    if version.key.startswith(keys.EXPORTS) or _is_erased_note(name, task):
         return True
     body = versions.read(store, version)
     if body is None:

@@ -34,9 +34,9 @@ _URL = re.compile(r"^[<(\[]*[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Pieces:
-    """Texts to look for, by their first characters, the longest first."""
+    """Texts to look for, by their first characters and then by length, the longest first: many notes begin alike."""
 
-    by_start: Mapping[str, tuple[str, ...]]
+    by_start: Mapping[str, Mapping[int, frozenset[str]]]
     all: tuple[str, ...]
 
 
@@ -46,11 +46,12 @@ def pieces_of(contents: Iterable[str]) -> Pieces:
     alone say nothing of their own.
     """
     found = {piece for content in contents for piece in _pieces(content)}
-    ordered = tuple(sorted(found, key=lambda piece: (-len(piece), piece)))
-    by_start: dict[str, list[str]] = defaultdict(list)
-    for piece in ordered:
-        by_start[piece[:WHOLE_CHARACTERS]].append(piece)
-    return Pieces({start: tuple(some) for start, some in by_start.items()}, ordered)
+    longest_first = tuple(sorted(found, key=lambda piece: (-len(piece), piece)))
+    by_start: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for piece in longest_first:
+        by_start[piece[:WHOLE_CHARACTERS]][len(piece)].add(piece)
+    lengths = {start: {size: frozenset(some) for size, some in sizes.items()} for start, sizes in by_start.items()}
+    return Pieces(lengths, longest_first)
 
 
 def _pieces(content: str) -> Iterator[str]:
@@ -96,9 +97,9 @@ def _spans(text: str, pieces: Pieces) -> Iterator[tuple[int, int]]:
     if len(pieces.all) <= FEW and not any(piece in text for piece in pieces.all):
         return
     for start in range(len(text) - WHOLE_CHARACTERS + 1):
-        for piece in pieces.by_start.get(text[start : start + WHOLE_CHARACTERS], ()):
-            stop = start + len(piece)
-            if text.startswith(piece, start) and not _cuts(text, start) and not _cuts(text, stop):
+        for size, some in pieces.by_start.get(text[start : start + WHOLE_CHARACTERS], {}).items():
+            stop = start + size
+            if text[start:stop] in some and not _cuts(text, start) and not _cuts(text, stop):
                 yield start, stop
                 break
 
