@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from livemem import limits
-from livemem.backups import importing, inspection, unpacking
+from livemem.backups import archive, importing, inspection, unpacking
 from livemem.backups.importing import NewImport
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.store import keys
@@ -274,6 +274,7 @@ def change_manifest(files: dict[str, bytes], old: bytes, new: bytes) -> bytes:
         (b'"metadata": {', b'"metadata": {"a\\r\\nb": "x", ', "can't be read"),
         (b'"metadata": {', b'"metadata": {"x": "' + b"y" * 501 + b'", ', "can't be read"),
         (b'"consolidation": "1"', b'"consolidation": "' + b"9" * 400 + b'"', "can't be read"),
+        (b'"size": ', b'"x": "' + b"y" * archive.LINE_BYTES + b'", "size": ', "can't be read"),
         (b"\n  ]\n}", b"", "can't be read"),
         (b"\n  ]\n}", b"\n  ]\n}, 1", "can't be read"),
         (b'"left_out": []', b'"left_out": ' + b"[" * 9_000 + b"]" * 9_000, "can't be read"),
@@ -356,6 +357,12 @@ def test_two_spaces_in_one_archive_are_refused(world, space):
     assert "more than one" in refusal(world, packed(space, more=[("other/_rules.md", b"x")])).detail
     assert "more than one" in refusal(world, packed(space, more=[("other/_meta.json", b"{}")])).detail
     assert "more than one" in refusal(world, packed(space, more=[("loose", b"x")])).detail
+
+
+def test_the_heads_of_many_spaces_are_not_gathered(world, space):
+    members = [("a/_meta.json", b"{}"), ("b/_meta.json", b"{}")]
+    # What is behind the second one would be told as damage.
+    assert "more than one space" in refusal(world, tar(members).rstrip(b"\0") + b"garbage" * 200).detail
 
 
 def test_a_folder_that_can_not_be_a_space_is_refused(world, space):

@@ -67,6 +67,7 @@ def test_history_time_travel_citations_and_undo_know_the_import(world):
     then = time_travel.then(world.process, "copy", "1")
     assert (then.record.kind, then.record.author, then.record.trigger) == ("manual", "admin", "api")
     assert {file.path for file in time_travel.bank_at(world.process, "copy", then)} == set(BANK)
+    assert then.record.sources_of("activeContext.md").sections[0].corrections == [1]
     cited = citations.citations(world.process, "copy", files.read(world.process, "copy", "activeContext.md"))
     assert [(section.heading, section.corrections) for section in cited.sections] == [("# Now", []), ("## Next", [1])]
     world.undo(2, "copy")

@@ -4,7 +4,6 @@ An export is the archive of a backup that is taken for it, unless nothing has ch
 while it is made is told how far it is; and is given that archive, once, even if the space has changed since.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,30 +12,18 @@ from typing import Any, Literal
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.backups import archive, export_state, packing, snapshots
+from livemem.backups import archiving, export_state, snapshots
 from livemem.backups import manifest as manifests
 from livemem.backups.export_state import Saved
 from livemem.backups.manifest import Manifest
-from livemem.backups.packing import Packed, Source
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import copying, keys, large, presigned
+from livemem.store import copying, keys, presigned
 from livemem.store.probe import require_conditional_writes
 
-logger = logging.getLogger(__name__)
-
-GZIP = "application/gzip"
-MARGIN = timedelta(seconds=5)
-"""Time that must be left to say how far it is."""
-QUEUED_SECONDS = 300.0
-"""For how long nobody else begins with what is queued, or was put aside by a worker."""
 FRESH = timedelta(hours=1)
 """For how long an archive waits for those who asked for it, and an error."""
-GIVEN_UP_AFTER = timedelta(days=1)
-ANEW = 2
-"""How often it is begun anew in one run, because the store lost the parts."""
-
 Asked = Literal["export", "download"]
 
 
@@ -81,7 +68,7 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     backup_id = taken.manifest.backup_id
     if taken.result == "unfinished":
         _begin(process, space_id, backup_id, "export", deadline=None, status="backing_up")
-        process.later(_payload(space_id, backup_id))
+        process.later(archiving.payload(space_id, backup_id))
         return Working(space_id, backup_id, 0, 0)
     return _answer(process, _make(process, taken.manifest, "export", deadline))
 
@@ -105,15 +92,11 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
         return {"status": "ended"}
     try:
         # Of several deliveries the last one goes on, and nobody who asks begins with it.
-        saved = export_state.save(process, saved, held_seconds=_held(process, deadline))
-        state = _work_on(process, saved, deadline, wait=True).state
+        saved = export_state.save(process, saved, held_seconds=archiving.held(process, deadline))
+        state = archiving.work_on(process, saved, deadline, wait=True).state
     except PreconditionLost:
         return {"status": "taken_over"}
     return {"status": state.status, "objects": state.next, "bytes": state.bytes}
-
-
-def _payload(space_id: str, backup_id: str) -> dict[str, Any]:
-    return {"do": "export", "space_id": space_id, "backup_id": backup_id}
 
 
 def _asked_for(process: Process, space_id: str) -> Saved | None:
@@ -136,7 +119,7 @@ def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) 
         return _go_on(process, saved, deadline)
     over = saved.etag if saved else None
     begun = _begin(process, space_id, backup_id, asked, deadline=deadline, total=total, over=over)
-    return _quietly(process, begun, deadline) if begun else _newest(process, space_id, backup_id)
+    return _quietly(process, begun, deadline) if begun else archiving.newest(process, space_id, backup_id)
 
 
 def _is_over(process: Process, saved: Saved) -> bool:
@@ -158,26 +141,13 @@ def _begin(
     status: str = "working",
 ) -> Saved | None:
     """A new state, ours for as long as we can work; None where somebody else was faster."""
-    held = _held(process, deadline)
+    held = archiving.held(process, deadline)
     try:
         return export_state.create(
             process, space_id, backup_id, asked, over=over, status=status, total=total, held_seconds=held
         )
     except PreconditionLost:
         return None
-
-
-def _held(process: Process, deadline: datetime | None) -> float:
-    if deadline is None:
-        return QUEUED_SECONDS
-    return max((deadline - process.clock() + MARGIN).total_seconds(), 0.0)
-
-
-def _newest(process: Process, space_id: str, backup_id: str) -> Saved:
-    saved = export_state.find(process, space_id, backup_id)
-    if not saved:
-        raise PreconditionLost("The archive was removed meanwhile; ask again.")
-    return saved
 
 
 def _go_on(process: Process, saved: Saved, deadline: datetime) -> Saved:
@@ -187,9 +157,9 @@ def _go_on(process: Process, saved: Saved, deadline: datetime) -> Saved:
         return saved
     # Whoever was at it died, or what was queued got lost.
     try:
-        saved = export_state.save(process, saved, held_seconds=_held(process, deadline))
+        saved = export_state.save(process, saved, held_seconds=archiving.held(process, deadline))
     except PreconditionLost:
-        return _newest(process, state.space_id, state.backup_id)
+        return archiving.newest(process, state.space_id, state.backup_id)
     return _quietly(process, saved, deadline)
 
 
@@ -207,9 +177,9 @@ def _error(saved: Saved) -> LiveMemoryError:
 def _quietly(process: Process, saved: Saved, deadline: datetime) -> Saved:
     """Work on it; where somebody else is faster, what they made of it."""
     try:
-        return _work_on(process, saved, deadline, wait=False)
+        return archiving.work_on(process, saved, deadline, wait=False)
     except PreconditionLost:
-        return _newest(process, saved.state.space_id, saved.state.backup_id)
+        return archiving.newest(process, saved.state.space_id, saved.state.backup_id)
 
 
 def _answer(process: Process, saved: Saved) -> Archive | Working:
@@ -239,181 +209,3 @@ def _is_there(process: Process, saved: Saved) -> bool:
     """Whether the archive that a state tells of is still there: 1 HEAD."""
     found = copying.look(process.store, keys.export(saved.state.space_id, saved.state.backup_id))
     return bool(found and found.size == saved.state.bytes)
-
-
-def _work_on(process: Process, saved: Saved, deadline: datetime, *, wait: bool) -> Saved:
-    """Go on until the archive is complete or time runs out; the rest is queued. Raises PreconditionLost: somebody else
-    is at it by now.
-    """
-    space_id, backup_id = saved.state.space_id, saved.state.backup_id
-    try:
-        if process.clock() - clock.parse(saved.state.started_at) > GIVEN_UP_AFTER:
-            raise NotFinished("The archive could not be made within a day.")
-        if saved.state.status == "backing_up":
-            saved = _back_up(process, saved, deadline, wait=wait)
-        if saved.state.status == "working":
-            saved = _pack(process, saved, deadline)
-    except (BackupDamaged, NotFound, NotFinished, TooLarge) as error:
-        logger.warning("export failed", extra={"space_id": space_id, "error_code": error.code})
-        return _fail(process, _newest(process, space_id, backup_id), error)
-    if saved.state.status != "complete":
-        process.later(_payload(space_id, backup_id))
-    return saved
-
-
-def _back_up(process: Process, saved: Saved, deadline: datetime, *, wait: bool) -> Saved:
-    """Go on with the backup."""
-    state = saved.state
-    wanted = snapshots.Wanted("export")
-    taken = snapshots.take(process, state.space_id, wanted, deadline=deadline, wait=wait, unfinished=state.backup_id)
-    if taken.result == "unfinished":
-        return export_state.save(process, saved, held_seconds=QUEUED_SECONDS)
-    return export_state.save(process, saved, status="working", held_seconds=_held(process, deadline))
-
-
-def _fail(process: Process, saved: Saved, error: LiveMemoryError) -> Saved:
-    if saved.state.status in ("complete", "failed"):
-        return saved
-    _abort(process, saved)
-    return export_state.save(
-        process,
-        saved,
-        status="failed",
-        finished_at=clock.iso(process.clock()),
-        error={"code": error.code, "detail": error.detail},
-        **NOTHING,
-    )
-
-
-NOTHING: Mapping[str, Any] = {"upload_id": None, "etags": [], "digests": [], "metadata": {}, "next": 0, "bytes": 0}
-"""The fields of a state of which nothing is there."""
-
-
-def _abort(process: Process, saved: Saved) -> None:
-    if saved.state.upload_id:
-        key = keys.export(saved.state.space_id, saved.state.backup_id)
-        large.abort(process.store, key, saved.state.upload_id)
-
-
-class _UploadGone(LiveMemoryError):
-    """The store does not have the parts any more. `saved` is the last state that knew of them."""
-
-    def __init__(self, saved: Saved | None = None) -> None:
-        super().__init__("The upload is gone.")
-        self.saved = saved
-
-
-@dataclass
-class _Parts:
-    """The parts that are uploaded; those of an earlier run may be put again, which makes no difference."""
-
-    process: Process
-    key: str
-    upload_id: str | None
-    etags: list[str]
-    size: int
-    begun: str | None = None
-    """The upload that this run began."""
-
-    def put(self, body: bytes) -> None:
-        store = self.process.store
-        if len(self.etags) == large.MOST_PARTS:
-            raise TooLarge("The archive has more parts than the store takes.")
-        if not self.upload_id:
-            self.upload_id = self.begun = large.begin(store, self.key, GZIP)
-        try:
-            etag = large.put_part(store, self.key, self.upload_id, len(self.etags) + 1, body)
-        except NotFound:
-            raise _UploadGone from None
-        self.etags.append(etag)
-        self.size += len(body)
-
-    def forget(self, known: str | None) -> None:
-        """Give up the upload that this run began, if it is not the one that the state knows."""
-        if self.begun and self.begun != known:
-            large.abort(self.process.store, self.key, self.begun)
-
-
-def _pack(process: Process, saved: Saved, deadline: datetime) -> Saved:
-    """Make the archive of a complete backup from where its state stands."""
-    state = saved.state
-    backup = manifests.load(process, state.space_id, state.backup_id)
-    source = Source(backup.manifest, *archive.split(state.space_id, backup.items or ()))
-    for _ in range(ANEW):
-        try:
-            return _pack_from(process, saved, source, deadline)
-        except _UploadGone as error:
-            # Where somebody else is at it by now this swap is lost.
-            last = error.saved or saved
-            _abort(process, last)
-            saved = export_state.save(process, last, **NOTHING)
-    raise NotFinished("The store loses what is uploaded in parts.")
-
-
-def _pack_from(process: Process, saved: Saved, source: Source, deadline: datetime) -> Saved:
-    state = saved.state
-    key = keys.export(state.space_id, state.backup_id)
-    packed = Packed(list(state.digests), dict(state.metadata))
-    parts = _Parts(process, key, state.upload_id, list(state.etags), state.bytes)
-    try:
-        for is_whole in packing.pack(process, source, packed, parts.put):
-            late = deadline - process.clock() < MARGIN and len(packed.digests) < len(source.items)
-            if is_whole:
-                held = QUEUED_SECONDS if late else _held(process, deadline)
-                saved = export_state.save(process, saved, held_seconds=held, **_so_far(packed, parts, source))
-            elif late:
-                # What is not in a whole part is done again.
-                saved = export_state.save(process, saved, held_seconds=QUEUED_SECONDS)
-            if late:
-                parts.forget(saved.state.upload_id)
-                return saved
-        size = _close(process, parts, packing.finish(source, packed))
-    except (PreconditionLost, BackupDamaged, TooLarge):
-        parts.forget(saved.state.upload_id)
-        raise
-    except _UploadGone:
-        parts.forget(saved.state.upload_id)
-        raise _UploadGone(saved) from None
-    logger.info("archive made", extra={"space_id": state.space_id, "objects": len(source.items), "bytes": size})
-    return export_state.save(
-        process,
-        saved,
-        **{
-            **NOTHING,
-            "status": "complete",
-            "finished_at": clock.iso(process.clock()),
-            "total": len(source.items),
-            "next": len(source.items),
-            "bytes": size,
-            "objects": len(source.items),
-            "left_out": len(source.left_out),
-        },
-    )
-
-
-def _so_far(packed: Packed, parts: _Parts, source: Source) -> Mapping[str, Any]:
-    return {
-        "next": len(packed.digests),
-        "total": len(source.items),
-        "upload_id": parts.upload_id,
-        "etags": list(parts.etags),
-        "bytes": parts.size,
-        "digests": list(packed.digests),
-        "metadata": dict(packed.metadata),
-    }
-
-
-def _close(process: Process, parts: _Parts, last: bytes) -> int:
-    """Make the archive of its parts and the last one, and return its size; one that fits into one part is put whole."""
-    if not parts.etags:
-        process.store.put(parts.key, last, content_type=GZIP)
-        return len(last)
-    parts.put(last)
-    assert parts.upload_id
-    try:
-        large.complete(process.store, parts.key, parts.upload_id, parts.etags)
-    except NotFound:
-        found = copying.look(process.store, parts.key)
-        if not found or found.size != parts.size:
-            raise _UploadGone from None
-    return parts.size
