@@ -135,10 +135,14 @@ def key_of(request: Request) -> str:
 
 
 def kind(key: str) -> str:
-    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `{space}/live/*`."""
+    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_backups/*/_manifest.json` or
+    another object of a backup, `{space}/live/*`.
+    """
     first, *rest = key.split("/")
     if first in {"_pending", "_uploads"}:
         return f"{first}/*"
+    if first == "_backups":
+        return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"
     if first.startswith("_"):
         return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
     return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])
