@@ -324,7 +324,8 @@ def test_what_failed_unseen_is_told_to_the_next_who_asks(world):
 def test_a_busy_space_and_unknown_backups_are_told(world):
     lease.acquire(world.process, "demo", world.ids(), "consolidation", by_hand=True)
     with pytest.raises(Busy):
-        export_now(world)
+        # There is no time to wait for it.
+        export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=5))
     with pytest.raises(NotFound) as error:
         export.download(world.process, "demo", "2026-01-01T00-00-00", world.clock() + SOON)
     assert error.value.code == "backup_not_found"
