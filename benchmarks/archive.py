@@ -24,9 +24,10 @@ from typing import Any
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.backups import bringing, export, importing
-from livemem.backups.export import Archive, Working
-from livemem.backups.importing import NewImport
+from livemem.archives import export
+from livemem.archives.export import Archive, Working
+from livemem.arrivals import bringing, importing
+from livemem.arrivals.importing import NewImport
 from livemem.llm import client as llm
 from livemem.process import Process
 from livemem.settings import Settings

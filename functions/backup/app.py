@@ -11,12 +11,15 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock, limits
-from livemem.backups import arrivals, bringing, catalog, export, fork, importing, restore, retention, snapshots
-from livemem.backups.export import Archive, Working
+from livemem.archives import export
+from livemem.archives.export import Archive, Working
+from livemem.arrivals import arrivals, bringing, fork, importing, restore
+from livemem.backups import catalog, retention, snapshots
+from livemem.erasure import erasure, receipts
+from livemem.erasure.receipts import Receipt
 from livemem.spaces.head import Head
 from livemem.store import cursors
-from livemem.upkeep import erasure, erasure_receipts, garbage, work
-from livemem.upkeep.erasure_receipts import Receipt
+from livemem.upkeep import garbage, work
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -245,7 +248,7 @@ def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
 @api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")
 def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ErasurePage:
     """The receipts of what was erased in the space, newest first."""
-    found, more = erasure_receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor))
+    found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor))
     return views.ErasurePage(items=[views.ErasureView.of(one) for one in found], next_cursor=cursors.encode(more))
 
 
@@ -254,7 +257,7 @@ def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cur
 )
 def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
     """One receipt."""
-    return views.ErasureView.of(erasure_receipts.view(process(), space_id, erasure_id))
+    return views.ErasureView.of(receipts.view(process(), space_id, erasure_id))
 
 
 @api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")

@@ -6,12 +6,12 @@ from itertools import count
 import pytest
 from moto import mock_aws
 
+from livemem.erasure import erasure
 from livemem.errors import StoreUnavailable, VersionsUnreachable
 from livemem.settings import Settings
 from livemem.store import versions
 from livemem.store.objects import Store, open_store
 from livemem.store.versions import Version
-from livemem.upkeep import erasure
 from tests.support.bucket import error
 from tests.support.world import EVERYONE, INVOCATION, World
 

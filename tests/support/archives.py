@@ -6,9 +6,10 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from livemem.backups import bringing, export, importing
-from livemem.backups.export import Archive, Working
-from livemem.backups.importing import NewImport
+from livemem.archives import export
+from livemem.archives.export import Archive, Working
+from livemem.arrivals import bringing, importing
+from livemem.arrivals.importing import NewImport
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.world import EVERYONE, INVOCATION, World

@@ -8,9 +8,10 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from livemem.backups import arrivals, bringing, expiry, export, importing
-from livemem.backups.export import Archive
-from livemem.backups.importing import NewImport
+from livemem.archives import expiry, export
+from livemem.archives.export import Archive
+from livemem.arrivals import arrivals, bringing, importing
+from livemem.arrivals.importing import NewImport
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.spaces import head as heads
 from livemem.store import keys

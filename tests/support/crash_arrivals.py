@@ -8,7 +8,8 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from livemem.backups import arrivals, bringing, catalog, fork, restore
+from livemem.arrivals import arrivals, bringing, fork, restore
+from livemem.backups import catalog
 from livemem.consolidation import pipeline as consolidation
 from livemem.errors import LiveMemoryError
 from livemem.process import Process

@@ -17,13 +17,13 @@ from botocore.exceptions import ClientError
 
 from livemem.backups import manifest as manifests
 from livemem.changes.settling import WATCHED_FOR
+from livemem.erasure import erasure
+from livemem.erasure.receipts import Receipt
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import append_once
 from livemem.spaces import head as heads
 from livemem.store import keys
-from livemem.upkeep import erasure
-from livemem.upkeep.erasure_receipts import Receipt
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of
 from tests.support.counting import WRITES, Killed, Request

@@ -16,8 +16,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.backups import bringing, snapshots
-from livemem.backups import restore as restoring
+from livemem.arrivals import bringing
+from livemem.arrivals import restore as restoring
+from livemem.backups import snapshots
 from livemem.backups.manifest import Manifest
 from livemem.changes import progress
 from livemem.changes import undo as undoing

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from livemem.backups import catalog, snapshots
+from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.spaces.erasing import Erasing
 from livemem.store import keys
-from livemem.upkeep import erasure, health
+from livemem.upkeep import health
 from tests.support import backups
 from tests.support.backing_up import hold, on_copy, own_etags, take, used, waiting
 from tests.support.bucket import error

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livemem.backups import bringing, fork
+from livemem.arrivals import bringing, fork
 from livemem.bank import corrections, files, history
 from livemem.changes import moving, rules
 from livemem.changes.rules import NewRules

@@ -12,10 +12,10 @@ from livemem.backups.snapshots import Wanted
 from livemem.bank import corrections
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline
+from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
 from livemem.markdown.edits import Edit
 from livemem.store import keys
-from livemem.upkeep import erasure
 from tests.support import crash_erasure
 from tests.support.actors import Actor
 from tests.support.audit import records_of

@@ -1,1 +1,1 @@
-"""Backups of spaces, and what rests on them: restore, fork, archives."""
+"""Copies of whole spaces within the bucket."""

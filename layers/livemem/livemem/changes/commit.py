@@ -141,7 +141,7 @@ def apply(process: Process, head: Head, record: Record) -> Head:
 
 def _write_record(process: Process, space_id: str, record: Record) -> None:
     """Write the record where there is none: 1 PUT. A repeat that comes late, into a space from whose records something
-    was erased since (upkeep/erasure.py), changes nothing.
+    was erased since (erasure/erasure.py), changes nothing.
     """
     key, body = keys.record(space_id, record.name()), record.to_bytes()
     condition: dict[str, Any] = {"if_none_match": True}

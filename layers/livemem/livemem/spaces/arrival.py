@@ -1,7 +1,7 @@
 """A space that is brought here as a whole: restored from a backup, forked from another space, or imported.
 
 Until all of it is there its head is a tombstone that says so: then nobody sees it, nothing can be committed to it, and
-nobody creates another one under its id. What brings it is in backups/arrivals.py.
+nobody creates another one under its id. What brings it is in arrivals/arrivals.py.
 """
 
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What a head remembers of erasures (upkeep/erasure.py): the one under way, and those that a late request may disturb.
+"""What a head remembers of erasures (erasure/erasure.py): the one under way, and those that a late request may disturb.
 
 A write whose answer was lost is sent again, and may bring an erased note back. So the space is looked at once more when
 no request from before can come any more.

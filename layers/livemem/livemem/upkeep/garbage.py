@@ -11,7 +11,7 @@ from itertools import islice
 from livemem import limits
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.backups import expiry
+from livemem.archives import expiry
 from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.process import Process
 from livemem.spaces import directory

@@ -3,10 +3,10 @@
 from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
+from livemem.erasure import erasure
 from livemem.notes import tending as notes
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces
-from livemem.upkeep import erasure
 
 ROOMS = (spaces.ROOM, changes.ROOM, runs.ROOM, notes.ROOM, bank.ROOM, backups.ROOM, erasure.ROOM)
 """In the order in which they are tended: what is committed is finished before a new run is started."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from livemem.backups import bringing, expiry
+from livemem.archives import expiry
+from livemem.arrivals import bringing
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.runs import retention
@@ -102,7 +103,7 @@ def _remove_old_days(process: Process) -> None:
 
 
 def _remove_old_archives(process: Process) -> None:
-    """Remove archives that are kept no longer (backups/expiry.py)."""
+    """Remove archives that are kept no longer (archives/expiry.py)."""
     try:
         expiry.expire(process)
     except LiveMemoryError as error:

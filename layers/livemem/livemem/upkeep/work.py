@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.backups import bringing, export, nightly
+from livemem.archives import export
+from livemem.arrivals import bringing
+from livemem.backups import nightly
+from livemem.erasure import erasure
 from livemem.process import Process
-from livemem.upkeep import erasure
 
 logger = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal
 
-from livemem.backups.export import Archive, Working
-from livemem.backups.importing import NewImport, Upload
+from livemem.archives.export import Archive, Working
+from livemem.arrivals.importing import NewImport, Upload
 from livemem_http.views.backups import BackupId
 from livemem_http.views.fields import Body, Description, Moment, RulesText, SpaceId, Sparse, Template, told
 

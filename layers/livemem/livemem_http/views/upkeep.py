@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel
 
 from livemem.backups import retention
+from livemem.erasure.receipts import Receipt
 from livemem.upkeep import garbage_report
-from livemem.upkeep.erasure_receipts import Receipt
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, told
 
 ErasureId = Annotated[str, told("The id of the erasure, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]

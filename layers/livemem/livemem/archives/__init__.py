@@ -1,0 +1,1 @@
+"""Spaces as one file: made of a backup, and read again as what a stranger sent."""

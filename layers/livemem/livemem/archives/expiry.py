@@ -1,0 +1,70 @@
+"""The end of archives: those to download and those that were uploaded are kept for a day."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from livemem.archives import export_state
+from livemem.process import Process
+from livemem.store import keys, large
+from livemem.store.large import Begun
+from livemem.store.objects import Entry
+
+LIFE = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Expired:
+    """What is over, or was: keys of archives and of their states, keys of uploads to import, and how many uploads in
+    parts were left behind; `bytes` of all objects.
+    """
+
+    exports: list[str]
+    uploads: list[str]
+    parts: int
+    bytes: int
+
+
+def expire(process: Process, now: datetime | None = None, *, dry_run: bool = False) -> Expired:
+    """Remove archives that are older than a day, and what they left; with `dry_run` only say what that would be.
+
+    2 LIST per 1,000 objects, 1 ListMultipartUploads, 1 GET for each archive that is over, 1 abort for each upload in
+    parts, 2 DeleteObjects per 1,000. `now` asks what will be over then; else the store's clock tells.
+    """
+    exports = [entry for entry in process.store.scan(keys.EXPORTS) if _is_over(entry, now)]
+    uploads = [entry for entry in process.store.scan(keys.UPLOADS) if _is_over(entry, now)]
+    parts = [begun for begun in large.begun(process.store, keys.EXPORTS) if _is_left_behind(process, begun, now)]
+    found = Expired(
+        [entry.key for entry in exports],
+        [entry.key for entry in uploads],
+        len(parts),
+        sum(entry.size for entry in (*exports, *uploads)),
+    )
+    if dry_run:
+        return found
+    states = [entry.key for entry in exports if entry.key.endswith(".json")]
+    process.store.map(lambda key: _abort(process, key), states)
+    process.store.map(lambda begun: large.abort(process.store, begun.key, begun.upload_id), parts)
+    # The states first: one that tells of an archive which is gone would only cost who asks a look.
+    process.store.delete_many(states)
+    process.store.delete_many([key for key in (*found.exports, *found.uploads) if key not in set(states)])
+    return found
+
+
+def _is_over(entry: Entry, now: datetime | None) -> bool:
+    return (entry.age if now is None else now - entry.last_modified) > LIFE
+
+
+def _is_left_behind(process: Process, begun: Begun, now: datetime | None) -> bool:
+    """Whether nobody goes on with an upload in parts: it is old, and no state that is not over knows it."""
+    if (now or begun.seen_at) - begun.begun_at <= LIFE:
+        return False
+    found = process.store.get(begun.key.removesuffix(".tar.gz") + ".json")
+    saved = export_state.parse(found)
+    return not found or not saved or found.age > LIFE or saved.state.upload_id != begun.upload_id
+
+
+def _abort(process: Process, key: str) -> None:
+    saved = export_state.parse(process.store.get(key))
+    if saved and saved.state.upload_id:
+        archive = keys.export(saved.state.space_id, saved.state.backup_id)
+        large.abort(process.store, archive, saved.state.upload_id)

@@ -1,0 +1,198 @@
+"""What an archive holds, found out in one pass in which nothing is written: a space of ours, or Markdown files."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import NoReturn
+
+from livemem import limits
+from livemem.archives import archive, unpacking
+from livemem.archives.archive import Listed
+from livemem.archives.unpacking import Member, refused
+from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
+from livemem.markdown import front_matter
+from livemem.spaces.head import Meta
+from livemem.store import keys
+
+OBJECT_BYTES = 64 << 20
+"""Of any object of a space that has no smaller limit."""
+META_BYTES = 1 << 20
+NOTE_BYTES = limits.NOTE_BYTES + 4 * front_matter.HEAD_CHARACTERS
+"""Of a note with its front matter."""
+SYNTHESIS_BYTES = limits.SYNTHESIS_BYTES + 4 * front_matter.HEAD_CHARACTERS
+TEXT_BYTES = 16 << 20
+"""Of all Markdown files together that become a bank."""
+
+NONE = (
+    "The archive holds no space and no Markdown files: give an export of this service, or a tar.gz of a folder of "
+    "Markdown files."
+)
+
+
+@dataclass
+class Contents:
+    """The files of an archive: size and SHA-256 by path; what names and describes the space; the texts as long as they
+    could be Markdown files to make a bank of.
+    """
+
+    files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    heads: dict[str, bytes] = field(default_factory=dict)
+    """`{folder}/_meta.json` and `{folder}/_manifest.json`."""
+    texts: dict[str, bytes] = field(default_factory=dict)
+    text_bytes: int = 0
+
+    def is_space(self) -> bool:
+        """Whether it says to be a space; else it can be a folder of Markdown files only."""
+        return bool(self.heads)
+
+
+@dataclass(frozen=True)
+class Space:
+    """A space in an archive, as its manifest says and as it is: all its objects by name."""
+
+    space_id: str
+    meta: Meta
+    objects: Mapping[str, Listed]
+
+
+def inspect(chunks: Iterator[bytes], check: Callable[[], None]) -> Contents:
+    """Read an archive to its end. Raises InvalidArchive, TooLarge."""
+    found = Contents()
+    for member in unpacking.files(chunks, check):
+        _take(found, member)
+    return found
+
+
+def _take(found: Contents, member: Member) -> None:
+    if member.size > OBJECT_BYTES:
+        raise too_large(member.path, member.size, OBJECT_BYTES)
+    folder, _, name = member.path.partition("/")
+    head = name in (keys.META, keys.MANIFEST)
+    if name == keys.META and member.size > META_BYTES:
+        raise too_large(member.path, member.size, META_BYTES)
+    if head and any(not path.startswith(f"{folder}/") for path in found.heads):
+        raise InvalidArchive(f"The archive holds more than one space; one of them is {unpacking.shown(folder)}.")
+    is_text = not found.heads and not head and member.path.endswith(".md")
+    is_kept = is_text and member.size <= limits.BANK_FILE_BYTES and found.text_bytes <= TEXT_BYTES
+    digest = sha256()
+    held: list[bytes] = []
+    for piece in member.content:
+        digest.update(piece)
+        if head or is_kept:
+            held.append(piece)
+    found.files[member.path] = (member.size, digest.digest())
+    if head:
+        found.heads[member.path] = b"".join(held)
+        found.texts.clear()
+    elif is_text:
+        found.text_bytes += member.size
+        if is_kept:
+            found.texts[member.path] = b"".join(held)
+
+
+def too_large(path: str, size: int, limit: int) -> TooLarge:
+    """The error about one member."""
+    return TooLarge(f"The member {unpacking.shown(path)} has {size} bytes, but at most {limit} are allowed.")
+
+
+def check_space(contents: Contents) -> Space:
+    """The space that an archive holds, if it is all there, unchanged, and what a space may hold.
+
+    Raises InvalidArchive, TooLarge, which name the member.
+    """
+    folders = {path.partition("/")[0] for path in contents.files}
+    if len(folders) > 1:
+        first, second = sorted(folders)[:2]
+        raise InvalidArchive(
+            f"The archive holds more than one folder: {unpacking.shown(first)} and {unpacking.shown(second)}."
+        )
+    (space_id,) = folders
+    if not keys.SPACE_ID.fullmatch(space_id):
+        raise InvalidArchive(f"The folder {unpacking.shown(space_id)} has no space's id as its name.")
+    for name in (keys.META, keys.MANIFEST):
+        if f"{space_id}/{name}" not in contents.heads:
+            raise InvalidArchive(f"The archive has no {space_id}/{name}.")
+    objects = _check_manifest(space_id, contents)
+    _check_members(contents)
+    meta = _check_meta(space_id, contents, objects)
+    return Space(space_id, meta, objects)
+
+
+def _check_manifest(space_id: str, contents: Contents) -> dict[str, Listed]:
+    path = f"{space_id}/{keys.MANIFEST}"
+    listed: dict[str, Listed] = {}
+    try:
+        named, items = archive.read_manifest(contents.heads[path])
+        for item in items:
+            if item.name in listed:
+                _wrong(path, f"names {unpacking.shown(item.name)} twice")
+            listed[item.name] = item
+            if contents.files.get(f"{space_id}/{item.name}") is None:
+                _wrong(path, f"names {unpacking.shown(item.name)}, which is not there")
+    except (ValueError, RecursionError, AttributeError):
+        raise refused(path, "can't be read") from None
+    if named != space_id:
+        _wrong(path, f"is that of another space, {unpacking.shown(named)}")
+    for found, (size, digest) in contents.files.items():
+        name = found.partition("/")[2]
+        if name == keys.MANIFEST:
+            continue
+        if name not in listed:
+            _wrong(path, f"does not name {unpacking.shown(name)}")
+        if (listed[name].size, listed[name].sha256) != (size, digest.hex()):
+            raise refused(found, "is not as the manifest says: it was changed")
+    return listed
+
+
+def _wrong(path: str, problem: str) -> NoReturn:
+    raise refused(path, problem)
+
+
+def _check_members(contents: Contents) -> None:
+    for path, (size, _) in contents.files.items():
+        name = path.partition("/")[2]
+        problem = archive.name_problem(name) if name != keys.MANIFEST else None
+        if problem:
+            raise refused(path, problem)
+        limit = _limit(name)
+        if size > limit:
+            raise too_large(path, size, limit)
+
+
+def _limit(name: str) -> int:
+    if keys.parse_note(f"x/{name}"):
+        return NOTE_BYTES
+    if keys.parse_bank_file(f"x/{name}"):
+        return limits.BANK_FILE_BYTES
+    return {keys.RULES_PATH: limits.RULES_BYTES, keys.SYNTHESIS: SYNTHESIS_BYTES}.get(name, OBJECT_BYTES)
+
+
+def _check_meta(space_id: str, contents: Contents, objects: Mapping[str, Listed]) -> Meta:
+    path = f"{space_id}/{keys.META}"
+    try:
+        meta = Meta.from_bytes(contents.heads[path])
+        meta.to_bytes()
+    except ValueError:
+        raise refused(path, "is no head of a space") from None
+    if meta.space_id != space_id:
+        raise refused(path, f"is that of another space, {unpacking.shown(meta.space_id)}")
+    try:
+        limits.check_text("description", meta.description, limits.DESCRIPTION_BYTES, blank=True)
+        limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
+    except LiveMemoryError as error:
+        raise refused(path, f"can't be taken over: {error.detail}") from None
+    numbers = (
+        meta.consolidation_threshold,
+        meta.changes,
+        meta.consolidation_count,
+        meta.total_notes_processed,
+        meta.rev,
+    )
+    if any(not 0 <= number < 10**9 for number in numbers):
+        raise refused(path, "has a number that is out of bounds")
+    if meta.deleted_at:
+        raise refused(path, "is that of a space that was deleted")
+    newest = max((record.number for name in objects if (record := keys.parse_record(f"x/{name}"))), default=0)
+    if newest > meta.changes:
+        raise refused(path, f"knows of {meta.changes} changes, but there is a record of change {newest}")
+    return meta

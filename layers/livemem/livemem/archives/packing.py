@@ -1,0 +1,173 @@
+"""An archive is written in parts, each whole members of gzip, so that another process can go on behind any of them.
+
+Where a part ends depends on the objects alone. So two processes that write the same archive, or one that does again
+what a dead one did, write the same parts.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from livemem.archives import archive
+from livemem.backups.manifest import Item, Manifest
+from livemem.errors import BackupDamaged
+from livemem.process import Process
+from livemem.store import keys, large
+
+PART_BYTES = 8 << 20
+"""After which a part is full: more than S3's least."""
+WINDOW_BYTES = 8 << 20
+"""Objects that are read side by side; a larger one is read in pieces."""
+WINDOW_OBJECTS = 1_000
+LEVEL = 4
+"""Half as much work as 6, and archives of notes are three percent larger."""
+
+DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Take another one."
+
+
+class Packer:
+    """Compresses what is added; `take` gives it as one whole member of gzip, without a time in it."""
+
+    def __init__(self) -> None:
+        self._gzip = self._new()
+        self._made: list[bytes] = []
+        self._size = 0
+
+    @staticmethod
+    def _new() -> "zlib._Compress":
+        return zlib.compressobj(LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+
+    def add(self, data: bytes) -> None:
+        made = self._gzip.compress(data)
+        if made:
+            self._made.append(made)
+            self._size += len(made)
+
+    def is_full(self) -> bool:
+        return self._size >= PART_BYTES
+
+    def take(self) -> bytes:
+        self._made.append(self._gzip.flush())
+        body = b"".join(self._made)
+        self._gzip, self._made, self._size = self._new(), [], 0
+        return body
+
+
+@dataclass(frozen=True)
+class Source:
+    """The backup of which an archive is made: its manifest and those of its objects that go into it."""
+
+    manifest: Manifest
+    items: Sequence[Item]
+    left_out: Sequence[str]
+
+    @property
+    def mtime(self) -> int:
+        return int(keys.backup_moment(self.manifest.backup_id).timestamp())
+
+    def path(self, name: str) -> str:
+        return f"{self.manifest.space_id}/{name}"
+
+    def key(self, name: str) -> str:
+        return keys.backup_object(self.manifest.space_id, self.manifest.backup_id, name)
+
+
+@dataclass
+class Packed:
+    """What is in the archive so far."""
+
+    digests: list[str]
+    metadata: dict[str, dict[str, str]]
+    packer: Packer = field(default_factory=Packer)
+
+    def add(self, data: bytes) -> None:
+        self.packer.add(data)
+
+
+def pack(process: Process, source: Source, packed: Packed, put_part: Callable[[bytes], None]) -> Iterator[bool]:
+    """Add the objects that are still missing, and put each part that is full. 1 GET for each object.
+
+    Yields after each object that ends a part (True: all that is in `packed` is put), and after each window of objects
+    (False), so that the caller looks at the time. Raises BackupDamaged.
+    """
+    for window in _windows(source.items[len(packed.digests) :]):
+        if window[0].size > WINDOW_BYTES:
+            yield _pack_large(process, source, packed, window[0], put_part)
+            continue
+        read = process.store.map(lambda item: process.store.get(source.key(item.name)), window)
+        for item, found in zip(window, read, strict=True):
+            if not found:
+                raise BackupDamaged(DAMAGED.format(item.name))
+            digest = sha256(found.body).hexdigest()
+            _check(item, len(found.body), digest, found.etag)
+            packed.add(archive.header(source.path(item.name), item.size, source.mtime))
+            packed.add(found.body)
+            packed.add(archive.padding(item.size))
+            _note(packed, item, digest, found.metadata)
+            if packed.packer.is_full():
+                put_part(packed.packer.take())
+                yield True
+        del read
+        yield False
+
+
+def _pack_large(
+    process: Process, source: Source, packed: Packed, item: Item, put_part: Callable[[bytes], None]
+) -> bool:
+    """Add an object that is read in pieces; parts may end within it. Whether one ends with it."""
+    with large.read(process.store, source.key(item.name)) as stream:
+        if not stream:
+            raise BackupDamaged(DAMAGED.format(item.name))
+        digest, size = sha256(), 0
+        packed.add(archive.header(source.path(item.name), item.size, source.mtime))
+        for chunk in stream.chunks:
+            digest.update(chunk)
+            size += len(chunk)
+            packed.add(chunk)
+            if packed.packer.is_full():
+                put_part(packed.packer.take())
+        _check(item, size, digest.hexdigest(), stream.etag)
+        packed.add(archive.padding(item.size))
+        _note(packed, item, digest.hexdigest(), stream.metadata)
+    if not packed.packer.is_full():
+        return False
+    put_part(packed.packer.take())
+    return True
+
+
+def finish(source: Source, packed: Packed) -> bytes:
+    """The last part: what is left, the manifest and the end."""
+    body = archive.manifest_bytes(source.manifest, source.items, packed.digests, packed.metadata, source.left_out)
+    packed.add(archive.header(source.path(keys.MANIFEST), len(body), source.mtime))
+    packed.add(body)
+    packed.add(archive.padding(len(body)))
+    packed.add(archive.END)
+    return packed.packer.take()
+
+
+def _windows(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The objects in groups that are read at once; a large one is a group of its own."""
+    window: list[Item] = []
+    size = 0
+    for item in items:
+        if window and (size + item.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
+            yield window
+            window, size = [], 0
+        window.append(item)
+        size += item.size
+    if window:
+        yield window
+
+
+def _check(item: Item, size: int, digest: str, etag: str) -> None:
+    same = digest == item.sha256 if item.sha256 else etag in (item.etag, item.copy_etag)
+    if size != item.size or not same:
+        raise BackupDamaged(DAMAGED.format(item.name))
+
+
+def _note(packed: Packed, item: Item, digest: str, metadata: Mapping[str, str]) -> None:
+    packed.digests.append(digest)
+    kept = archive.kept(metadata)
+    if kept:
+        packed.metadata[item.name] = kept

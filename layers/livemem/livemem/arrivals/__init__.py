@@ -1,0 +1,1 @@
+"""Spaces that come as a whole: restored, forked, imported."""

@@ -1,0 +1,259 @@
+"""A space as it stood right after an earlier change, drawn up from a backup: what later changes did is taken back.
+
+Records tell it: each says what it found, and which notes it took. Only those later than the change are read. What no
+record tells of (runs, conversations, receipts of erasures) is told by its time, or comes as it is now.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from livemem import clock
+from livemem.arrivals import source as sources
+from livemem.arrivals.relabel import is_record, is_run
+from livemem.arrivals.source import Source
+from livemem.backups.manifest import Item
+from livemem.bank import synthesis as syntheses
+from livemem.bank.time_travel import MOST_CHANGES
+from livemem.changes import records
+from livemem.changes.records import Before, Record
+from livemem.errors import BackupDamaged, Conflict, InvalidName, NotFound
+from livemem.process import Process
+from livemem.spaces.head import Meta
+from livemem.spaces.set_aside import SetAside
+from livemem.store import keys
+
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object as it was then, which the backup has otherwise or no more."""
+
+    body: bytes
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Then:
+    """The space right after the change. `items` are as the backup has them, but for those whose content tells that they
+    are of later (`keep`); `written` are the others by name.
+    """
+
+    meta: Meta
+    items: list[Item]
+    written: dict[str, Written]
+    number: int
+    moment: datetime
+
+    def keep(self, name: str, body: bytes) -> bool:
+        """Whether an object of this content was there then, or is of no time."""
+        if is_run(name):
+            number = _field(body, "consolidation")
+            return not isinstance(number, int) or number <= self.number
+        if name.startswith("_idempotency/"):
+            written = _note_moment(str(_field(body, "note_id")))
+            return written is None or written <= self.moment
+        return True
+
+
+@dataclass
+class _Undoing:
+    """What the later changes found, oldest first: the first one that touched something tells how it was."""
+
+    files: dict[str, Before | None] = field(default_factory=dict)
+    """By the path in the records."""
+    notes: dict[str, bytes | None] = field(default_factory=dict)
+    """By id, of all notes that they tell of: the body of a live one, None of one that was folded."""
+    consolidations: int = 0
+    processed: int = 0
+    undone: set[int] = field(default_factory=set)
+    consolidated: bool = False
+
+    def add(self, record: Record, moment: datetime) -> None:
+        for change in record.changed():
+            self.files.setdefault(change.path, change.before)
+        if record.synthesis:
+            self.files.setdefault(keys.SYNTHESIS, record.synthesis.before)
+        for source in record.notes:
+            written = _note_moment(source.note_id)
+            # What an undo gave back was folded before.
+            was_live = record.kind != "undo" and written is not None and written <= moment
+            if source.note_id not in self.notes:
+                self.notes[source.note_id] = source.body() if was_live else None
+        self.consolidations += record.consolidations()
+        self.processed += record.consolidations() * len(record.notes)
+        self.undone |= records.undone([record])
+        self.consolidated |= record.folds()
+
+
+def check(known: Collection[int], number: int, newest: int) -> None:
+    """Raise NotFound where no record of this number is `known`, Conflict where there are too many changes behind it, or
+    their records were removed.
+    """
+    if number not in known:
+        raise NotFound("consolidation", str(number))
+    if newest - number > MOST_CHANGES:
+        raise Conflict(f"More than {MOST_CHANGES} changes came after {number}: fork at a later one.")
+    removed = set(range(number + 1, newest + 1)).difference(known)
+    if removed:
+        raise Conflict(f"The record of change {min(removed)} was removed: how the space stood before, nobody knows.")
+
+
+def draw_up(process: Process, source: Source, number: int) -> Then:
+    """The space as it stood right after change `number`: 1 GET for its record and each later one, and where these hold
+    a consolidation for each earlier one up to the consolidation before.
+
+    Raises NotFound, Conflict, BackupDamaged.
+    """
+    meta = sources.read_head(process, source)
+    recorded = _records(source.items)
+    check({name.number for name in recorded}, number, meta.changes)
+    own = next(name for name in recorded if name.number == number)
+    record = _read(process, source, recorded[own])
+    moment = clock.parse(record.committed_at)
+    undoing = _Undoing()
+    later = [item for name, item in sorted(recorded.items(), key=lambda entry: entry[0].number) if name.number > number]
+    for one in _read_all(process, source, later):
+        undoing.add(one, moment)
+    earlier = {name.number: item for name, item in recorded.items() if name.number <= number}
+    last = _last_consolidation(process, source, earlier, record) if undoing.consolidated else None
+    names = [name for name in recorded if name.number <= number]
+    return Then(
+        meta=_meta(meta, record, undoing, last, names),
+        items=[item for item in source.items if _is_as_it_was(item.name, number, moment, undoing)],
+        written=dict(_written(undoing, {name.number: name for name in names})),
+        number=number,
+        moment=moment,
+    )
+
+
+def _records(items: Sequence[Item]) -> dict[keys.RecordName, Item]:
+    return {name: item for item in items if is_record(item.name) and (name := keys.parse_record(f"x/{item.name}"))}
+
+
+def _read(process: Process, source: Source, item: Item) -> Record:
+    body = sources.read(process, source, item).body
+    try:
+        return Record.from_bytes(body)
+    except ValueError:
+        raise BackupDamaged(sources.DAMAGED.format(item.name)) from None
+
+
+def _read_all(process: Process, source: Source, items: Sequence[Item]) -> Iterator[Record]:
+    for start in range(0, len(items), records.AT_ONCE):
+        yield from process.store.map(lambda item: _read(process, source, item), items[start : start + records.AT_ONCE])
+
+
+def _last_consolidation(process: Process, source: Source, earlier: Mapping[int, Item], record: Record) -> Record | None:
+    """The newest consolidation up to the change of `record`, undone or not; None where its record was removed."""
+    for number in range(record.number, max(record.number - MOST_CHANGES, 0), -1):
+        if number not in earlier:
+            return None
+        found = record if number == record.number else _read(process, source, earlier[number])
+        if found.folds():
+            return found
+    return None
+
+
+def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, names: Sequence[keys.RecordName]) -> Meta:
+    """The head right after the change."""
+    newest = max((name.last for name in names), default="")
+    changes: dict[str, object] = {
+        "changes": record.number,
+        "consolidation_count": max(meta.consolidation_count - undoing.consolidations, 0),
+        "total_notes_processed": max(meta.total_notes_processed - undoing.processed, 0),
+        "last_run": record.run_id,
+        "rules_changed_at": _rules_changed_at(record),
+        # Of changes by hand the time of the commit counts: no note is taken for folded that was not.
+        "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
+        "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
+        "left_out": [],
+        "set_aside": SetAside(),
+        "auto_paused": False,
+    }
+    if undoing.consolidated:
+        changes["last_consolidation"] = last and last.committed_at
+        changes["prompt_cut"] = bool(last and last.usage.get("llm_prompts_cut"))
+    return meta.model_copy(update=changes)
+
+
+def _rules_changed_at(record: Record) -> str | None:
+    """What the head said of changed rules right after the change (changes/commit.py)."""
+    if record.folds():
+        return None
+    return record.committed_at if record.rules and record.kind != "undo" else record.rules_changed_at
+
+
+def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[int]) -> list[tuple[int, int]]:
+    """The ranges of changes that did not stand right after change `number`: today's without what was undone later."""
+    found: list[tuple[int, int]] = []
+    for first, last in ranges:
+        start, end = first, min(last, number)
+        for one in sorted(one for one in undone_later if start <= one <= end):
+            found.append((start, one - 1))
+            start = one + 1
+        found.append((start, end))
+    return [(first, last) for first, last in found if first <= last]
+
+
+def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -> bool:
+    """Whether what the backup has under this name was there then, as far as the name tells."""
+    path = keys.path_in_records(name)
+    if path is not None:
+        return path not in undoing.files
+    note = keys.parse_note(f"x/{name}")
+    if note:
+        return note[1].note_id not in undoing.notes and note[1].timestamp <= moment
+    if is_record(name):
+        record = keys.parse_record(f"x/{name}")
+        return record is not None and record.number <= number
+    if name.startswith("_runs/"):
+        run_id = name.removeprefix("_runs/").partition(".")[0]
+        return not keys.RUN_ID.fullmatch(run_id) or clock.id_time(run_id) < moment + SECOND
+    return True
+
+
+def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iterator[tuple[str, Written]]:
+    try:
+        for path, before in undoing.files.items():
+            if before:
+                name = path if path in (keys.RULES_PATH, keys.SYNTHESIS) else f"bank/{path}"
+                yield keys.check_object_name(name), Written(before.content.encode(), _metadata(path, before, recorded))
+        for note_id, body in undoing.notes.items():
+            if body is not None:
+                yield f"live/{note_id}.md", Written(body)
+    except (InvalidName, UnicodeEncodeError):
+        raise BackupDamaged(sources.HOSTILE) from None
+
+
+def _metadata(path: str, before: Before, recorded: Mapping[int, keys.RecordName]) -> dict[str, str]:
+    """What the object said of the change that wrote it, as far as its record is there."""
+    text = before.record
+    if path == keys.SYNTHESIS:
+        number = syntheses.parse_synthesis(before.content).consolidation_number
+        text = str(number) if number in recorded else None
+    if text is None:
+        return {}
+    name = keys.parse_record_text(text) or (recorded.get(int(text)) if text.isascii() and text.isdecimal() else None)
+    if not name or recorded.get(name.number) != name:
+        return {}
+    return {"consolidation": str(name.number), "record": keys.record_text(name)}
+
+
+def _note_moment(note_id: str) -> datetime | None:
+    """When the note was written; None for what is the id of none."""
+    try:
+        return keys.parse_note_id(note_id).timestamp
+    except InvalidName:
+        return None
+
+
+def _field(body: bytes, name: str) -> Any:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return document.get(name) if isinstance(document, dict) else None

@@ -1,0 +1,124 @@
+"""Another space as one stands now, or stood right after an earlier change, with its history up to there.
+
+A fork is brought from a backup, which is taken for it unless nothing has changed since the last one: so it is one
+state of the space, whatever happens in it meanwhile.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from livemem import clock
+from livemem.access import decision
+from livemem.access.principal import Principal
+from livemem.arrivals import arrivals, earlier, restore
+from livemem.arrivals import source as sources
+from livemem.arrivals.arrivals import Brought
+from livemem.arrivals.earlier import Then, Written
+from livemem.arrivals.relabel import follows, relabel
+from livemem.arrivals.source import Source
+from livemem.backups import manifest as manifests
+from livemem.backups import snapshots
+from livemem.changes import records
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.arrival import Arrival
+from livemem.spaces.head import Head
+from livemem.store import keys
+
+
+def order(
+    process: Process, principal: Principal, space_id: str, target: str, at: int | None, deadline: datetime
+) -> Head:
+    """Take a backup of the space and claim the target for what `bring` then brings: the space as it stands now, or
+    right after change `at`. The same request again, while it is under way, goes on with it.
+
+    Some GET and LIST, what the backup takes, and what the claim takes. Raises InvalidName, NotFound (the space, the
+    change), SpaceExists, Conflict, Busy, Forbidden.
+    """
+    decision.check_space(principal, keys.check_space_id(space_id))
+    keys.check_space_id(target)
+    meta = heads.load(process, space_id).meta
+    if at is not None:
+        known = {name.number for name in records.names(process, space_id, since=at)}
+        # What is committed and not written out yet will be when the backup is taken.
+        earlier.check(known | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
+    arrival = Arrival(
+        arrival_id=process.new_id(),
+        kind="fork",
+        space_id=space_id,
+        at=at,
+        requested_by=principal.name,
+        started_at=clock.iso(process.clock()),
+    )
+    there = arrivals.going_on(process, target, arrival)
+    if there:
+        return there
+    # Before a backup is taken for it.
+    arrivals.check_free(process, principal, target)
+    wanted = snapshots.Wanted("fork", requested_by=principal.name)
+    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
+    arrival = arrival.model_copy(update={"backup_id": taken.manifest.backup_id})
+    return arrivals.begin(process, principal, target, arrival)
+
+
+def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
+    """Finish the backup if that takes longer, and bring what it holds, or what the space held at the time; None if time
+    runs out.
+
+    Requests as of a restore, and for an earlier change 1 GET for each later one and 1 LIST per 1,000 objects. Raises
+    NotFound, BackupDamaged, Conflict, Busy, PreconditionLost.
+    """
+    arrival = head.meta.arrival
+    assert arrival
+    if not _backup(process, arrival, deadline):
+        return None
+    if arrival.at is None:
+        return restore.bring(process, head, deadline)
+    with sources.opened(process, head) as source:
+        return _bring_then(process, source, earlier.draw_up(process, source, arrival.at), deadline)
+
+
+def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
+    """Go on with the backup if it is not complete: 1 GET where it is. False if time runs out."""
+    assert arrival.space_id
+    assert arrival.backup_id
+    saved = manifests.summary(process, arrival.space_id, arrival.backup_id)
+    if not saved or saved.manifest.complete or saved.manifest.removing:
+        # What is gone is told when it is opened.
+        return True
+    if deadline - process.clock() < 2 * restore.MARGIN:
+        return False
+    wanted = snapshots.Wanted("fork", requested_by=arrival.requested_by)
+    taken = snapshots.take(
+        process, arrival.space_id, wanted, deadline=deadline, wait=True, unfinished=arrival.backup_id
+    )
+    return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
+
+
+def _bring_then(process: Process, source: Source, then: Then, deadline: datetime) -> Brought | None:
+    if not restore.bring_items(process, source, then.items, deadline, then.keep):
+        return None
+    if not _write_all(process, source, list(then.written.items()), deadline):
+        return None
+    wanted = {item.name for item in then.items} | then.written.keys()
+    restore.clear_strays(process, source, wanted)
+    # Some of what was wanted was not there then.
+    return Brought(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
+
+
+def _write_all(process: Process, source: Source, written: Sequence[tuple[str, Written]], deadline: datetime) -> bool:
+    """Write these objects: 1 PUT each. False if time runs out."""
+    for start in range(0, len(written), restore.BATCH):
+        if start and deadline - process.clock() < restore.MARGIN:
+            return False
+        process.store.map(lambda one: _write(process, source, *one), written[start : start + restore.BATCH])
+    return True
+
+
+def _write(process: Process, source: Source, name: str, written: Written) -> None:
+    body = relabel(name, written.body, source.names) if follows(name, source.names) else written.body
+    there = source.there.get(name)
+    if there and there.size == len(body) and follows(name, source.names):
+        # A note, which an earlier worker has written.
+        return
+    restore.write(process, source.target(name), body, written.metadata)

@@ -1,0 +1,237 @@
+"""Importing an archive that was uploaded into a new space: one of ours, or a folder of Markdown files.
+
+It is read twice: first all of it is checked and nothing written; then, of exactly that version of the upload, the
+objects are written to a space that nobody sees yet (arrivals.py).
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import md5
+
+from livemem import clock, limits
+from livemem.access.principal import Principal
+from livemem.archives import inspection, unpacking
+from livemem.archives.inspection import Contents, Space
+from livemem.arrivals import arrivals, markdown_import, restore
+from livemem.arrivals.arrivals import Brought
+from livemem.arrivals.relabel import Names, follows, relabel
+from livemem.errors import (
+    InvalidArchive,
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    StoreUnavailable,
+    TooLarge,
+)
+from livemem.process import Process
+from livemem.spaces import rules
+from livemem.spaces.arrival import Arrival
+from livemem.spaces.head import Head
+from livemem.store import copying, keys, large, presigned
+from livemem.store.large import Stream
+from livemem.store.objects import Entry
+
+logger = logging.getLogger(__name__)
+
+MARGIN = timedelta(seconds=5)
+"""Time that must be left for the rest."""
+CHECKED_AT_ONCE = 64 << 20
+"""Of an upload that is checked before the answer; a larger one takes longer than a request may."""
+WINDOW_BYTES = 8 << 20
+WINDOW_OBJECTS = 500
+"""Objects that are written side by side."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Where an archive is put to: `url` takes it by PUT until `expires_at`."""
+
+    upload_id: str
+    url: str
+    expires_at: str
+
+
+@dataclass(frozen=True)
+class NewImport:
+    """An import as it is asked for. The description replaces that of the archive; rules are for Markdown files alone,
+    a space brings its own.
+    """
+
+    space_id: str
+    upload_id: str
+    description: str | None = None
+    rules: str | None = None
+    rules_template: str | None = None
+
+    def options(self) -> dict[str, str]:
+        wanted = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+
+class OutOfTime(LiveMemoryError):
+    """The archive could not be read to its end in time; nobody is told so."""
+
+
+def begin_upload(process: Process) -> Upload:
+    """A place for an archive of at most 1 GiB, which is kept for a day: no request."""
+    upload_id = process.new_id()
+    expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
+    return Upload(upload_id, presigned.put_url(process.store, keys.upload(upload_id)), expires_at)
+
+
+def order(process: Process, principal: Principal, wanted: NewImport, deadline: datetime) -> Head:
+    """Check the archive and claim the space for what `bring` then brings: 1 HEAD, 1 GET, and what arrivals.begin does.
+    One that is too large to be checked now is checked before anything of it is written; that tells the arrival.
+
+    Raises InvalidName, InvalidRequest, NotFound (no such upload), TooLarge, InvalidArchive, SpaceExists, Conflict,
+    Forbidden.
+    """
+    keys.check_space_id(wanted.space_id)
+    found = copying.look(process.store, keys.upload(wanted.upload_id))
+    _check_options(wanted)
+    if not found:
+        raise NotFound("upload", wanted.upload_id)
+    if found.size > unpacking.ARCHIVE_BYTES:
+        raise TooLarge.of("upload_id", found.size, unpacking.ARCHIVE_BYTES)
+    source = None
+    if found.size <= CHECKED_AT_ONCE:
+        try:
+            with _opened(process, wanted.upload_id, found.etag) as stream:
+                checked = _checked(_inspect(process, stream, deadline), wanted.options())
+            source = checked.space_id if isinstance(checked, Space) else None
+        except OutOfTime:
+            logger.info("archive is checked later", extra={"bytes": found.size})
+    arrival = Arrival(
+        arrival_id=process.new_id(),
+        kind="import",
+        space_id=source,
+        upload_id=wanted.upload_id,
+        upload_etag=found.etag,
+        requested_by=principal.name,
+        options=wanted.options(),
+        started_at=clock.iso(process.clock()),
+    )
+    return arrivals.begin(process, principal, wanted.space_id, arrival)
+
+
+def _check_options(wanted: NewImport) -> None:
+    limits.check_text("description", wanted.description or "", limits.DESCRIPTION_BYTES, blank=True)
+    rules.chosen(wanted.rules, wanted.rules_template)
+
+
+def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
+    """Check the archive, and write what it holds into the space; what is there already is not written again. None if
+    time runs out.
+
+    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest.
+    """
+    arrival = head.meta.arrival
+    assert arrival
+    assert arrival.upload_id
+    try:
+        with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
+            checked = _checked(_inspect(process, stream, deadline), arrival.options)
+        if not isinstance(checked, Space):
+            return markdown_import.bring(process, head, checked)
+        with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
+            _bring_space(process, head, checked, stream, deadline)
+    except OutOfTime:
+        return None
+    return _brought(head, arrival, checked)
+
+
+def end(process: Process, arrival: Arrival | None) -> None:
+    """Remove the upload of an import that is there: 1 DELETE. If that fails, it goes after a day."""
+    if arrival and arrival.upload_id:
+        with suppress(StoreUnavailable):
+            process.store.delete(keys.upload(arrival.upload_id))
+
+
+@contextmanager
+def _opened(process: Process, upload_id: str, etag: str | None) -> Iterator[Stream]:
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(large.read(process.store, keys.upload(upload_id), etag=etag))
+        except PreconditionLost:
+            # Not to be taken for a lost race about the space.
+            raise InvalidArchive("The upload was replaced after it was checked; order the import again.") from None
+        if not stream:
+            raise NotFound("upload", upload_id)
+        if stream.size > unpacking.ARCHIVE_BYTES:
+            raise TooLarge.of("upload_id", stream.size, unpacking.ARCHIVE_BYTES)
+        yield stream
+
+
+def _timer(process: Process, deadline: datetime) -> Callable[[], None]:
+    def check() -> None:
+        if deadline - process.clock() < MARGIN:
+            raise OutOfTime("There is no time left.")
+
+    return check
+
+
+def _inspect(process: Process, stream: Stream, deadline: datetime) -> Contents:
+    return inspection.inspect(stream.chunks, _timer(process, deadline))
+
+
+def _checked(contents: Contents, options: Mapping[str, str]) -> Space | markdown_import.Folder:
+    if not contents.is_space():
+        return markdown_import.check_folder(contents)
+    space = inspection.check_space(contents)
+    for name in ("rules", "rules_template"):
+        if name in options:
+            raise InvalidRequest.of(name, "is for Markdown files: the space in the archive brings its own rules")
+    return space
+
+
+@dataclass(frozen=True)
+class _Object:
+    name: str
+    body: bytes
+
+
+def _bring_space(process: Process, head: Head, space: Space, stream: Stream, deadline: datetime) -> None:
+    names = Names(space.space_id, head.meta.space_id, head.meta.uid)
+    prefix = keys.prefix(names.target)
+    there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+    for window in _windows(stream, _timer(process, deadline)):
+        process.store.map(lambda item: _write(process, space, item, names, there.get(item.name)), window)
+
+
+def _windows(stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object]]:
+    """The space's objects in groups that are written at once."""
+    window: list[_Object] = []
+    size = 0
+    for member in unpacking.files(stream.chunks, check):
+        name = member.path.partition("/")[2]
+        if name in (keys.META, keys.MANIFEST):
+            continue
+        if window and (size + member.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
+            yield window
+            window, size = [], 0
+        window.append(_Object(name, b"".join(member.content)))
+        size += member.size
+    if window:
+        yield window
+
+
+def _write(process: Process, space: Space, item: _Object, names: Names, there: Entry | None) -> None:
+    body = relabel(item.name, item.body, names) if follows(item.name, names) else item.body
+    if there and there.size == len(body) and there.etag == f'"{md5(body, usedforsecurity=False).hexdigest()}"':
+        return
+    restore.write(process, keys.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
+
+
+def _brought(head: Head, arrival: Arrival, space: Space) -> Brought:
+    meta = space.meta.model_copy(
+        update={
+            "space_id": head.meta.space_id,
+            "uid": head.meta.uid,
+            "description": arrival.options.get("description", space.meta.description),
+        }
+    )
+    return Brought(meta, len(space.objects))

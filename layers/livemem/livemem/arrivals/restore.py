@@ -1,0 +1,141 @@
+"""Bringing a space back from a backup, under its own id or another one."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from livemem import clock
+from livemem.access import decision
+from livemem.access.principal import Principal
+from livemem.arrivals import arrivals
+from livemem.arrivals import source as sources
+from livemem.arrivals.arrivals import Brought
+from livemem.arrivals.relabel import follows, relabel
+from livemem.arrivals.source import Source
+from livemem.backups.manifest import Item
+from livemem.errors import Conflict, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.arrival import Arrival
+from livemem.spaces.head import Head
+from livemem.store import documents, keys
+
+BATCH = 1_000
+"""Objects that are brought between two looks at the time."""
+MARGIN = timedelta(seconds=5)
+"""Time that must be left for the rest."""
+WRITE_TRIES = 5
+LARGEST_READ = 8 << 20
+"""Bytes of an object that is read to write it; larger ones are copied by the store, which knows no condition then."""
+
+Keep = Callable[[str, bytes], bool]
+"""Whether an object of this name and content is to be brought."""
+
+
+def order(process: Process, principal: Principal, space_id: str, backup_id: str, target: str | None) -> Head:
+    """Claim the target (the backup's own space if None) for what `bring` then brings: 2 GET, and what the claim takes.
+
+    Raises NotFound (no complete backup), BackupDamaged, InvalidName, SpaceExists, Conflict, Forbidden.
+    """
+    decision.check_space(principal, keys.check_space_id(space_id))
+    wanted = keys.check_space_id(target or space_id)
+    sources.checked_items(sources.complete(process, space_id, backup_id))
+    arrival = Arrival(
+        arrival_id=process.new_id(),
+        kind="restore",
+        space_id=space_id,
+        backup_id=backup_id,
+        requested_by=principal.name,
+        started_at=clock.iso(process.clock()),
+    )
+    try:
+        return arrivals.begin(process, principal, wanted, arrival)
+    except Conflict as refused:
+        if wanted != space_id:
+            raise
+        detail = f"{refused.detail} To restore it at once give another id as target_space_id."
+        raise Conflict(detail, retry_after=refused.retry_after) from None
+
+
+def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
+    """Copy all that the backup holds into the space, and verify it against the manifest; None if time runs out.
+
+    For A objects 2 ceil(A/1000) LIST and 3 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
+    later or names the space. Raises NotFound, BackupDamaged, PreconditionLost (the backup was changed meanwhile).
+    """
+    with sources.opened(process, head) as source:
+        meta = sources.read_head(process, source)
+        if not bring_items(process, source, source.items, deadline):
+            return None
+        clear_strays(process, source, {item.name for item in source.items})
+        return Brought(meta, len(source.items) + 1)
+
+
+def bring_items(
+    process: Process, source: Source, items: Sequence[Item], deadline: datetime, keep: Keep | None = None
+) -> bool:
+    """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
+
+    False if time runs out.
+    """
+    for start in range(0, len(items), BATCH):
+        if start and deadline - process.clock() < MARGIN:
+            return False
+        process.store.map(lambda item: _bring_item(process, source, item, keep), items[start : start + BATCH])
+    return True
+
+
+def _bring_item(process: Process, source: Source, item: Item, keep: Keep | None) -> None:
+    """Bring one object, verified, unless it is there. Raises BackupDamaged."""
+    moved = follows(item.name, source.names)
+    # Nobody but who brings the space writes such objects into it, and the folder was empty before.
+    if item.name in source.there if moved else source.has(item):
+        return
+    if not moved and (keys.is_immutable(item.name) or item.size > LARGEST_READ):
+        sources.copy(process, source, item)
+        return
+    found = sources.read(process, source, item)
+    if keep is None or keep(item.name, found.body):
+        body = relabel(item.name, found.body, source.names) if moved else found.body
+        write(process, source.target(item.name), body, found.metadata, found.content_type)
+
+
+def write(
+    process: Process,
+    key: str,
+    body: bytes,
+    metadata: Mapping[str, str] | None = None,
+    content_type: str | None = None,
+) -> None:
+    """Write an object of a space that nobody sees yet: 1 PUT. A repeat that comes late changes nothing.
+
+    Raises PreconditionLost where something else is there, and the space can be seen by now: another worker was faster.
+    """
+    content_type = content_type or (documents.JSON if key.endswith(".json") else "text/markdown; charset=utf-8")
+    condition: dict[str, Any] = {"if_none_match": True}
+    for _ in range(WRITE_TRIES):
+        try:
+            process.store.put(key, body, content_type=content_type, metadata=metadata, **condition)
+            return
+        except PreconditionLost:
+            there = process.store.get(key)
+        if there and (there.body, dict(there.metadata)) == (body, dict(metadata or {})):
+            return
+        # What a creation wrote that was not fast enough goes. What users have changed stays: they can't have done so
+        # between this look and the write, which then fails.
+        if heads.find(process, key.partition("/")[0]):
+            break
+        condition = {"if_match": there.etag} if there else {"if_none_match": True}
+    raise PreconditionLost("Somebody else brings this space, or has done so.")
+
+
+def clear_strays(process: Process, source: Source, wanted: Collection[str]) -> None:
+    """Remove what was in the space and does not belong into it: a creation that was not fast enough may have left it.
+
+    1 GET and 1 DELETE each where there is something. Raises PreconditionLost where the space can be seen by now.
+    """
+    strays = [entry for name, entry in source.there.items() if name not in wanted and name != keys.META]
+    # As long as nobody sees the space, nothing of what was listed before is a user's.
+    if strays and heads.find(process, source.names.target):
+        raise PreconditionLost("Somebody else brings this space, or has done so.")
+    process.store.map(lambda entry: process.store.delete(entry.key, if_match=entry.etag), strays)

@@ -1,0 +1,172 @@
+"""A backup as the source of a space: checked as a whole before anything is written, and each object once more.
+
+Names in a manifest are input like any other. Whoever removes the backup, or changes it, while a space is brought from
+it is told apart from a backup that is damaged.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+
+from livemem.arrivals.relabel import Names
+from livemem.backups import manifest as manifests
+from livemem.backups.manifest import Item, Saved
+from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head, Meta
+from livemem.store import copying, keys
+from livemem.store.copying import Copied
+from livemem.store.objects import Entry, Object
+
+DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Take another one."
+HOSTILE = "The manifest of the backup names what no space can hold, or one object twice. Take another one."
+
+
+@dataclass(frozen=True)
+class Source:
+    """A backup, and the space that is brought from it: `items` are the objects to bring but for the head, `there` is
+    what the space holds already, by name.
+    """
+
+    saved: Saved
+    names: Names
+    items: tuple[Item, ...]
+    head: Item
+    there: Mapping[str, Entry]
+
+    def key(self, item: Item) -> str:
+        """Where the backup has the object."""
+        return keys.backup_object(self.saved.manifest.space_id, self.saved.manifest.backup_id, item.name)
+
+    def target(self, name: str) -> str:
+        """Where the space is to have the object of this name."""
+        return keys.prefix(self.names.target) + name
+
+    def has(self, item: Item) -> bool:
+        """Whether the space has the object already, as the backup has it."""
+        there = self.there.get(item.name)
+        if not there or there.size != item.size:
+            return False
+        # Where each copy has an ETag of its own: nobody but who brings the space writes notes and records into it.
+        return there.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
+
+
+def checked_items(saved: Saved) -> tuple[Item, ...]:
+    """All objects of a backup that belong into a space; raises BackupDamaged for names that no space can hold."""
+    items = saved.items or ()
+    try:
+        for item in items:
+            keys.check_object_name(item.name)
+    except InvalidName:
+        raise BackupDamaged(HOSTILE) from None
+    if len({item.name for item in items}) < len(items):
+        raise BackupDamaged(HOSTILE)
+    # A lease or a plan would bind the space to work that is none of its own.
+    return tuple(item for item in items if not keys.is_derived(item.name) and item.name != keys.MANIFEST)
+
+
+def load(process: Process, head: Head) -> Saved:
+    """The complete backup that a space is brought from: 2 GET. Raises NotFound where it is gone, Busy."""
+    arrival = head.meta.arrival
+    assert arrival
+    assert arrival.space_id
+    assert arrival.backup_id
+    return complete(process, arrival.space_id, arrival.backup_id)
+
+
+def complete(process: Process, space_id: str, backup_id: str) -> Saved:
+    """The complete backup: 1 GET, and 1 of its space's head. Raises InvalidName, NotFound, Busy while notes are erased
+    from it.
+    """
+    saved = manifests.load(process, space_id, backup_id)
+    # A head that can't be read must not stand in the way of a restore.
+    with suppress(SpaceBroken):
+        head = heads.find(process, space_id)
+        if head and head.meta.erasing_now():
+            raise Busy("Notes of the backup's space are being erased; try again in a minute.")
+    return saved
+
+
+@contextmanager
+def opened(process: Process, head: Head) -> Iterator[Source]:
+    """The backup that a space is brought from, for as long as it is read: 2 GET, and 1 LIST per 1,000 objects of the
+    backup and of the space.
+
+    Raises NotFound where it is gone or goes meanwhile, BackupDamaged, PreconditionLost where it was changed (an erasure
+    does so): then trying again may help.
+    """
+    saved = load(process, head)
+    try:
+        yield _source(process, saved, head)
+    except BackupDamaged:
+        if load(process, head).etag != saved.etag:
+            raise PreconditionLost("The backup was changed meanwhile.") from None
+        raise
+
+
+def _source(process: Process, saved: Saved, head: Head) -> Source:
+    manifest, space_id = saved.manifest, head.meta.space_id
+    items = checked_items(saved)
+    own = next((item for item in items if item.name == keys.META), None)
+    if not own:
+        raise BackupDamaged(DAMAGED.format(keys.META))
+    kept = _listed(process, keys.backup_prefix(manifest.space_id, manifest.backup_id))
+    for item in items:
+        found = kept.get(item.name)
+        # Where the store tells a SHA-256, the copy is compared with that.
+        if not found or found.size != item.size or not (_is_same(found.etag, item) or item.sha256):
+            raise BackupDamaged(DAMAGED.format(item.name))
+    names = Names(manifest.space_id, space_id, head.meta.uid)
+    others = tuple(item for item in items if item is not own)
+    return Source(saved, names, others, own, _listed(process, keys.prefix(space_id)))
+
+
+def _listed(process: Process, prefix: str) -> dict[str, Entry]:
+    return {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+
+
+def _is_same(etag: str, item: Item) -> bool:
+    return etag in (item.etag, item.copy_etag)
+
+
+def read(process: Process, source: Source, item: Item) -> Object:
+    """One object of the backup: 1 GET. Raises BackupDamaged where it is not what the manifest says."""
+    found = process.store.get(source.key(item))
+    if not found or len(found.body) != item.size:
+        raise BackupDamaged(DAMAGED.format(item.name))
+    if not _is_same(found.etag, item) and sha256(found.body).hexdigest() != item.sha256:
+        raise BackupDamaged(DAMAGED.format(item.name))
+    return found
+
+
+def copy(process: Process, source: Source, item: Item) -> None:
+    """Copy one object as it is: 1 CopyObject, 1 HEAD more where the store gives each copy an ETag of its own.
+
+    Raises BackupDamaged where it is not what the manifest says.
+    """
+    copied = copying.copy(process.store, source.key(item), source.target(item.name))
+    if not copied or not _is_whole(process, source, item, copied):
+        raise BackupDamaged(DAMAGED.format(item.name))
+
+
+def _is_whole(process: Process, source: Source, item: Item, copied: Copied) -> bool:
+    if item.sha256 and copied.sha256:
+        return item.sha256 == copied.sha256
+    if copied.etag == item.etag:
+        return True
+    found = copying.look(process.store, source.key(item)) if item.copy_etag else None
+    return bool(found and (found.etag, found.size) == (item.copy_etag, item.size))
+
+
+def read_head(process: Process, source: Source) -> Meta:
+    """The head as the backup has it, in the name of the new space: 1 GET. Raises BackupDamaged."""
+    body = read(process, source, source.head).body
+    try:
+        meta = Meta.from_bytes(body)
+    except ValueError:
+        raise BackupDamaged(DAMAGED.format(keys.META)) from None
+    if meta.space_id != source.names.source:
+        raise BackupDamaged(DAMAGED.format(keys.META))
+    return meta.model_copy(update={"space_id": source.names.target, "uid": source.names.uid})

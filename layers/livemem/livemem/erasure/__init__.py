@@ -1,0 +1,1 @@
+"""What a note said is removed from wherever the bucket has it."""

@@ -1,0 +1,226 @@
+"""What becomes of each object of a space, or of a backup of it, when notes are erased. Bytes in, bytes out.
+
+A note that a record holds stays as a stub, so that history and undo go on; its words are taken out wherever else they
+are quoted (scrubbing.py). What other people wrote, notes of other ids, is not touched.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from livemem import clock
+from livemem.changes.records import NoteSource
+from livemem.erasure import scrubbing
+from livemem.erasure.scrubbing import Pieces
+from livemem.errors import InvalidName
+from livemem.notes import note as notes
+from livemem.notes.note import Note
+from livemem.store import documents, keys
+
+_STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
+
+_SIGN = re.compile(rb"Erased on [0-9-]{10}\.$")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is erased in one space or backup: notes by their ids, and the pieces of their texts.
+
+    `kept`: the notes that stay for now, because their pieces are still looked for elsewhere. `held`: those that a
+    record of this space or backup holds, which stay as stubs.
+    """
+
+    space_id: str
+    note_ids: frozenset[str]
+    pieces: Pieces
+    day: date
+    kept: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What is to be in the object's place, None for nothing; and the ids of other notes in it that quote the erased."""
+
+    body: bytes | None
+    quoted_in: frozenset[str] = frozenset()
+
+
+def stub(space_id: str, note_id: str, day: date) -> bytes:
+    """The object of a note that was erased: when, by whom and of which category it was stays, no tag and no word."""
+    name = keys.parse_note_id(note_id)
+    content = f"Erased on {day.isoformat()}."
+    erased = Note(
+        note_id=note_id,
+        space_id=space_id,
+        timestamp=clock.iso(name.timestamp),
+        agent=name.agent,
+        category=name.category,
+        tags=(),
+        content=content,
+        size=len(content),
+    )
+    return notes.format_note(erased)
+
+
+def is_stub(note_id: str, body: bytes) -> bool:
+    """Whether these are the bytes of a stub."""
+    if not _SIGN.search(body):
+        return False
+    read = notes.parse_note("", keys.parse_note_id(note_id), body)
+    found = _STUB.fullmatch(read.content)
+    try:
+        # In a space that came from another one it names another space.
+        return bool(found) and _without_space(body) == _without_space(
+            stub("", note_id, date.fromisoformat(found["day"]))  # type: ignore[index]
+        )
+    except ValueError:
+        return False
+
+
+def _without_space(body: bytes) -> list[bytes]:
+    return [line for line in body.split(b"\n") if not re.fullmatch(rb'space_id: "[A-Za-z0-9_-]*"', line)]
+
+
+def content_of(note_id: str, body: bytes) -> str:
+    """The text of a note's object."""
+    return notes.parse_note("", keys.parse_note_id(note_id), body).content
+
+
+def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:
+    """The notes that a record, a plan or a live note's object holds: their bytes by note id, None for a stub."""
+    live = keys.parse_note(f"x/{name}")
+    if live:
+        return {live[1].note_id: _unless_stub(live[1].note_id, body)}
+    found: dict[str, bytes | None] = {}
+    for source in _sources(_json(body)):
+        note = _source(source)
+        if note:
+            found[note.note_id] = _unless_stub(note.note_id, note.body())
+    return found
+
+
+def _unless_stub(note_id: str, body: bytes) -> bytes | None:
+    return None if is_stub(note_id, body) else body
+
+
+def claimed_note(body: bytes) -> str | None:
+    """The note that an Idempotency-Key's object names."""
+    parsed = _json(body)
+    return str(parsed.get("note_id")) if isinstance(parsed, dict) else None
+
+
+def fate(name: str, body: bytes, task: Task) -> Fate:
+    """What becomes of the object of this name below the space."""
+    live = keys.parse_note(f"x/{name}")
+    if live:
+        return _of_live(live[1].note_id, body, task)
+    if name.startswith("_idempotency/"):
+        return Fate(None if claimed_note(body) in task.note_ids else body)
+    if keys.parse_plan(f"x/{name}") and not task.pieces.all:
+        # Whether it quotes the note can't be told any more, and nobody will commit it.
+        return Fate(None)
+    parsed = _json(body) if name.endswith(".json") else None
+    if parsed is None:
+        return Fate(_scrubbed(body, task.pieces))
+    quoting: set[str] = set()
+    try:
+        wanted = _document(parsed, task, quoting)
+    except RecursionError:
+        return Fate(_scrubbed(body, task.pieces))
+    changed = wanted != parsed
+    if changed and keys.parse_plan(f"x/{name}"):
+        # Nobody will commit it: who could have was told by a swap of the head that it is too late.
+        return Fate(None, frozenset(quoting))
+    return Fate(_dump(wanted) if changed else body, frozenset(quoting))
+
+
+def _of_live(note_id: str, body: bytes, task: Task) -> Fate:
+    if note_id not in task.note_ids:
+        quotes = scrubbing.occurs(_text(body), task.pieces)
+        return Fate(body, frozenset({note_id} if quotes else ()))
+    if note_id in task.kept:
+        return Fate(body)
+    if note_id not in task.held:
+        return Fate(None)
+    return Fate(body if is_stub(note_id, body) else stub(task.space_id, note_id, task.day))
+
+
+def _document(parsed: Any, task: Task, quoting: set[str]) -> Any:
+    """A JSON document with all its texts scrubbed; in a record, or a plan, the notes are stubbed."""
+    if not isinstance(parsed, dict) or not _sources(parsed):
+        return _walk(parsed, task.pieces)
+    sources = [_of_source(source, task, quoting) for source in parsed["notes"]]
+    walked = {name: sources if name == "notes" else _walk(value, task.pieces) for name, value in parsed.items()}
+    return {scrubbing.scrub(name, task.pieces): value for name, value in walked.items()}
+
+
+def _of_source(source: Any, task: Task, quoting: set[str]) -> Any:
+    note = _source(source)
+    if not note:
+        return _walk(source, task.pieces)
+    if note.note_id not in task.note_ids:
+        if scrubbing.occurs(_text(note.body()), task.pieces):
+            quoting.add(note.note_id)
+        return source
+    if note.note_id in task.kept or is_stub(note.note_id, note.body()):
+        return source
+    return {**source, **NoteSource.of(note.note_id, stub(task.space_id, note.note_id, task.day)).model_dump()}
+
+
+def _sources(parsed: Any) -> list[Any]:
+    found = parsed.get("notes") if isinstance(parsed, dict) else None
+    return found if isinstance(found, list) and any(_source(item) for item in found) else []
+
+
+def _source(item: Any) -> NoteSource | None:
+    if not isinstance(item, dict) or "raw" not in item:
+        return None
+    try:
+        source = NoteSource.model_validate(item)
+        keys.parse_note_id(source.note_id)
+        source.body()
+    except (ValueError, InvalidName):
+        return None
+    return source
+
+
+def _walk(value: Any, pieces: Pieces) -> Any:
+    """A JSON value with each text in it scrubbed, names of fields too."""
+    if isinstance(value, str):
+        return scrubbing.scrub(value, pieces)
+    if isinstance(value, list):
+        return [_walk(item, pieces) for item in value]
+    if isinstance(value, dict):
+        return {scrubbing.scrub(name, pieces): _walk(item, pieces) for name, item in value.items()}
+    return value
+
+
+def _json(body: bytes) -> Any:
+    """The JSON value, or None."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _dump(value: Any) -> bytes:
+    try:
+        return documents.dump(value)
+    except UnicodeEncodeError:
+        # Half a surrogate pair, which JSON can say and UTF-8 can't.
+        return (json.dumps(value, indent=2) + "\n").encode()
+
+
+def _scrubbed(body: bytes, pieces: Pieces) -> bytes:
+    text = _text(body)
+    scrubbed = scrubbing.scrub(text, pieces)
+    return body if scrubbed == text else scrubbed.encode(errors="surrogateescape")
+
+
+def _text(body: bytes) -> str:
+    # Whatever is no UTF-8 comes out again as it went in.
+    return body.decode(errors="surrogateescape")

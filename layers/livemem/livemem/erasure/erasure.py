@@ -1,0 +1,315 @@
+"""Erasing notes: their words go from the space, its backups, its archives and former versions; a receipt tells of it.
+
+It is done under the lease, and gone on with by whoever comes next: the same request, its next invocation, or the sweep.
+While it is under way no backup is taken or restored. Afterwards the space is watched for as long as a write of before
+may come late, and looked at once more: then what came back goes as well.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from livemem import clock
+from livemem.access.principal import Principal
+from livemem.changes import recovery, settling
+from livemem.erasure import holdings, receipts, steps
+from livemem.erasure.holdings import Found, Wanted, Watch
+from livemem.erasure.receipts import NOT_REACHED, Receipt, Saved
+from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
+from livemem.process import Process
+from livemem.runs import counter
+from livemem.spaces import directory, lease, markers
+from livemem.spaces import head as heads
+from livemem.spaces.erasing import Erasing
+from livemem.spaces.head import Head, Meta
+from livemem.spaces.room import WAITS, Room, Space
+from livemem.store import keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+OTHER_SPACES = 200
+"""Spaces whose heads are looked at for one that came from this one."""
+
+ANOTHER = "Other notes of this space are being erased; try again when that has ended."
+
+
+def erase_note(
+    process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool
+) -> Receipt:
+    """Erase a note, live or consolidated, also one that only a backup holds. `working` in the receipt: the rest of it
+    is queued. The same request again goes on with it.
+
+    Request counts: steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidRequest unless `erase`,
+    InvalidName, NotFound, Busy, PreconditionLost, StoreUnavailable.
+    """
+    keys.parse_note_id(note_id)
+    _check_meant(erase=erase)
+    return _order(process, principal, space_id, Wanted(frozenset({note_id})), deadline)
+
+
+def erase_agent(
+    process: Process, principal: Principal, space_id: str, agent: str, deadline: datetime, *, erase: bool
+) -> Receipt:
+    """The same for all notes of an agent that there are now. NotFound where there is none."""
+    keys.check_agent(agent)
+    _check_meant(erase=erase)
+    return _order(process, principal, space_id, Wanted(agent=agent), deadline)
+
+
+def _check_meant(*, erase: bool) -> None:
+    if not erase:
+        raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
+
+
+def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted, deadline: datetime) -> Receipt:
+    keys.check_space_id(space_id)
+    require_conditional_writes(process.store)
+    heads.load(process, space_id)
+    markers.leave(process, space_id)
+    watch = Watch(process, deadline)
+    with _leased(process, space_id) as head:
+        at_work = _at_work(process, head)
+        if at_work and not at_work.receipt.is_for(wanted.agent, wanted.note_ids):
+            raise Busy(ANOTHER)
+        if at_work:
+            _fence(process, space_id)
+            return _go_on(process, at_work, watch)
+        found = _find(process, space_id, wanted, watch)
+        if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
+            return earlier
+        if found and not found.known:
+            raise _unknown(wanted)
+        saved = _begin(process, principal, head, wanted, found)
+        # Who had lost the lease may have committed before the head was swapped: then the notes are elsewhere by now.
+        same = heads.load(process, space_id).meta.changes == head.meta.changes
+        return _go_on(process, saved, watch, found if same else None)
+
+
+def _find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found | None:
+    """The notes; None if time runs out: whoever goes on looks for them again."""
+    try:
+        return holdings.find(process, space_id, wanted, watch)
+    except OutOfTime:
+        return None
+
+
+def _unknown(wanted: Wanted) -> NotFound:
+    if wanted.agent is None:
+        return NotFound("note", next(iter(wanted.note_ids)))
+    error = NotFound("note of agent", wanted.agent)
+    error.code = "note_not_found"
+    return error
+
+
+def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
+    """The receipt of the same request, if it was done a short time ago: perhaps its answer was lost."""
+    watched = head.meta.erasing.watched if head.meta.erasing else {}
+    for erasure_id in sorted(watched, reverse=True):
+        saved = receipts.find(process, head.meta.space_id, erasure_id)
+        if saved and saved.receipt.status == "done" and saved.receipt.is_for(wanted.agent, wanted.note_ids):
+            return saved.receipt
+    return None
+
+
+@contextmanager
+def _leased(process: Process, space_id: str) -> Iterator[Head]:
+    """The space's head under the lease, with nothing committed and unwritten: as before any change of the bank."""
+    held = lease.acquire(process, space_id, process.new_id(), "erasure", by_hand=True)
+    try:
+        with lease.kept(process, held):
+            head = recovery.recover(process, heads.load(process, space_id))
+            yield settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
+    except (NotFound, Busy):
+        lease.quietly_release(process, held)
+        raise
+    except LiveMemoryError:
+        lease.let_go(process, held)
+        raise
+    lease.quietly_release(process, held)
+    # A put event that came meanwhile found the space busy.
+    counter.start_if_possible(process, space_id)
+
+
+def _at_work(process: Process, head: Head) -> Saved | None:
+    """The erasure that is under way. One without a receipt has died before it began."""
+    erasure_id = head.meta.erasing_now()
+    return receipts.find(process, head.meta.space_id, erasure_id) if erasure_id else None
+
+
+def _fence(process: Process, space_id: str) -> None:
+    """Swap the head: who holds a lease no more that was his can't commit now what he read before."""
+    head = heads.update(process, space_id, lambda meta: {"erasing": meta.erasing})
+    recovery.recover(process, head)
+
+
+def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, found: Found | None) -> Saved:
+    """Say in the head that an erasure is under way, and write its receipt: 2 PUT."""
+    space_id, erasure_id = head.meta.space_id, process.new_id()
+    receipt = Receipt(
+        erasure_id=erasure_id,
+        space_id=space_id,
+        uid=head.meta.uid,
+        requested_by=principal.name,
+        agent=wanted.agent,
+        note_ids=sorted(found.known if found else wanted.note_ids),
+        started_at=clock.iso(process.clock()),
+        not_reached=[*NOT_REACHED, *_copies(process, principal, space_id)],
+    )
+    head = heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
+    recovery.recover(process, head)
+    return receipts.create(process, receipt)
+
+
+def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:
+    """The spaces, of those that the caller may see, that came from this one: 1 LIST, 1 GET each."""
+    others = (other for other in directory.ids(process) if other != space_id and principal.may_see(other))
+    found = process.store.map(lambda other: _came_from(process, other), list(islice(others, OTHER_SPACES)))
+    named = [other for other, source in found if source == space_id]
+    return [f"The space {other!r} came from this one: erase there as well." for other in named]
+
+
+def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
+    try:
+        head = heads.find_any(process, space_id)
+    except LiveMemoryError:
+        return space_id, None
+    return space_id, head.meta.arrival.space_id if head and head.meta.arrival else None
+
+
+def _erasing(meta: Meta, **changes: object) -> Erasing:
+    return (meta.erasing or Erasing()).model_copy(update=changes)
+
+
+def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = None) -> Receipt:
+    """Erase what the receipt says, and let the space be watched from then on."""
+    receipt = saved.receipt
+    space_id, erasure_id = receipt.space_id, receipt.erasure_id
+    if receipt.status == "working":
+        try:
+            found = found or holdings.find(process, space_id, _wanted(receipt), watch)
+            if not receipt.note_ids:
+                saved = receipts.save(process, saved, note_ids=sorted(found.known))
+            saved = steps.erase(process, saved, found, watch)
+        except OutOfTime:
+            # If this fails the sweep goes on with it.
+            with suppress(StoreUnavailable):
+                _queue(process, space_id, erasure_id)
+            return _newest(process, receipt)
+    until = clock.iso(process.clock() + settling.WATCHED_FOR)
+    heads.update(process, space_id, lambda meta: {"erasing": _watched(meta, erasure_id, until)})
+    logger.info("notes erased", extra={"space_id": space_id, "erasure_id": erasure_id})
+    return saved.receipt
+
+
+def _wanted(receipt: Receipt) -> Wanted:
+    """What is looked for: the notes that there were when it began, so that it ends."""
+    return Wanted(frozenset(receipt.note_ids), None if receipt.note_ids else receipt.agent)
+
+
+def _newest(process: Process, receipt: Receipt) -> Receipt:
+    saved = receipts.find(process, receipt.space_id, receipt.erasure_id)
+    return saved.receipt if saved else receipt
+
+
+def _watched(meta: Meta, erasure_id: str, until: str) -> Erasing:
+    watched = meta.erasing.watched if meta.erasing else {}
+    return Erasing(watched={**watched, erasure_id: until})
+
+
+def _queue(process: Process, space_id: str, erasure_id: str) -> None:
+    process.later({"do": "erase", "space_id": space_id, "erasure_id": erasure_id})
+
+
+def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
+    """Go on with an erasure in an invocation of its own, or look once more at one that was watched.
+
+    Raises Busy, PreconditionLost, StoreUnavailable, so that it is tried again.
+    """
+    space_id, erasure_id = payload["space_id"], payload["erasure_id"]
+    require_conditional_writes(process.store)
+    watch = Watch(process, deadline)
+    try:
+        head = heads.load(process, space_id)
+        if not _is_due(process, head, erasure_id):
+            return {"status": "ended"}
+        with _leased(process, space_id) as head:
+            if not _is_due(process, head, erasure_id):
+                return {"status": "ended"}
+            if head.meta.erasing_now() == erasure_id:
+                return {"status": _resume(process, head, erasure_id, watch)}
+            return {"status": _look_once_more(process, head, erasure_id, watch)}
+    except NotFound:
+        # The space was deleted meanwhile, which it can't be while an erasure is under way.
+        return {"status": "gone"}
+
+
+def _is_due(process: Process, head: Head, erasure_id: str) -> bool:
+    return erasure_id in _due(head.meta, process.clock())
+
+
+def _due(meta: Meta, now: datetime) -> list[str]:
+    """The erasures that somebody has to go on with: the one under way, or those whose watch has ended."""
+    if not meta.erasing:
+        return []
+    if meta.erasing.at_work:
+        return [meta.erasing.at_work]
+    return [erasure_id for erasure_id, until in meta.erasing.watched.items() if now > clock.parse(until)]
+
+
+def _resume(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
+    saved = _at_work(process, head)
+    if not saved:
+        heads.update(process, head.meta.space_id, lambda meta: {"erasing": _ended(meta, erasure_id)})
+        return "never_began"
+    _fence(process, head.meta.space_id)
+    return _go_on(process, saved, watch).status
+
+
+def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
+    """Remove what a late request has brought back; then the space is watched no more, else from now on again."""
+    space_id = head.meta.space_id
+    saved = receipts.find(process, space_id, erasure_id)
+    if saved:
+        _fence(process, space_id)
+        try:
+            found = holdings.find(process, space_id, _wanted(saved.receipt), watch)
+            if found.bodies:
+                logger.warning("an erased note came back", extra={"space_id": space_id, "erasure_id": erasure_id})
+                heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
+                saved = receipts.save(process, saved, status="working", finished_at=None)
+                return _go_on(process, saved, watch).status
+            steps.erase(process, saved, found, watch)
+        except OutOfTime:
+            _queue(process, space_id, erasure_id)
+            return "unfinished"
+    heads.update(process, space_id, lambda meta: {"erasing": _ended(meta, erasure_id)})
+    return "ended"
+
+
+def _ended(meta: Meta, erasure_id: str) -> Erasing | None:
+    erasing = meta.erasing or Erasing()
+    watched = {known: until for known, until in erasing.watched.items() if known != erasure_id}
+    at_work = erasing.at_work if erasing.at_work != erasure_id else None
+    return Erasing(at_work=at_work, watched=watched) if at_work or watched else None
+
+
+def tend(process: Process, space: Space) -> Mapping[str, float]:
+    """Queue what is to be gone on with; no request where nothing is erased and watched."""
+    if not space.head.meta.erasing:
+        return {}
+    markers.leave(process, space.space_id)
+    due = _due(space.head.meta, space.now)
+    if due and not space.busy:
+        _queue(process, space.space_id, due[0])
+        return {WAITS: 1, "erasures": 1}
+    return {WAITS: 1}
+
+
+view = receipts.view
+page = receipts.page
+
+ROOM = Room(owns=keys.is_of_erasures, tend=tend)

@@ -1,0 +1,138 @@
+"""Former versions of objects that hold what is erased, in a bucket that keeps them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from livemem.erasure import erased
+from livemem.erasure.erased import Task
+from livemem.erasure.holdings import AT_ONCE, LEFT_ALONE, Known, Watch
+from livemem.erasure.rewriting import of_structure
+from livemem.process import Process
+from livemem.store import keys, large, versions
+from livemem.store.objects import Store
+from livemem.store.versions import Version
+
+FEW = 50
+"""Keys up to which each is listed by itself."""
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """How many versions were removed, and whether the bucket keeps any."""
+
+    removed: int
+    kept: bool
+
+
+def clear_quoting(process: Process, task: Task, clean: set[Known], skip: str, watch: Watch) -> Cleared:
+    """Remove the former versions of all that belongs to the space in which something of what is erased stands; without
+    pieces to look for only of what can hold or name a note.
+
+    1 ListObjectVersions per 1,000 versions, 1 GET for each former one that is not `clean`, 1 DeleteObjects per 64 at
+    most. Raises VersionsUnreachable, OutOfTime, StoreUnavailable.
+    """
+    task = replace(task, kept=frozenset(), held=frozenset())
+    removed, kept = 0, False
+    for prefix in (
+        keys.prefix(task.space_id),
+        keys.backups_prefix(task.space_id),
+        keys.exports_prefix(task.space_id),
+    ):
+        batch: list[Version] = []
+        for version in versions.listed(process.store, prefix):
+            kept = kept or version.version_id != versions.NO_ID
+            if not version.latest and _to_look_at(version, task, clean, skip):
+                batch.append(version)
+            if len(batch) == AT_ONCE:
+                removed += _clear(process, batch, task, clean, watch)
+                batch = []
+        removed += _clear(process, batch, task, clean, watch)
+    return Cleared(removed, kept)
+
+
+def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> bool:
+    name = _name(version.key, task.space_id)
+    if version.marker or name == skip or name in LEFT_ALONE or (name, version.etag, version.size) in clean:
+        return False
+    return bool(task.pieces.all) or of_structure(name) or version.key.startswith(keys.EXPORTS)
+
+
+def _clear(process: Process, batch: list[Version], task: Task, clean: set[Known], watch: Watch) -> int:
+    if not batch:
+        return 0
+    watch.check()
+    holds = process.store.map(lambda version: _holds(process.store, version, task, clean), batch)
+    doomed = [version for version, bad in zip(batch, holds, strict=True) if bad]
+    versions.remove(process.store, doomed)
+    return len(doomed)
+
+
+def _holds(store: Store, version: Version, task: Task, clean: set[Known]) -> bool:
+    name = _name(version.key, task.space_id)
+    if version.key.startswith(keys.EXPORTS) or _is_erased_note(name, task):
+        return True
+    body = versions.read(store, version)
+    if body is None:
+        return False
+    if erased.fate(name, body, task).body != body:
+        return True
+    clean.add((name, version.etag, version.size))
+    return False
+
+
+def _is_erased_note(name: str, task: Task) -> bool:
+    live = keys.parse_note(f"x/{name}")
+    return bool(live and live[1].note_id in task.note_ids)
+
+
+def _name(key: str, space_id: str) -> str:
+    """The object's name below the space, also of one in a backup."""
+    backups = keys.backups_prefix(space_id)
+    if key.startswith(backups):
+        return key.removeprefix(backups).partition("/")[2]
+    return key.removeprefix(keys.prefix(space_id))
+
+
+def clear_former(process: Process, wanted: Iterable[str], watch: Watch) -> Cleared:
+    """Remove all former versions of these keys, and what says that they were deleted: 1 ListObjectVersions for each of
+    up to 50 keys, for more per 1,000 versions of all; 1 to 2 DeleteObjects per 1,000. Raises as above.
+    """
+    by_prefix: dict[str, set[str]] = defaultdict(set)
+    doomed_keys = set(wanted)
+    for key in doomed_keys:
+        by_prefix[key if len(doomed_keys) <= FEW else _folder(key)].add(key)
+    former: list[Version] = []
+    markers: list[Version] = []
+    kept = False
+    for prefix, some in by_prefix.items():
+        watch.check()
+        for version in versions.listed(process.store, prefix):
+            kept = kept or version.version_id != versions.NO_ID
+            if version.key in some and not version.latest:
+                former.append(version)
+            elif version.key in some and version.marker:
+                markers.append(version)
+    versions.remove(process.store, former)
+    # Last: without it the version before would be there again.
+    versions.remove(process.store, markers)
+    return Cleared(sum(not version.marker for version in former), kept)
+
+
+def _folder(key: str) -> str:
+    return key.rpartition("/")[0] + "/"
+
+
+def clear_archives(process: Process, space_id: str) -> int:
+    """Remove the archives of the space that wait to be downloaded, and those that are being made; returns how many.
+
+    1 ListMultipartUploads and 1 AbortMultipartUpload each, 1 LIST and 1 DeleteObjects per 1,000.
+    """
+    prefix = keys.exports_prefix(space_id)
+    uploads = large.begun(process.store, prefix)
+    for upload in uploads:
+        large.abort(process.store, upload.key, upload.upload_id)
+    doomed = [entry.key for entry in process.store.scan(prefix)]
+    process.store.delete_many(doomed)
+    archives = {key for key in doomed if not key.endswith(".json")} | {upload.key for upload in uploads}
+    return len(archives)

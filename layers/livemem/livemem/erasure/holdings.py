@@ -1,0 +1,175 @@
+"""Where the notes that are to be erased are: in the space and in its backups, live, in records and in plans."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from livemem.backups import catalog
+from livemem.erasure import erased
+from livemem.errors import InvalidName, OutOfTime
+from livemem.process import Process
+from livemem.store import keys
+from livemem.store.keys import RecordName
+from livemem.store.objects import Entry
+
+AT_ONCE = 64
+"""Objects that are read, or written, between two looks at the time."""
+MARGIN = timedelta(seconds=5)
+"""Time that must be left to note how far it is."""
+
+Known = tuple[str, str, int]
+"""Name below the space, ETag and size: wherever these are the same the content is, so that what a space and all its
+backups have in common is read once.
+"""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """When an invocation must have ended."""
+
+    process: Process
+    deadline: datetime
+
+    def check(self) -> None:
+        """Raise OutOfTime shortly before that."""
+        if self.deadline - self.process.clock() < MARGIN:
+            raise OutOfTime("The rest is done later.")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Notes by their ids, or all of an agent."""
+
+    note_ids: frozenset[str] = frozenset()
+    agent: str | None = None
+    _times: list[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_times", sorted(note_id[:15] for note_id in self.note_ids))
+
+    def times(self) -> tuple[str, str]:
+        """The compact times of the first and the last of them; empty where they are not known."""
+        return (self._times[0], self._times[-1]) if self._times else ("", "")
+
+    def admits(self, note_id: str) -> bool:
+        """Whether the note is one of them."""
+        if self.agent is None:
+            return note_id in self.note_ids
+        try:
+            # By its own field: another agent's name may begin with this one's.
+            return keys.parse_note_id(note_id).agent == self.agent
+        except InvalidName:
+            return False
+
+    def may_be_in(self, record: RecordName) -> bool:
+        """Whether a record of this name can hold one of them."""
+        if self.agent is not None:
+            return True
+        first = bisect_left(self._times, record.first)
+        return first < len(self._times) and self._times[first] <= record.last
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where objects of a space lie: below its own prefix, or below that of one of its backups."""
+
+    space_id: str
+    backup_id: str | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What their keys begin with."""
+        return keys.backup_prefix(self.space_id, self.backup_id) if self.backup_id else keys.prefix(self.space_id)
+
+    def entries(self, process: Process) -> Iterator[tuple[str, Entry]]:
+        """The objects by their names below the space, without those that hold no text: 1 LIST per 1,000."""
+        for entry in process.store.scan(self.prefix):
+            name = entry.key.removeprefix(self.prefix)
+            if name not in LEFT_ALONE:
+                yield name, entry
+
+
+LEFT_ALONE = {keys.META, keys.MANIFEST, "_lease.json"}
+
+
+@dataclass
+class Found:
+    """Notes that are not erased yet: their bytes, and the keys of the objects that hold them.
+
+    `held`: by place, the notes that records of it hold, also as stubs. `known`: all notes that were met.
+    """
+
+    bodies: dict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    keys: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    held: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    known: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
+    """Those of them that the space itself holds."""
+
+
+def places(process: Process, space_id: str) -> list[Place]:
+    """The space's backups, and at last the space itself: 1 LIST."""
+    return [*(Place(space_id, backup_id) for backup_id in catalog.ids(process, space_id)), Place(space_id)]
+
+
+def find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found:
+    """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
+    records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
+    each plan, once for all that are the same. Raises OutOfTime.
+    """
+    found = Found()
+    read: dict[Known, Mapping[str, bytes | None]] = {}
+    for place in places(process, space_id):
+        watch.check()
+        listed = [(name, entry) for name, entry in _candidates(process, place, wanted) if _may_hold(name, wanted)]
+        for start in range(0, len(listed), AT_ONCE):
+            watch.check()
+            batch = listed[start : start + AT_ONCE]
+            unread = [(name, entry) for name, entry in batch if (name, entry.etag, entry.size) not in read]
+            held = process.store.map(lambda item: _held(process, item[0], item[1], wanted), unread)
+            for (name, entry), notes in zip(unread, held, strict=True):
+                read[name, entry.etag, entry.size] = notes
+            for name, entry in batch:
+                _take_in(found, place, name, read[name, entry.etag, entry.size])
+    return found
+
+
+def _candidates(process: Process, place: Place, wanted: Wanted) -> Iterator[tuple[str, Entry]]:
+    live, records, runs = f"{place.prefix}live/", f"{place.prefix}_consolidations/", f"{place.prefix}_runs/"
+    first, last = wanted.times()
+    # `~` sorts behind all that a note's name can hold.
+    ranges = [(live, f"{live}{first}" if first else "", f"{live}{last}~" if last else ""), (records, "", "")]
+    if not place.backup_id:
+        # Backups have no plans.
+        ranges.append((runs, "", ""))
+    for prefix, after, stop in ranges:
+        for entry in process.store.scan(prefix, start_after=after, stop=stop):
+            yield entry.key.removeprefix(place.prefix), entry
+
+
+def _may_hold(name: str, wanted: Wanted) -> bool:
+    live = keys.parse_note(f"x/{name}")
+    if live:
+        return wanted.admits(live[1].note_id)
+    record = keys.parse_record(f"x/{name}")
+    return wanted.may_be_in(record) if record else keys.parse_plan(f"x/{name}") is not None
+
+
+def _held(process: Process, name: str, entry: Entry, wanted: Wanted) -> Mapping[str, bytes | None]:
+    item = process.store.get(entry.key)
+    held = erased.held_in(name, item.body) if item else {}
+    return {note_id: body for note_id, body in held.items() if wanted.admits(note_id)}
+
+
+def _take_in(found: Found, place: Place, name: str, notes: Mapping[str, bytes | None]) -> None:
+    for note_id, body in notes.items():
+        found.known.add(note_id)
+        if keys.parse_record(f"x/{name}"):
+            found.held[place].add(note_id)
+        if body is not None:
+            found.bodies[note_id].add(body)
+            found.keys[place].add(name)
+            if not place.backup_id:
+                found.own.add(note_id)

@@ -1,0 +1,246 @@
+"""Taking the words of erased notes out of the objects of a space and of its backups, with the backups' manifests."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from livemem.backups import catalog
+from livemem.backups import manifest as manifests
+from livemem.backups.manifest import Item, Saved
+from livemem.erasure import erased
+from livemem.erasure.erased import Task
+from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, Watch, places
+from livemem.errors import NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.store import documents, keys
+from livemem.store.objects import Entry, Object
+
+TRIES = 20
+WRITTEN_BY = "erasure"
+"""The field of a backup's object that says which erasure wrote it: so that one which is repeated knows its own work
+from damage, until the manifest says it too.
+"""
+
+
+@dataclass
+class Look:
+    """What is to be changed, by place and name; what is `clean` needs no second look, wherever it is met."""
+
+    changes: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    quoted_in: set[str] = field(default_factory=set)
+    clean: set[Known] = field(default_factory=set)
+
+    def counts(self) -> dict[str, int]:
+        """Objects that are to be changed in the space itself by kind, and backups."""
+        found: dict[str, int] = defaultdict(int)
+        for place, names in self.changes.items():
+            if place.backup_id:
+                found["backups"] += bool(names)
+                continue
+            for name in names:
+                found[kind(name)] += 1
+        return dict(found)
+
+    def files(self) -> set[str]:
+        """What is to be changed of the space's bank files, its synthesis and its rules."""
+        own = (names for place, names in self.changes.items() if not place.backup_id)
+        return {path for names in own for name in names if (path := keys.path_in_records(name))}
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object as it is now: its ETag, size in bytes and SHA-256 in hex."""
+
+    etag: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """An object that is to be deleted, as it was read."""
+
+    key: str
+    etag: str
+
+
+def kind(name: str) -> str:
+    """How a receipt counts an object."""
+    if keys.parse_note(f"x/{name}"):
+        return "live"
+    if keys.parse_record(f"x/{name}"):
+        return "records"
+    if keys.parse_plan(f"x/{name}"):
+        return "plans"
+    if name.startswith("_idempotency/"):
+        return "idempotency"
+    if keys.is_of_runs(name):
+        return "runs"
+    return "bank_files" if keys.path_in_records(name) else "other"
+
+
+def of_structure(name: str) -> bool:
+    """Whether the object can hold or name a note, and not only quote it."""
+    return kind(name) in {"live", "records", "plans", "idempotency"}
+
+
+def clear_unfinished(process: Process, space_id: str) -> None:
+    """Remove the backups that are not complete: 1 LIST, 1 GET each. Nobody takes one while notes are erased."""
+    for backup_id in catalog.ids(process, space_id):
+        saved = manifests.summary(process, space_id, backup_id)
+        if saved and not saved.manifest.complete:
+            with suppress(NotFound):
+                catalog.remove(process, space_id, backup_id)
+
+
+def clear_strays(process: Process, space_id: str) -> None:
+    """Remove what a late copy has brought into the folder of a backup that is gone, with its tombstone or without: 1
+    LIST, 1 GET each.
+    """
+    for backup_id in catalog.ids(process, space_id):
+        found = manifests.peek(process, space_id, backup_id)
+        if not found or (isinstance(found, Saved) and found.manifest.removing):
+            catalog.clear(process, space_id, backup_id)
+
+
+def look(process: Process, found: Found, task: Task, skip: str, watch: Watch) -> Look:
+    """Find out what is to be changed, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is
+    not the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
+
+    Without pieces to look for only what can hold or name a note is read.
+    """
+    seen = Look()
+    for place in places(process, task.space_id):
+        here = replace(task, held=frozenset(found.held[place]))
+        listed = [(name, entry) for name, entry in place.entries(process) if name != skip and _concerns(name, task)]
+        items = _items(process, place)
+        seen.changes[place] |= {name for name, entry in listed if _differs(items.get(name), entry)}
+        unread = [(name, entry) for name, entry in listed if (name, entry.etag, entry.size) not in seen.clean]
+        for start in range(0, len(unread), AT_ONCE):
+            watch.check()
+            _look_at(process, place, here, seen, unread[start : start + AT_ONCE])
+    return seen
+
+
+def _concerns(name: str, task: Task) -> bool:
+    return bool(task.pieces.all) or of_structure(name)
+
+
+def _look_at(process: Process, place: Place, task: Task, seen: Look, batch: Sequence[tuple[str, Entry]]) -> None:
+    found = process.store.get_many([entry.key for _, entry in batch])
+    for (name, _), item in zip(batch, found, strict=True):
+        if not item:
+            continue
+        fate = erased.fate(name, item.body, task)
+        seen.quoted_in |= fate.quoted_in
+        if fate.body == item.body:
+            seen.clean.add((name, item.etag, len(item.body)))
+        else:
+            seen.changes[place].add(name)
+
+
+def _items(process: Process, place: Place) -> Mapping[str, Item]:
+    saved = manifests.find(process, place.space_id, place.backup_id) if place.backup_id else None
+    return {item.name: item for item in (saved.items or () if saved else ())}
+
+
+def _differs(item: Item | None, entry: Entry) -> bool:
+    """Whether an object of a backup is not what its manifest says: perhaps an erasure that died has written it."""
+    return item is not None and entry.etag not in (item.etag, item.copy_etag)
+
+
+def rewrite(process: Process, place: Place, names: Iterable[str], task: Task, mark: str, watch: Watch) -> None:
+    """Bring these objects of a place to what `task` wants: 1 GET and 1 PUT or DELETE each; of a backup also the
+    manifest, 1 GET and 1 PUT. Raises OutOfTime.
+    """
+    ordered = sorted(names)
+    written: dict[str, Written | Doomed | None] = {}
+    marked = mark if place.backup_id else None
+    for start in range(0, len(ordered), AT_ONCE):
+        watch.check()
+        batch = ordered[start : start + AT_ONCE]
+        done = process.store.map(lambda name: _rewrite_one(process, place, name, task, marked), batch)
+        written |= dict(zip(batch, done, strict=True))
+    if place.backup_id:
+        # First of all nothing may stand in the manifest that is not there.
+        _tell_manifest(process, place.space_id, place.backup_id, written)
+    doomed = [outcome for outcome in written.values() if isinstance(outcome, Doomed)]
+    process.store.map(lambda gone: process.store.delete(gone.key, if_match=gone.etag), doomed)
+
+
+def _rewrite_one(process: Process, place: Place, name: str, task: Task, mark: str | None) -> Written | Doomed | None:
+    key = place.prefix + name
+    for _ in range(TRIES):
+        found = process.store.get(key)
+        if not found:
+            return None
+        body = erased.fate(name, found.body, task).body
+        if body is None:
+            return Doomed(key, found.etag)
+        if body == found.body:
+            own = mark and found.metadata.get(WRITTEN_BY) == mark
+            return _as_written(found.etag, body) if own else None
+        try:
+            return _as_written(_put(process, found, body, mark), body)
+        except PreconditionLost:
+            # Somebody else has changed it, or it was our own first try, whose answer was lost.
+            continue
+    raise PreconditionLost("An object changes too often.")
+
+
+def _put(process: Process, found: Object, body: bytes, mark: str | None) -> str:
+    content_type = documents.JSON if found.key.endswith(".json") else "text/markdown; charset=utf-8"
+    metadata = {**found.metadata, **({WRITTEN_BY: mark} if mark else {})}
+    return process.store.put(found.key, body, if_match=found.etag, content_type=content_type, metadata=metadata)
+
+
+def _as_written(etag: str, body: bytes) -> Written:
+    return Written(etag, len(body), sha256(body).hexdigest())
+
+
+def _tell_manifest(
+    process: Process, space_id: str, backup_id: str, written: Mapping[str, Written | Doomed | None]
+) -> None:
+    for _ in range(TRIES):
+        saved = manifests.find(process, space_id, backup_id)
+        if not saved or not saved.manifest.complete or saved.items is None:
+            # Removed meanwhile, or nobody can restore it.
+            return
+        items = [item for before in saved.items if (item := _item(before, written.get(before.name)))]
+        if tuple(items) == saved.items:
+            return
+        with suppress(PreconditionLost):
+            _replace(process, saved, saved.items, items)
+            return
+    raise PreconditionLost("The backup changes too often.")
+
+
+def _item(before: Item, outcome: Written | Doomed | None) -> Item | None:
+    if isinstance(outcome, Doomed):
+        return None
+    if outcome is None:
+        return before
+    return Item(
+        before.name,
+        outcome.size,
+        outcome.etag,
+        outcome.sha256 if before.sha256 else None,
+        outcome.etag if before.copy_etag else None,
+    )
+
+
+def _replace(process: Process, saved: Saved, before: Sequence[Item], items: Sequence[Item]) -> None:
+    counts = dict(saved.manifest.counts)
+    for gone in {item.name for item in before} - {item.name for item in items}:
+        name = "notes" if keys.parse_note(f"x/{gone}") else "other"
+        counts[name] = counts.get(name, 1) - 1
+    manifests.replace(
+        process,
+        saved,
+        items,
+        objects_count=len(items),
+        bytes=sum(item.size for item in items),
+        counts={name: number for name, number in counts.items() if number},
+    )

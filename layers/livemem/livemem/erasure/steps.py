@@ -1,0 +1,154 @@
+"""The steps of an erasure, in an order in which it can die anywhere and be gone on with.
+
+The notes themselves tell what is to be looked for, so they go last: first their words are taken out of all else, in the
+space, in its backups and in former versions; then the notes are removed, and the versions that this leaves. Each step
+finds nothing to do where it was done before.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from livemem import clock
+from livemem.bank import citations, files
+from livemem.erasure import erased, former_versions, receipts, rewriting, scrubbing
+from livemem.erasure.erased import Task
+from livemem.erasure.former_versions import Cleared
+from livemem.erasure.holdings import Found, Watch
+from livemem.erasure.receipts import VERSIONS_UNREACHABLE, Receipt, Saved, Section
+from livemem.erasure.rewriting import Look
+from livemem.errors import VersionsUnreachable
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
+
+
+def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
+    """Erase the receipt's notes, which were `found` where they are. Nobody else changes the space
+    meanwhile: who held the lease before was told so by a swap of the head.
+
+    For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
+    and C PUT or DELETE at the least (each object of the space that holds a note and quotes one is written twice), 2 GET
+    and 1 PUT of each manifest, 3 PUT of the receipt, and what versions.py and citations take. Raises OutOfTime, and
+    what the store raises.
+    """
+    receipt = saved.receipt
+    if found.bodies:
+        rewriting.clear_unfinished(process, receipt.space_id)
+    task = _task(receipt, found)
+    own = f"_erasures/{receipt.erasure_id}.json"
+    seen = rewriting.look(process, found, task, own, watch)
+    # Before anything is changed: of what was changed by one that died nobody would know later.
+    saved = _note_look(process, saved, seen)
+    _rewrite_others(process, task, found, seen, receipt.erasure_id, watch)
+    rewriting.clear_strays(process, receipt.space_id)
+    if receipt.status == "working":
+        saved = _count(process, saved, archives=former_versions.clear_archives(process, receipt.space_id))
+    saved = _clear_versions(
+        process, saved, lambda: former_versions.clear_quoting(process, task, seen.clean, own, watch)
+    )
+    saved = _note_sources(process, saved, found)
+    _remove_sources(process, task, found, seen, receipt.erasure_id, watch)
+    rewriting.clear_strays(process, receipt.space_id)
+    saved = _clear_versions(
+        process, saved, lambda: former_versions.clear_former(process, saved.receipt.removing, watch)
+    )
+    return _finish(process, saved)
+
+
+def _task(receipt: Receipt, found: Found) -> Task:
+    contents = (erased.content_of(note_id, body) for note_id, bodies in found.bodies.items() for body in bodies)
+    return Task(
+        receipt.space_id,
+        frozenset(receipt.note_ids),
+        scrubbing.pieces_of(contents),
+        clock.parse(receipt.started_at).date(),
+    )
+
+
+def _note_look(process: Process, saved: Saved, seen: Look) -> Saved:
+    """Enter what is going to be changed; of what was changed already by one that died it is entered."""
+    receipt = saved.receipt
+    counts = dict(receipt.counts)
+    for kind, number in seen.counts().items():
+        counts[kind] = max(counts.get(kind, 0), number)
+    return _save(
+        process,
+        saved,
+        counts=counts,
+        files=sorted({*receipt.files, *seen.files()}),
+        quoted_in=sorted({*receipt.quoted_in, *seen.quoted_in}),
+    )
+
+
+def _rewrite_others(process: Process, task: Task, found: Found, seen: Look, mark: str, watch: Watch) -> None:
+    """Take the words out of all but the notes themselves, of which one copy stays until all is done: the space's."""
+    for place, names in seen.changes.items():
+        kept = task.note_ids - found.own if place.backup_id else task.note_ids
+        here = replace(task, kept=kept, held=frozenset(found.held[place]))
+        rewriting.rewrite(process, place, names, here, mark, watch)
+
+
+def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark: str, watch: Watch) -> None:
+    for place in seen.changes:
+        if place.backup_id and task.note_ids <= found.own:
+            continue
+        here = replace(task, held=frozenset(found.held[place]))
+        rewriting.rewrite(process, place, found.keys[place], here, mark, watch)
+
+
+def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
+    """Enter the keys of the objects that hold the notes, or did: afterwards nothing tells them any more. And those of
+    files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
+    """
+    space_id = saved.receipt.space_id
+    now = {place.prefix + name for place, names in found.keys.items() for name in names}
+    now |= {keys.note(space_id, note_id) for note_id in saved.receipt.note_ids}
+    head = heads.load(process, space_id)
+    if head.meta.settling and saved.receipt.status == "working":
+        now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}
+    return _save(process, saved, removing=sorted({*saved.receipt.removing, *now}))
+
+
+def _clear_versions(process: Process, saved: Saved, clear: Callable[[], Cleared]) -> Saved:
+    if saved.receipt.versions == "not_reachable":
+        return saved
+    try:
+        cleared = clear()
+    except VersionsUnreachable:
+        told = [*saved.receipt.not_reached, VERSIONS_UNREACHABLE]
+        return _save(process, saved, versions="not_reachable", not_reached=told)
+    kept = cleared.kept or saved.receipt.versions == "removed"
+    saved = _count(process, saved, versions=cleared.removed)
+    return _save(process, saved, versions="removed" if kept else "not_kept")
+
+
+def _count(process: Process, saved: Saved, **more: int) -> Saved:
+    counts = dict(saved.receipt.counts)
+    for kind, number in more.items():
+        if number:
+            counts[kind] = counts.get(kind, 0) + number
+    return _save(process, saved, counts=counts)
+
+
+def _finish(process: Process, saved: Saved) -> Saved:
+    if saved.receipt.status == "done":
+        return saved
+    sections = list(_sections(process, saved.receipt))
+    now = clock.iso(process.clock())
+    return _save(process, saved, status="done", finished_at=now, sections=sections)
+
+
+def _sections(process: Process, receipt: Receipt) -> Iterator[Section]:
+    """The sections of the bank that rest on one of the notes: 1 LIST, 1 GET each file and 1 GET its record."""
+    gone = set(receipt.note_ids)
+    for file in files.listing(process, receipt.space_id, content=True):
+        for cited in citations.citations(process, receipt.space_id, file).sections:
+            if any(source.note_id in gone for source in cited.sources):
+                yield Section(path=file.path, heading=cited.heading, section=cited.path)
+
+
+def _save(process: Process, saved: Saved, **changes: object) -> Saved:
+    """Write the receipt where it changes."""
+    if all(getattr(saved.receipt, name) == value for name, value in changes.items()):
+        return saved
+    return receipts.save(process, saved, **changes)

@@ -1,0 +1,383 @@
+"""Whatever is uploaded: it is refused by a sentence that tells why, nothing is written, and little is spent on it."""
+
+import gzip
+import io
+import json
+import tarfile
+import tracemalloc
+import zlib
+from hashlib import sha256
+
+import pytest
+
+from livemem import limits
+from livemem.archives import archive, inspection, unpacking
+from livemem.arrivals import importing
+from livemem.arrivals.importing import NewImport
+from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
+from livemem.store import keys
+from tests.support.archives import Content, exported, import_it, odd, tar, targz, unpack, upload
+from tests.support.world import EVERYONE, INVOCATION, World
+
+PLAIN = [("bank/a.md", b"# A\n")]
+"""A folder that would be taken."""
+
+
+@pytest.fixture(scope="module")
+def space() -> dict[str, bytes]:
+    """The files of a good archive, by name below the space."""
+    world = World()
+    world.create_space()
+    world.note("first")
+    world.consolidate()
+    world.note("second")
+    return {path.removeprefix("demo/"): body for path, body in unpack(exported(world)).items()}
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def refusal(world: World, body: bytes, space_id: str = "copy") -> LiveMemoryError:
+    """How an upload is refused; nothing is written."""
+    upload_id = upload(world, body)
+    there = dict(world.inner.objects)
+    world.client.reset()
+    with pytest.raises(LiveMemoryError) as caught:
+        importing.order(world.process, EVERYONE, NewImport(space_id, upload_id), world.clock() + INVOCATION)
+    assert world.inner.objects == there
+    assert set(world.client.counts) <= {"HEAD", "GET"}
+    return caught.value
+
+
+def packed(files: dict[str, bytes], folder: str = "demo", *, more: list[tuple[str, Content]] | None = None) -> bytes:
+    """An archive of a space whose manifest fits the files."""
+    head = json.loads(files[keys.MANIFEST])
+    known = {item["name"]: item for item in head.pop("objects")}
+    rest = {name: body for name, body in files.items() if name != keys.MANIFEST}
+    listed = [
+        {**known.get(name, {}), "name": name, "size": len(body), "sha256": sha256(body).hexdigest()}
+        for name, body in rest.items()
+    ]
+    text = json.dumps(head, indent=2).removesuffix("\n}") + ',\n  "objects": [\n'
+    text += ",\n".join(f"    {json.dumps(item)}" for item in listed) + "\n  ]\n}\n"
+    members: list[tuple[str, Content]] = [(f"{folder}/{name}", body) for name, body in rest.items()]
+    return targz([*members, (f"{folder}/{keys.MANIFEST}", text.encode()), *(more or [])])
+
+
+def raw_header(name: bytes) -> bytes:
+    """A tar of one empty file with these bytes as its name, whatever they are."""
+    block = bytearray(tarfile.TarInfo("x").tobuf(tarfile.USTAR_FORMAT))
+    block[0:100] = name.ljust(100, b"\0")
+    block[148:156] = b" " * 8
+    block[148:155] = b"%06o\0" % sum(block)
+    return bytes(block) + bytes(1024)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("/etc/passwd.md", "absolute path"),
+        ("../up.md", r"`\.\.`"),
+        ("a/../../up.md", r"`\.\."),
+        ("a/./b.md", "empty part"),
+        ("a//b.md", "empty part"),
+        ("a\\b.md", "backslash"),
+        ("a\nb.md", "control characters"),
+        ("a\x7fb.md", "control characters"),
+        ("a\u2028b.md", "control characters"),
+        ("x" * 898 + ".md", "more than 900 bytes"),
+        ("ü" * 450 + "/a.md", "more than 900 bytes"),
+    ],
+)
+def test_names_that_could_come_out_elsewhere_are_refused(world, name, reason):
+    for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+        error = refusal(world, tar([*PLAIN, (name, b"# B\n")], form))
+        assert isinstance(error, InvalidArchive)
+        with pytest.raises(InvalidArchive, match=reason):
+            raise error
+
+
+def test_a_name_that_is_no_utf8_is_refused(world):
+    assert "not UTF-8" in refusal(world, raw_header(b"\xff\xfe.md")).detail
+
+
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        (odd("a.md", tarfile.SYMTYPE, linkname="/etc/passwd"), "a symbolic link"),
+        (odd("a.md", tarfile.LNKTYPE, linkname="bank/a.md"), "a hard link"),
+        (odd("a.md", tarfile.CHRTYPE), "a device"),
+        (odd("a.md", tarfile.BLKTYPE), "a device"),
+        (odd("a.md", tarfile.FIFOTYPE), "a named pipe"),
+        (odd("a.md", tarfile.GNUTYPE_SPARSE), "a sparse file"),
+        (odd("a.md", b"Z"), "of a kind that no archive here may have"),
+        (odd("a.md", tarfile.REGTYPE, pax_headers={"GNU.sparse.major": "1"}), "sparse"),
+        (odd("a.md", tarfile.REGTYPE, pax_headers={"size": "99999999999"}), "more than 8 GiB"),
+        (odd("../a", tarfile.DIRTYPE), r"`\.\.`"),
+        (odd("/a", tarfile.DIRTYPE), "absolute"),
+    ],
+)
+def test_only_files_and_folders_are_taken(world, member, reason):
+    with pytest.raises(InvalidArchive, match=reason):
+        raise refusal(world, tar([*PLAIN, member]))
+
+
+def test_a_member_that_is_there_twice_is_refused(world):
+    assert "twice" in refusal(world, tar([*PLAIN, *PLAIN])).detail
+    assert "twice" in refusal(world, tar([*PLAIN, ("./bank/a.md", b"")])).detail
+
+
+def test_too_many_members_are_not_read_to_their_end(world, monkeypatch):
+    monkeypatch.setattr(unpacking, "MEMBERS", 5_000)
+    member = tarfile.TarInfo("x").tobuf(tarfile.USTAR_FORMAT)
+    names = (b"%09d" % number for number in range(unpacking.MEMBERS + 50))
+    body = b"".join(renamed(member, name) for name in names)
+    # What is behind would be told as damage.
+    error = refusal(world, gzip.compress(body, 1) + b"garbage" * 1_000)
+    assert error.detail == "The archive has more than 5000 members."
+
+
+def renamed(block: bytes, name: bytes) -> bytes:
+    """A header with another name, quickly."""
+    old = sum(block[:100])
+    total = int(block[148:154], 8) - old + sum(name)
+    return name.ljust(100, b"\0") + block[100:148] + b"%06o\0 " % total + block[156:]
+
+
+def test_a_bomb_is_stopped_soon_and_costs_little_memory(world):
+    bomb = gzip.compress(bytes(24 << 20), 9)
+    assert len(bomb) < 26_000
+    tracemalloc.start()
+    error = refusal(world, bomb)
+    assert "something follows" not in error.detail
+    assert "200 times" in error.detail
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+def test_a_bomb_in_a_member_is_stopped_too(world, monkeypatch):
+    monkeypatch.setattr(unpacking, "FREE_BYTES", 1 << 20)
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    info = tarfile.TarInfo("a.md")
+    info.size = 6 << 20
+    body = packer.compress(info.tobuf()) + packer.compress(bytes(info.size)) + packer.flush()
+    assert "200 times" in refusal(world, body).detail
+
+
+def test_all_that_unpacks_is_bounded_too(world, monkeypatch):
+    monkeypatch.setattr(unpacking, "UNPACKED_BYTES", 10_000)
+    assert isinstance(refusal(world, targz([("a.md", b"x" * 10_000)])), TooLarge)
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGLINK])
+def test_extended_headers_are_not_read_whatever_their_size(world, kind):
+    info = tarfile.TarInfo("x")
+    info.type = kind
+    info.size = 1 << 33
+    assert "extended headers" in refusal(world, info.tobuf(tarfile.GNU_FORMAT) + bytes(10_240)).detail
+
+
+def test_a_chain_of_extended_headers_has_an_end(world):
+    info = tarfile.TarInfo("x")
+    info.type = tarfile.XHDTYPE
+    assert "extended headers" in refusal(world, info.tobuf(tarfile.GNU_FORMAT) * 5_000).detail
+
+
+@pytest.mark.parametrize(
+    "records",
+    [b"5 a=b\n", b"99 path=x\n", b"0 path=x\n", b"path=x\n", b"-1 path=x\n", b"9" * 5_000 + b" a=b\n", b"\xff"],
+)
+def test_an_extended_header_that_can_not_be_read_is_told(world, records):
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, len(records)
+    body = info.tobuf() + records + bytes(-len(records) % 512) + tar(PLAIN)
+    assert "extended header" in refusal(world, body).detail
+
+
+def test_a_global_header_may_not_name_what_follows(world):
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", pax_headers={"path": "b.md"}) as made:
+        made.addfile(tarfile.TarInfo("a.md"))
+    assert "global header" in refusal(world, target.getvalue()).detail
+
+
+def test_an_archive_that_ends_too_early_anywhere_is_refused(world, space):
+    whole = packed(space)
+    plain = gzip.decompress(whole)
+    for cut in (1, 20, len(whole) // 2, len(whole) - 1):
+        assert isinstance(refusal(world, whole[:cut]), InvalidArchive)
+    for cut in (0, 100, 512, 5_000, len(plain.rstrip(b"\0")) // 512 * 512):
+        assert isinstance(refusal(world, plain[:cut]), InvalidArchive)
+
+
+def test_garbage_behind_the_end_is_refused_and_zeros_are_not(world):
+    body = targz(PLAIN)
+    assert "damaged" in refusal(world, body + b"garbage").detail
+    assert "something follows" in refusal(world, tar(PLAIN) + b"x" * 512).detail
+    assert "something follows" in refusal(world, body + gzip.compress(b"x")).detail
+    assert import_it(world, body + bytes(10_000))
+    half = len(tar(PLAIN)) // 2
+    pieces = gzip.compress(tar(PLAIN)[:half]) + gzip.compress(tar(PLAIN)[half:])
+    assert import_it(world, pieces, "copy2")
+
+
+def test_a_changed_byte_anywhere_in_the_stream_is_noticed(world, space):
+    whole = packed(space)
+    for position in range(12, len(whole), len(whole) // 23):
+        broken = bytearray(whole)
+        broken[position] ^= 0x10
+        assert isinstance(refusal(world, bytes(broken)), InvalidArchive)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"PK\x03\x04" + bytes(600), "a zip file"),
+        (b"BZh91AY&SY" + bytes(600), "a bzip2 file"),
+        (b"\xfd7zXZ\x00" + bytes(600), "an xz file"),
+        (b"\x28\xb5\x2f\xfd" + bytes(600), "a zstd file"),
+        (b"", "ends too early"),
+        (b"hello", "ends too early"),
+        (b"hello" * 1_000, "no tar"),
+        (gzip.compress(b"hello" * 1_000), "no tar"),
+        (bytes(10_240), "no space and no Markdown"),
+        (tar([("src/main.py", b"print()"), ("README.txt", b"x")]), "no space and no Markdown"),
+        (tar([odd("folder", tarfile.DIRTYPE)]), "no space and no Markdown"),
+    ],
+)
+def test_what_is_no_archive_of_ours_is_told_what_it_is(world, body, reason):
+    assert reason in refusal(world, body).detail
+
+
+def test_a_good_archive_is_taken(world, space):
+    # Else all refusals here would prove little.
+    assert import_it(world, packed(space))
+
+
+def change_manifest(files: dict[str, bytes], old: bytes, new: bytes) -> bytes:
+    assert old in files[keys.MANIFEST]
+    changed = {**files, keys.MANIFEST: files[keys.MANIFEST].replace(old, new, 1)}
+    return targz([(f"demo/{name}", body) for name, body in changed.items()])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (b'"name": "_rules.md"', b'"name": "_rulez.md"', "_rulez.md', which is not there"),
+        (b'"name": "_rules.md"', b'"name": "_meta.json"', "twice"),
+        (b'"sha256": "', b'"sha256": "0', "was changed"),
+        (b'"space_id": "demo"', b'"space_id": "other"', "of another space"),
+        (b'"format": "live-memory-archive"', b'"format": "other"', "can't be read"),
+        (b'"version": 1', b'"version": 2', "can't be read"),
+        (b'  "objects": [', b'  "objects": {', "can't be read"),
+        (b'"metadata": {', b'"metadata": {"a\\r\\nb": "x", ', "can't be read"),
+        (b'"metadata": {', b'"metadata": {"x": "' + b"y" * 501 + b'", ', "can't be read"),
+        (b'"consolidation": "1"', b'"consolidation": "' + b"9" * 400 + b'"', "can't be read"),
+        (b'"size": ', b'"x": "' + b"y" * archive.LINE_BYTES + b'", "size": ', "can't be read"),
+        (b"\n  ]\n}", b"", "can't be read"),
+        (b"\n  ]\n}", b"\n  ]\n}, 1", "can't be read"),
+        (b'"left_out": []', b'"left_out": ' + b"[" * 9_000 + b"]" * 9_000, "can't be read"),
+        (b'"size": ', b'"size": ' + b"[" * 9_000 + b"]" * 9_000 + b', "x": ', "can't be read"),
+    ],
+)
+def test_a_wrong_manifest_is_refused(world, space, old, new, reason):
+    assert reason in refusal(world, change_manifest(space, old, new)).detail
+
+
+def test_what_the_manifest_does_not_name_is_refused(world, space):
+    members = [(f"demo/{name}", body) for name, body in space.items()]
+    assert "does not name 'x'" in refusal(world, targz([*members, ("demo/x", b"")])).detail
+    for missing in (keys.META, keys.MANIFEST):
+        without = [(path, body) for path, body in members if not path.endswith(missing)]
+        assert f"demo/{missing}" in refusal(world, targz(without)).detail
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"space_id": "other"}, "of another space"),
+        ({"space_id": 1}, "no head"),
+        ({"created_at": "yesterday"}, "no head"),
+        ({"description": "x" * 501}, "description"),
+        ({"consolidation_threshold": -1}, "out of bounds"),
+        ({"changes": 0, "consolidation_count": 0}, "a record of change 1"),
+        ({"deleted_at": "2026-01-01T00:00:00Z"}, "deleted"),
+        ({"description": "\ud800"}, "no head"),
+    ],
+)
+def test_a_head_that_is_none_is_refused(world, space, changes, reason):
+    head = json.dumps({**json.loads(space[keys.META]), **changes}).encode()
+    assert reason in refusal(world, packed({**space, keys.META: head})).detail
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"space_id": "demo"}'])
+def test_a_head_that_can_not_be_read_is_refused(world, space, body):
+    assert "no head of a space" in refusal(world, packed({**space, keys.META: body})).detail
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("live/readme.md", "no note's name"),
+        ("live/20260230T000000_ann_todo_00000000.md", "no note's name"),
+        ("bank/_x.md", "no bank file"),
+        ("bank/a b.md", "no bank file"),
+        ("bank/a.md/b.md", "no bank file"),
+        ("_lease.json", "at work"),
+        ("_runs/01HZZZZZZZ0000000000000001.plan.json", "at work"),
+        ("_search/1-000001.sqlite", "at work"),
+    ],
+)
+def test_names_that_break_the_rules_of_a_space_are_refused(world, space, name, reason):
+    assert reason in refusal(world, packed({**space, name: b"{}"})).detail
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("live/20260220T140000_ann_todo_00000000.md", inspection.NOTE_BYTES),
+        ("bank/a.md", limits.BANK_FILE_BYTES),
+        ("_rules.md", limits.RULES_BYTES),
+        ("_synthesis.md", inspection.SYNTHESIS_BYTES),
+        ("_meta.json", inspection.META_BYTES),
+        ("conversations/a", 5_000),
+    ],
+)
+def test_what_is_too_large_for_its_kind_is_refused(world, space, name, limit, monkeypatch):
+    if name.startswith("conv"):
+        monkeypatch.setattr(inspection, "OBJECT_BYTES", limit)
+    error = refusal(world, packed({**space, name: b"x" * (limit + 1)}))
+    assert isinstance(error, TooLarge)
+    assert f"demo/{name}" in error.detail
+    assert str(limit) in error.detail
+
+
+def test_two_spaces_in_one_archive_are_refused(world, space):
+    assert "more than one" in refusal(world, packed(space, more=[("other/_rules.md", b"x")])).detail
+    assert "more than one" in refusal(world, packed(space, more=[("other/_meta.json", b"{}")])).detail
+    assert "more than one" in refusal(world, packed(space, more=[("loose", b"x")])).detail
+
+
+def test_the_heads_of_many_spaces_are_not_gathered(world, space):
+    members = [("a/_meta.json", b"{}"), ("b/_meta.json", b"{}")]
+    # What is behind the second one would be told as damage.
+    assert "more than one space" in refusal(world, tar(members).rstrip(b"\0") + b"garbage" * 200).detail
+
+
+def test_a_folder_that_can_not_be_a_space_is_refused(world, space):
+    assert "space's id" in refusal(world, packed(space, folder="a space")).detail
+
+
+def test_another_spaces_archive_under_this_name_is_refused(world, space):
+    assert "of another space" in refusal(world, packed(space, folder="other")).detail
+
+
+def test_a_large_manifest_of_nothing_costs_no_memory_beside_itself(world, space):
+    lines = ",\n".join(["    [" + "[]," * 200 + "[]]"] * 2_000).encode()
+    body = change_manifest(space, b'  "objects": [\n', b'  "objects": [\n' + lines + b",\n")
+    tracemalloc.start()
+    assert "can't be read" in refusal(world, body).detail
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
