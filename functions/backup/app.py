@@ -193,6 +193,7 @@ def create_upload() -> Response[views.UploadView]:
     status=HTTPStatus.CREATED,
     also=[HTTPStatus.ACCEPTED],
     tag="archives",
+    refuses=[HTTPStatus.NOT_FOUND],
     summary="Import a space",
 )
 def import_space(body: views.Import) -> Response[views.ArrivalView]:
@@ -279,7 +280,14 @@ def apply_retention(body: views.RetentionWanted | None = None) -> views.Retentio
     return views.RetentionReport.of(overview, dry_run=wanted.dry_run)
 
 
-@api.route("POST", "/v1/admin/gc", needs="admin", tag="upkeep", summary="Collect garbage")
+@api.route(
+    "POST",
+    "/v1/admin/gc",
+    needs="admin",
+    tag="upkeep",
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="Collect garbage",
+)
 def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageReport:
     """Start a consolidation where live notes are old, or move them to a record; remove old documents of runs, what
     interrupted work has left, and archives that have expired. A dry run unless you say otherwise.

@@ -410,7 +410,7 @@ def _requests(pair: Pair) -> range:
 
 
 def _writes(pair: Pair) -> list[int]:
-    return [index for index, (verb, _) in enumerate(_whole(pair).client.requests) if verb not in ("GET", "LIST")]
+    return [index for index, (verb, _) in enumerate(_whole(pair).client.requests) if verb in WRITES.values()]
 
 
 def _named(actor: Actor, index: int) -> str:

@@ -58,7 +58,8 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
     bucket = {"Fn::Sub": BUCKET}
 
     versions = {"s3:ListBucketVersions"} if name in WHOLE_SPACES else set()
-    assert {"s3:ListBucket"} | versions == {
+    uploads = {"s3:ListBucketMultipartUploads"} if name in WHOLE_SPACES | {"Sweep"} else set()
+    assert {"s3:ListBucket"} | versions | uploads == {
         action
         for statement in statements[name]
         if statement["Resource"] == bucket
@@ -85,7 +86,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
-        ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup"),
+        ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup Sweep"),
         ("s3:DeleteObject", "alpha/_consolidations/000001_a_b.json", "Admin Archives Backup Sweep"),
         ("s3:DeleteObject", "alpha/photo.png", "Admin Archives Backup Sweep"),
         ("s3:GetObject", "alpha/photo.png", "Archives Backup"),
@@ -107,7 +108,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
-        ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", "Archives Backup"),
+        ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", "Archives Backup Sweep"),
     ],
 )
 def test_only_what_has_to_may_touch_a_key(roles, action, key, allowed):

@@ -62,10 +62,10 @@ def test_a_put_event_is_like_its_sample():
 
 def test_a_scheduled_event_is_like_its_sample():
     assert shape(build_scheduled_event(Schedule("Sweep", Rate(900)), NOW)) == shape(sample("sweep-schedule.json"))
-    (daily,) = [
-        schedule
+    told = {
+        schedule.name: build_scheduled_event(schedule, NOW)
         for function in read_template(EVENTS.parent / "template.yaml").functions
         for schedule in function.schedules
         if schedule.payload
-    ]
-    assert build_scheduled_event(daily, NOW) == sample("sweep-all.json")
+    }
+    assert told == {"EveryDay": sample("sweep-all.json"), "EveryNight": sample("backup-nightly.json")}

@@ -434,6 +434,6 @@ def test_the_daily_sweep_looks_at_each_space_with_2_get_and_4_list():
 
     assert world.sweep_all().spaces == 200
 
-    # Head and lease; live notes, runs, Idempotency-Keys and backups. And the lists of markers, spaces and old days of
-    # runs.
-    assert world.client.counts == {"GET": 2 * 200, "LIST": 4 * 200 + 3}
+    # Head and lease; live notes, runs, Idempotency-Keys and backups. And the lists of markers, spaces, old days of
+    # runs, archives and uploads.
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 4 * 200 + 5, "LIST uploads": 1}

@@ -111,6 +111,8 @@ def remove(process: Process, space_id: str, backup_id: str) -> None:
     From the PUT on it is gone for everybody; if it dies behind it, a repeat goes on, or the daily look. Raises
     InvalidName, NotFound, PreconditionLost.
     """
+    keys.check_space_id(space_id)
+    keys.check_backup_id(backup_id)
     require_conditional_writes(process.store)
     for _ in range(TRIES):
         found = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
