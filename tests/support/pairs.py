@@ -28,6 +28,7 @@ from livemem.spaces import life, markers
 from livemem.upkeep import sweep as sweeping
 from tests.support.actors import Actor
 from tests.support.audit import Audit
+from tests.support.counting import WRITES
 from tests.support.rest import QUIET, Told, check_alive, check_deserted, check_rest, come_to_rest, uid_of
 from tests.support.world import EVERYONE, RETRIES, Invocation, World
 
