@@ -132,8 +132,21 @@ CHECKLIST = {
             "unit/store/test_cursors.py::test_a_cursor_that_this_service_did_not_give_out_is_refused_or_harmless",
             "unit/spaces/test_isolation.py::test_a_copied_folder_is_a_broken_space_and_says_so_and_the_original_is_left_alone",
             "integration/test_handlers.py::test_keys_that_are_no_live_notes_are_ignored",
+            *(
+                f"unit/arrivals/test_hostile_archives.py::{name}"
+                for name in (
+                    "test_names_that_could_come_out_elsewhere_are_refused",
+                    "test_only_files_and_folders_are_taken",
+                    "test_too_many_members_are_not_read_to_their_end",
+                    "test_a_bomb_is_stopped_soon_and_costs_little_memory",
+                    "test_extended_headers_are_not_read_whatever_their_size",
+                    "test_a_wrong_manifest_is_refused",
+                    "test_names_that_break_the_rules_of_a_space_are_refused",
+                    "test_what_is_too_large_for_its_kind_is_refused",
+                )
+            ),
+            "unit/arrivals/test_arrivals.py::test_a_manifest_with_a_name_that_no_space_can_hold_is_refused_and_nothing_is_written",
         ),
-        not_there_yet="archives: there is no import",
     ),
     9: Line(
         "No exception text, path, key or secret in an answer or a log line.",
@@ -219,7 +232,11 @@ CHECKLIST = {
     ),
     14: Line(
         "Presigned URLs live 15 minutes and name one object.",
-        not_there_yet="presigned URLs: none is made",
+        (
+            "integration/test_archive_routes.py::test_14_the_url_of_an_archive_names_that_archive_alone_and_works_for_15_minutes",
+            "integration/test_archive_routes.py::test_14_the_url_of_an_upload_names_that_upload_alone_and_works_for_15_minutes",
+            "integration/test_archive_routes.py::test_14_no_archive_holds_a_token_or_the_bootstrap_key",
+        ),
     ),
     15: Line(
         "Dependencies pinned with hashes; audited.",

@@ -1,0 +1,64 @@
+"""URLs that the service gives out for archives: for how long, and for what."""
+
+import gzip
+import json
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from livemem import clock
+from livemem.store import presigned
+from tests.support.policy import BUCKET
+from tests.support.service import Service
+from tests.support.world import BOOTSTRAP_KEY
+
+SPACE = "/v1/spaces/{space_id}"
+
+
+def call(service: Service, method: str, route: str, status: int, **rest):
+    answer = service.http("backup", method, route, **rest)
+    assert answer["statusCode"] == status, answer
+    return json.loads(answer["body"])
+
+
+@pytest.fixture
+def space(service: Service) -> Service:
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo"})
+    service.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body={"category": "todo", "content": "x"})
+    return service
+
+
+def of(url: str) -> tuple[str, str]:
+    """The key that a URL names, and for how many seconds it works."""
+    parts = urlsplit(url)
+    path = unquote(parts.path).removeprefix(f"/{BUCKET}").removeprefix("/")
+    return path, parse_qs(parts.query)["X-Amz-Expires"][0]
+
+
+def test_14_the_url_of_an_archive_names_that_archive_alone_and_works_for_15_minutes(space: Service):
+    before = clock.now()
+
+    found = call(space, "GET", f"{SPACE}/export", 200, space_id="demo")
+
+    assert of(found["url"]) == (f"_exports/demo/{found['backup_id']}.tar.gz", "900")
+    assert 890 < (clock.parse(found["expires_at"]) - before).total_seconds() <= 901
+    assert presigned.SECONDS == 900
+
+
+def test_14_the_url_of_an_upload_names_that_upload_alone_and_works_for_15_minutes(service: Service):
+    one, two = (call(service, "POST", "/v1/uploads", 201) for _ in range(2))
+
+    assert of(one["url"]) == (f"_uploads/{one['upload_id']}", "900")
+    assert one["upload_id"] != two["upload_id"]
+
+
+def test_14_no_archive_holds_a_token_or_the_bootstrap_key(space: Service):
+    token = space.http("admin", "POST", "/v1/tokens", body={"name": "ann", "permissions": ["read"]})["body"]
+    found = call(space, "GET", f"{SPACE}/export", 200, space_id="demo")
+
+    packed = space.s3.get_object(Bucket=BUCKET, Key=f"_exports/demo/{found['backup_id']}.tar.gz")["Body"].read()
+
+    archive = gzip.decompress(packed)
+    assert b"demo/_rules.md" in archive
+    for secret in (BOOTSTRAP_KEY, token.split('"token": "')[1].split('"')[0], "sha256:"):
+        assert secret.encode() not in archive
