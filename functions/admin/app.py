@@ -57,8 +57,8 @@ def delete_space(
         Query(description="The id of the space once more. Without it nothing is deleted.", examples=["demo"]),
     ] = None,
 ) -> Response[None]:
-    """Delete a space with its notes, bank, rules and history. There is no way back. While a change is being written out
-    it is refused (`busy`).
+    """Delete a space with its notes, bank, rules and history. The only way back is a backup: those stay. While a change
+    is being written out, or notes are erased, it is refused (`busy`).
     """
     life.delete(process(), space_id, confirm)
     return api.empty()

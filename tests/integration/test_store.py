@@ -310,3 +310,13 @@ def test_where_the_store_gives_it_a_copy_tells_the_sha_256_of_its_bytes(
 
     assert copied
     assert copied.sha256 == sha256(b"first").hexdigest()
+
+
+def test_the_first_bytes_of_an_object_are_read_also_where_it_has_fewer_or_none(store):
+    for name, body in (("long", b"0123456789"), ("short", b"01"), ("empty", b"")):
+        store.put(name, body)
+
+    found = {name: store.get(name, first=4).body for name in ("long", "short", "empty")}
+
+    assert found == {"long": b"0123", "short": b"01", "empty": b""}
+    assert store.get("none", first=4) is None

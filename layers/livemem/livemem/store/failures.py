@@ -15,6 +15,8 @@ MISSING = {"NoSuchKey", "404", "NotFound"}
 
 UNCHANGED = {"304", "NotModified"}
 
+NO_SUCH_RANGE = {"InvalidRange", "416"}
+
 CONFLICT = {"ConditionalRequestConflict", "409", "OperationAborted"}
 """Another conditional write is under way."""
 

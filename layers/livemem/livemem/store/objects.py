@@ -110,6 +110,9 @@ class Store:
         except (ClientError, BotoCoreError) as error:
             if failures.code(error) in failures.MISSING:
                 return None
+            if first and failures.code(error) in failures.NO_SUCH_RANGE:
+                # There is no first byte of an empty object.
+                return self.get(key)
             raise failures.own(error) from error
 
     def get_if_changed(self, key: str, etag: str) -> tuple[bool, Object | None]:

@@ -17,7 +17,12 @@ class ChangeSummary(BaseModel):
     number: Number
     kind: Annotated[str, told("`consolidation`, `manual` (a correction by hand), `rules` or `undo`.", "consolidation")]
     trigger: Annotated[
-        str, told("What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule).", "api")
+        str,
+        told(
+            "What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
+            "collection).",
+            "api",
+        ),
     ]
     run_id: RunId
     started_at: Annotated[Moment, told("When it began, UTC.", "2026-02-20T14:04:55.800Z")]

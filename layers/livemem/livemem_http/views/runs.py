@@ -54,7 +54,12 @@ class RunView(BaseModel):
     ]
     step: Annotated[str | None, told("While it runs: `asking` the LLM, or `applying` what is committed.")] = None
     trigger: Annotated[
-        str, told("What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule).", "api")
+        str,
+        told(
+            "What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
+            "collection).",
+            "api",
+        ),
     ]
     agent: Annotated[str | None, told("The agent whose notes alone were asked for.")] = None
     max_notes: Annotated[int | None, told("The most notes that were asked for.")] = None
