@@ -69,7 +69,8 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
 @api.route("GET", "/v1/spaces/{space_id}/backups", needs="read", tag="backups", summary="List a space's backups")
 def list_backups(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
     """The space's backups, newest first, also if the space is deleted. Those under way are not `complete`."""
-    found, more = catalog.page(process(), space_id, limit=limit, before=cursors.decode_backup(cursor))
+    before = cursors.decode_backup(cursor)
+    found, more = catalog.page(process(), space_id, limit=limit, before=before, caller=api.principal())
     return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursors.encode(more))
 
 
@@ -85,7 +86,7 @@ def list_all_backups(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) 
 @api.route("GET", "/v1/spaces/{space_id}/backups/{backup_id}", needs="read", tag="backups", summary="Look at a backup")
 def get_backup(space_id: str, backup_id: str) -> views.BackupView:
     """One backup, complete or under way."""
-    return views.BackupView.of(catalog.get(process(), space_id, backup_id))
+    return views.BackupView.of(catalog.get(process(), space_id, backup_id, api.principal()))
 
 
 @api.route(
@@ -98,7 +99,7 @@ def get_backup(space_id: str, backup_id: str) -> views.BackupView:
 )
 def delete_backup(space_id: str, backup_id: str) -> Response[None]:
     """Remove a backup, be it the only one."""
-    catalog.remove(process(), space_id, backup_id)
+    catalog.remove(process(), space_id, backup_id, api.principal())
     return api.empty()
 
 
@@ -169,7 +170,7 @@ def export_space(space_id: str) -> Response[views.ArchiveView]:
 )
 def download_backup(space_id: str, backup_id: str) -> Response[views.ArchiveView]:
     """The same of a backup, also of a space that is deleted."""
-    return _archive(export.download(process(), space_id, backup_id, _soon()))
+    return _archive(export.download(process(), space_id, backup_id, _soon(), api.principal()))
 
 
 def _archive(found: Archive | Working) -> Response[views.ArchiveView]:

@@ -9,14 +9,18 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
+from livemem.access.principal import PERMISSIONS, Principal
+from livemem.archives import export
+from livemem.arrivals import restore
 from livemem.backups import catalog, remains, retention, snapshots
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Manifest, Unreadable
 from livemem.backups.snapshots import Wanted
 from livemem.errors import InvalidName, NotFound
+from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups
-from tests.support.world import INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 SPACE = "demo"
 
@@ -253,3 +257,37 @@ def test_what_lies_where_a_manifest_should_be_is_told_from_there_being_none():
 
     assert isinstance(manifests.peek(world.process, SPACE, backup_id), Unreadable)
     assert manifests.peek(world.process, SPACE, "2020-01-01T00-00-00") is None
+
+
+ONE_SPACE = Principal("ann", frozenset(PERMISSIONS), frozenset({SPACE}))
+
+
+def test_a_token_for_some_spaces_does_not_see_the_backups_of_a_deleted_namesake():
+    world = World()
+    world.create_space(SPACE)
+    world.note("of the first life", space_id=SPACE)
+    old = world.back_up(SPACE).backup_id
+    life.delete(world.process, SPACE, SPACE)
+    world.clock.move(3_600)
+    world.create_space(SPACE)
+    new = world.back_up(SPACE).backup_id
+
+    def ids(caller: Principal) -> list[str]:
+        one, _ = catalog.page(world.process, SPACE, limit=9, caller=caller)
+        every, _ = catalog.page_of_all(world.process, caller, limit=9)
+        assert one == every
+        return [manifest.backup_id for manifest in one]
+
+    assert ids(EVERYONE) == [new, old]
+    assert ids(ONE_SPACE) == [new]
+    soon = world.clock() + INVOCATION
+    for reach in (
+        lambda backup_id: catalog.get(world.process, SPACE, backup_id, ONE_SPACE),
+        lambda backup_id: export.download(world.process, SPACE, backup_id, soon, ONE_SPACE),
+        lambda backup_id: restore.order(world.process, ONE_SPACE, SPACE, backup_id, "other"),
+        lambda backup_id: catalog.remove(world.process, SPACE, backup_id, ONE_SPACE),
+    ):
+        with pytest.raises(NotFound):
+            reach(old)
+    assert catalog.get(world.process, SPACE, new, ONE_SPACE).backup_id == new
+    assert catalog.get(world.process, SPACE, old, EVERYONE).complete

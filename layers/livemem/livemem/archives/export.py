@@ -14,8 +14,8 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.archives import archiving, export_state
 from livemem.archives.export_state import Saved
+from livemem.backups import catalog, snapshots
 from livemem.backups import manifest as manifests
-from livemem.backups import snapshots
 from livemem.backups.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
 from livemem.process import Process
@@ -74,11 +74,14 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     return _answer(process, _make(process, taken.manifest, "export", deadline))
 
 
-def download(process: Process, space_id: str, backup_id: str, deadline: datetime) -> Archive | Working:
+def download(
+    process: Process, space_id: str, backup_id: str, deadline: datetime, caller: Principal | None = None
+) -> Archive | Working:
     """The archive of a complete backup, also of a space that is deleted, in the same way.
 
     Where it is there: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged.
     """
+    catalog.check(process, caller, space_id, backup_id)
     saved = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
     if not saved or not saved.manifest.complete:
         raise NotFound("backup", backup_id)

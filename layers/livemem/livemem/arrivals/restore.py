@@ -12,6 +12,7 @@ from livemem.arrivals import source as sources
 from livemem.arrivals.arrivals import Brought
 from livemem.arrivals.relabel import follows, relabel
 from livemem.arrivals.source import Source
+from livemem.backups import catalog
 from livemem.backups.manifest import Item
 from livemem.errors import Conflict, PreconditionLost
 from livemem.process import Process
@@ -39,6 +40,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
     """
     decision.check_space(principal, keys.check_space_id(space_id))
     wanted = keys.check_space_id(target or space_id)
+    catalog.check(process, principal, space_id, backup_id)
     sources.checked_items(sources.complete(process, space_id, backup_id))
     arrival = Arrival(
         arrival_id=process.new_id(),

@@ -11,6 +11,7 @@ from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest, Saved, Unreadable
 from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
+from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
@@ -60,10 +61,32 @@ def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Sa
     return process.store.map(lambda backup_id: manifests.peek(process, space_id, backup_id), backup_ids)
 
 
+def check(process: Process, caller: Principal | None, space_id: str, backup_id: str) -> None:
+    """Raise NotFound for a backup of another life of the space, unless the caller may see all spaces: 2 GET, else none.
+
+    A token whose list names a space is not let in to what a deleted namesake held. None: nobody asks from outside.
+    """
+    life = _life(process, caller, keys.check_space_id(space_id))
+    if life is None:
+        return
+    saved = manifests.summary(process, space_id, keys.check_backup_id(backup_id))
+    if not saved or saved.manifest.uid != life:
+        raise NotFound("backup", backup_id)
+
+
+def _life(process: Process, caller: Principal | None, space_id: str) -> str | None:
+    """The uid of the life of the space whose backups alone the caller may see; None: of all."""
+    if not caller or not caller.space_ids:
+        return None
+    head = heads.find(process, space_id)
+    return head.meta.uid if head else ""
+
+
 def page(
-    process: Process, space_id: str, *, limit: int, before: str | None = None
+    process: Process, space_id: str, *, limit: int, before: str | None = None, caller: Principal | None = None
 ) -> tuple[list[Manifest], str | None]:
-    """The space's backups, newest first, those before the id `before`, and the id to go on before, or None.
+    """The space's backups, newest first, those before the id `before`, and the id to go on before, or None. With a list
+    of spaces in the caller's token only those of the space's present life (`check`).
 
     Those that are under way are among them; the page may be shorter than `limit` although there are more. 1 LIST per
     1,000 backups, and 1 GET each.
@@ -73,6 +96,8 @@ def page(
     shown = wanted[:limit]
     found = looks(process, space_id, shown)
     visible = [saved.manifest for saved in found if isinstance(saved, Saved) and not saved.manifest.removing]
+    life = _life(process, caller, space_id)
+    visible = [manifest for manifest in visible if life is None or manifest.uid == life]
     return visible, shown[-1] if len(wanted) > limit else None
 
 
@@ -88,7 +113,7 @@ def page_of_all(
         if after and space_id < after[0]:
             continue
         before = after[1] if after and space_id == after[0] else None
-        some, more = page(process, space_id, limit=limit - len(found), before=before)
+        some, more = page(process, space_id, limit=limit - len(found), before=before, caller=caller)
         found += some
         if more:
             return found, (space_id, more)
@@ -97,22 +122,25 @@ def page_of_all(
     return found, None
 
 
-def get(process: Process, space_id: str, backup_id: str) -> Manifest:
-    """One backup, complete or under way: 1 GET. Raises InvalidName, NotFound."""
+def get(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> Manifest:
+    """One backup, complete or under way: 1 GET, and what `check` takes. Raises InvalidName, NotFound."""
+    check(process, caller, space_id, backup_id)
     saved = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
     if not saved or saved.manifest.removing:
         raise NotFound("backup", backup_id)
     return saved.manifest
 
 
-def remove(process: Process, space_id: str, backup_id: str) -> None:
-    """Remove a backup, complete or not, readable or not: 1 GET, 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects.
+def remove(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> None:
+    """Remove a backup, complete or not, readable or not: 1 GET, 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects,
+    and what `check` takes.
 
     From the PUT on it is gone for everybody; if it dies behind it, a repeat goes on, or the daily look. Raises
     InvalidName, NotFound, PreconditionLost.
     """
     keys.check_space_id(space_id)
     keys.check_backup_id(backup_id)
+    check(process, caller, space_id, backup_id)
     require_conditional_writes(process.store)
     for _ in range(TRIES):
         found = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
