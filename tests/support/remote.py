@@ -84,6 +84,19 @@ class RemoteBucket:
             entry["LastModified"] = self._time(entry["Key"], entry)
         return answer
 
+    def list_object_versions(self, **arguments: Any) -> Any:
+        return self._ask(self._client.list_object_versions, arguments)
+
+    def list_multipart_uploads(self, **arguments: Any) -> Any:
+        return self._ask(self._client.list_multipart_uploads, arguments)
+
+    def generate_presigned_url(self, operation: str, *, Params: dict[str, Any], ExpiresIn: int) -> str:
+        return str(
+            self._client.generate_presigned_url(
+                operation, Params={**Params, "Bucket": self._bucket}, ExpiresIn=ExpiresIn
+            )
+        )
+
     def _ask(self, method: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         try:
             answer = method(**{**arguments, "Bucket": self._bucket})

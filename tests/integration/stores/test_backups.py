@@ -1,19 +1,23 @@
 """Backups on stores over HTTP: what they hold is what the space was, whatever changes meanwhile and comes late."""
 
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from livemem.archives import export
+from livemem.arrivals import bringing, importing
 from livemem.backups import catalog
+from livemem.erasure import erasure
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Store
 from tests.support import backups, whole
 from tests.support.counting import Request
 from tests.support.remote import RemoteBucket
-from tests.support.world import World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 STORES = ("moto", "minio", "versitygw")
 
@@ -69,4 +73,54 @@ def test_a_copy_that_comes_late_changes_nothing_in_a_backup(world: World):
                 request.send(world.inner)
             assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 412
 
+    assert backups.broken(world.inner.objects) == []
+
+
+@pytest.mark.parametrize("world", STORES, indirect=True)
+def test_a_restored_space_is_what_was_backed_up_object_by_object(world: World):
+    whole.fill(world)
+    before = whole.objects(world, "demo")
+    backup_id = world.back_up().backup_id
+
+    assert world.restore("demo", backup_id, "copy")
+
+    assert whole.differences(before, whole.objects(world, "copy"), "demo", "copy") == []
+
+
+# moto answers within the process: a URL of it leads nowhere.
+@pytest.mark.parametrize("world", ["minio", "versitygw"], indirect=True)
+def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: World):
+    whole.fill(world)
+    before = whole.objects(world, "demo")
+    soon = world.clock() + INVOCATION
+    made = export.export(world.process, EVERYONE, "demo", soon)
+    assert isinstance(made, export.Archive)
+    with urllib.request.urlopen(made.url, timeout=30) as answer:
+        archive = answer.read()
+    assert len(archive) == made.size
+    upload = importing.begin_upload(world.process)
+    with urllib.request.urlopen(urllib.request.Request(upload.url, data=archive, method="PUT"), timeout=30) as answer:
+        assert answer.status == 200
+
+    head = importing.order(world.process, EVERYONE, importing.NewImport("copy", upload.upload_id), soon)
+    assert bringing.carry_on(world.process, head, soon)
+
+    after = whole.objects(world, "copy")
+    assert made.left_out == 0
+    assert before.keys() - after.keys() <= {name for name in before if keys.is_derived(name)}
+    assert {name for name in after if name.startswith(("live/", "bank/", "_consolidations/"))} == {
+        name for name in before if name.startswith(("live/", "bank/", "_consolidations/"))
+    }
+
+
+@pytest.mark.parametrize("world", STORES, indirect=True)
+def test_the_words_of_an_erased_note_are_nowhere_in_the_bucket(world: World):
+    whole.fill(world)
+    note = world.note("The door code is 4711 at night.")
+    world.back_up()
+
+    told = erasure.erase_note(world.process, EVERYONE, "demo", note.note_id, world.clock() + INVOCATION, erase=True)
+
+    assert told.status == "done"
+    assert [key for key, stored in world.inner.objects.items() if b"4711" in stored.body] == []
     assert backups.broken(world.inner.objects) == []
