@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.support.histories import Calm, Histories
 
-HISTORIES = 350
+HISTORIES = 300
 STEPS = 16
 
 

@@ -55,11 +55,12 @@ def _private_key(dash: str) -> str:
     )
     opening = f"(?:-{{4,5}} ?BEGIN {label}|{putty}[0-9]: ?(?:[a-z0-9]|-(?!-)){{0,40}}+)"
     closing = f"(?:-{{4,5}} ?END {label}|{mac}[0-9a-f]++)"
-    inside = rf"(?:[^-P\[]++|{dash}|(?!{putty}|{mac})P|\[(?!redacted:private-key\]))*+"
+    # Atomic groups where repeated groups nest: Python before 3.11.5 loses characters in possessive ones.
+    inside = rf"(?>(?:[^-P\[]++|{dash}|(?!{putty}|{mac})P|\[(?!redacted:private-key\]))*)"
     new_line = r"""(?:[\s"'`>|+,]|\\[nrt])*+"""
     header = rf"{new_line}[A-Za-z][A-Za-z-]{{2,20}}: [^\n\\]{{0,80}}"
     base64 = f"{new_line}[A-Za-z0-9+/]{{32,}}+={{0,2}}"
-    return f"{opening}(?:{inside}{closing}|(?:(?:{header}){{0,8}}+(?:{base64})++)++)"
+    return f"{opening}(?:{inside}{closing}|(?>(?:(?>(?:{header}){{0,8}})(?>(?:{base64})+))+))"
 
 
 def _aws_secret() -> str:
@@ -84,7 +85,7 @@ def _rules() -> tuple[_Rule, ...]:
         _Rule.of("private-key", _private_key(dash)),
         _Rule.of(
             "jwt",
-            rf"{_word('eyJ')}{safe}{{12,}}+(?P<rest>\.{{1,2}}{safe}{{2,}}+(?:\.{safe}++){{0,3}}+)?+",
+            rf"{_word('eyJ')}{safe}{{12,}}+(?>(?P<rest>\.{{1,2}}{safe}{{2,}}+(?>(?:\.{safe}++){{0,3}}))?)",
             lambda match: match["rest"] is not None,
         ),
         _Rule.of("openai", f"{_word('sk-')}(?P<run>{safe}{{20,}}+)", _looks_random),
