@@ -18,6 +18,17 @@ Content = bytes | tarfile.TarInfo
 """A file's content, or a whole header of a member without content."""
 
 
+def lived_in() -> World:
+    """A space with a bank, a history and a live note."""
+    world = World()
+    world.create_space()
+    for number in range(3):
+        world.note(f"note {number}")
+    world.consolidate()
+    world.note("one more")
+    return world
+
+
 def tar(members: Iterable[tuple[str, Content]], form: int = tarfile.PAX_FORMAT) -> bytes:
     """A tar of these members, in this order, names may repeat."""
     target = io.BytesIO()

@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 from livemem.backups import manifest as manifests
 from livemem.changes.settling import WATCHED_FOR
 from livemem.erasure import erasure
+from livemem.erasure import receipts as kept_receipts
 from livemem.erasure.receipts import Receipt
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.notes.appending import Draft
@@ -181,7 +182,7 @@ def come_to_end(world: World, others: list[str]) -> list[str]:
 
 
 def receipts(world: World) -> list[Receipt]:
-    return erasure.page(world.process, SPACE, limit=10)[0]
+    return kept_receipts.page(world.process, SPACE, limit=10)[0]
 
 
 def wrong_at_end(world: World, others: list[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from livemem.erasure import former_versions
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
 from livemem.spaces import lease
 from livemem.store import keys
-from tests.support.archives import download, export_now, exported, unpack
+from tests.support.archives import download, export_now, exported, lived_in, unpack
 from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
@@ -31,13 +31,7 @@ SOON = timedelta(seconds=20)
 
 @pytest.fixture
 def world():
-    world = World()
-    world.create_space()
-    for number in range(3):
-        world.note(f"note {number}")
-    world.consolidate()
-    world.note("one more")
-    return world
+    return lived_in()
 
 
 @pytest.fixture

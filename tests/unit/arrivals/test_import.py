@@ -23,7 +23,7 @@ from livemem.errors import (
 )
 from livemem.spaces import head as heads
 from livemem.store import keys
-from tests.support.archives import exported, import_it, objects, tar, targz, unpack, upload
+from tests.support.archives import exported, import_it, lived_in, objects, tar, targz, unpack, upload
 from tests.support.world import EVERYONE, INVOCATION, World
 
 SOON = timedelta(seconds=20)
@@ -31,13 +31,7 @@ SOON = timedelta(seconds=20)
 
 @pytest.fixture
 def world():
-    world = World()
-    world.create_space()
-    for number in range(3):
-        world.note(f"note {number}")
-    world.consolidate()
-    world.note("one more")
-    return world
+    return lived_in()
 
 
 def order(world: World, upload_id: str, space_id: str = "copy", principal: Principal = EVERYONE, **options):

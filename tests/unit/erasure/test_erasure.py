@@ -15,6 +15,7 @@ from livemem.backups import manifest as manifests
 from livemem.bank import corrections, history
 from livemem.changes import settling
 from livemem.erasure import erasure, holdings
+from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
 from livemem.notes import pages
 from livemem.notes.appending import Draft, append
@@ -123,7 +124,7 @@ def test_the_receipt_tells_what_was_erased_and_nothing_of_what_it_said(world):
     assert receipt.versions == "removed"
     stored = world.text(keys.erasure("demo", receipt.erasure_id))
     assert not any(text in stored for text in (SECRET, TAG))
-    assert erasure.view(world.process, "demo", receipt.erasure_id) == receipt
+    assert kept_receipts.view(world.process, "demo", receipt.erasure_id) == receipt
 
 
 def test_what_others_wrote_stays_byte_for_byte(world):
@@ -307,7 +308,7 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
     receipt = erase(world, note_id, within=timedelta(seconds=4))
 
     assert receipt.status == "working"
-    assert erasure.view(world.process, "demo", receipt.erasure_id).status == "working"
+    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "working"
     with pytest.raises(Busy):
         world.back_up(description="wanted")
     with pytest.raises(Busy):
@@ -315,7 +316,7 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
     with pytest.raises(Busy):
         erase_agent(world, "bob")
     world.settle()
-    assert erasure.view(world.process, "demo", receipt.erasure_id).status == "done"
+    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "done"
     assert list(left_of(world, SECRET)) == []
 
 
@@ -327,7 +328,7 @@ def test_all_notes_of_an_agent_are_found_later_where_there_is_no_time_to_look_fo
     world.settle()
 
     assert (receipt.status, receipt.note_ids) == ("working", [])
-    ended = erasure.view(world.process, "demo", receipt.erasure_id)
+    ended = kept_receipts.view(world.process, "demo", receipt.erasure_id)
     assert (ended.status, ended.note_ids) == ("done", [one, two])
     assert world.live_ids() == []
 
@@ -366,7 +367,7 @@ def test_an_erased_note_that_comes_back_is_removed_when_the_watch_ends(world):
     world.sweep()
     world.work()
 
-    again = erasure.view(world.process, "demo", receipt.erasure_id)
+    again = kept_receipts.view(world.process, "demo", receipt.erasure_id)
     assert (again.status, again.files) == ("done", ["_synthesis.md", "log.md"][1:])
     assert list(left_of(world, SECRET)) == []
     assert come_to_end(world, []) == []
@@ -417,16 +418,16 @@ def test_a_receipt_of_what_never_began_is_not_shown(world):
     world.store.put(keys.erasure("demo", stray.erasure_id), stray.to_bytes())
 
     with pytest.raises(NotFound):
-        erasure.view(world.process, "demo", stray.erasure_id)
-    assert [shown.erasure_id for shown in erasure.page(world.process, "demo", limit=5)[0]] == [receipt.erasure_id]
+        kept_receipts.view(world.process, "demo", stray.erasure_id)
+    assert [shown.erasure_id for shown in kept_receipts.page(world.process, "demo", limit=5)[0]] == [receipt.erasure_id]
 
 
 def test_receipts_are_listed_in_pages_newest_first(world):
     ids = [note(world, f"{SECRET} {number}") for number in range(3)]
     receipts = [erase(world, note_id) for note_id in ids]
 
-    first, behind = erasure.page(world.process, "demo", limit=2)
-    rest, end = erasure.page(world.process, "demo", limit=2, before=behind)
+    first, behind = kept_receipts.page(world.process, "demo", limit=2)
+    rest, end = kept_receipts.page(world.process, "demo", limit=2, before=behind)
 
     assert [*first, *rest] == receipts[::-1]
     assert end is None

@@ -15,7 +15,7 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes import recovery, settling
-from livemem.erasure import holdings, receipts, steps
+from livemem.erasure import holdings, receipts, steps, tending
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, Receipt, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
@@ -25,7 +25,6 @@ from livemem.spaces import directory, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.room import WAITS, Room, Space
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
@@ -197,7 +196,7 @@ def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = N
         except OutOfTime:
             # If this fails the sweep goes on with it.
             with suppress(StoreUnavailable):
-                _queue(process, space_id, erasure_id)
+                tending.queue(process, space_id, erasure_id)
             return _newest(process, receipt)
     until = clock.iso(process.clock() + settling.WATCHED_FOR)
     heads.update(process, space_id, lambda meta: {"erasing": _watched(meta, erasure_id, until)})
@@ -218,10 +217,6 @@ def _newest(process: Process, receipt: Receipt) -> Receipt:
 def _watched(meta: Meta, erasure_id: str, until: str) -> Erasing:
     watched = meta.erasing.watched if meta.erasing else {}
     return Erasing(watched={**watched, erasure_id: until})
-
-
-def _queue(process: Process, space_id: str, erasure_id: str) -> None:
-    process.later({"do": "erase", "space_id": space_id, "erasure_id": erasure_id})
 
 
 def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
@@ -248,16 +243,7 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
 
 
 def _is_due(process: Process, head: Head, erasure_id: str) -> bool:
-    return erasure_id in _due(head.meta, process.clock())
-
-
-def _due(meta: Meta, now: datetime) -> list[str]:
-    """The erasures that somebody has to go on with: the one under way, or those whose watch has ended."""
-    if not meta.erasing:
-        return []
-    if meta.erasing.at_work:
-        return [meta.erasing.at_work]
-    return [erasure_id for erasure_id, until in meta.erasing.watched.items() if now > clock.parse(until)]
+    return erasure_id in tending.due(head.meta, process.clock())
 
 
 def _resume(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
@@ -284,7 +270,7 @@ def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch)
                 return _go_on(process, saved, watch).status
             steps.erase(process, saved, found, watch)
         except OutOfTime:
-            _queue(process, space_id, erasure_id)
+            tending.queue(process, space_id, erasure_id)
             return "unfinished"
     heads.update(process, space_id, lambda meta: {"erasing": _ended(meta, erasure_id)})
     return "ended"
@@ -295,21 +281,3 @@ def _ended(meta: Meta, erasure_id: str) -> Erasing | None:
     watched = {known: until for known, until in erasing.watched.items() if known != erasure_id}
     at_work = erasing.at_work if erasing.at_work != erasure_id else None
     return Erasing(at_work=at_work, watched=watched) if at_work or watched else None
-
-
-def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """Queue what is to be gone on with; no request where nothing is erased and watched."""
-    if not space.head.meta.erasing:
-        return {}
-    markers.leave(process, space.space_id)
-    due = _due(space.head.meta, space.now)
-    if due and not space.busy:
-        _queue(process, space.space_id, due[0])
-        return {WAITS: 1, "erasures": 1}
-    return {WAITS: 1}
-
-
-view = receipts.view
-page = receipts.page
-
-ROOM = Room(owns=keys.is_of_erasures, tend=tend)

@@ -15,8 +15,6 @@ from livemem.store.objects import Store, date
 
 CHUNK = 1 << 20
 
-SMALLEST_PART = 5 << 20
-"""Bytes of each part of an upload but the last, at the least: S3's limit."""
 MOST_PARTS = 10_000
 """S3's limit."""
 

@@ -3,7 +3,7 @@
 from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
-from livemem.erasure import erasure
+from livemem.erasure import tending as erasure
 from livemem.notes import tending as notes
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces

@@ -1,0 +1,40 @@
+"""The part of erasures in upkeep: what is to be gone on with is queued. It loads nothing of the work itself."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from livemem import clock
+from livemem.process import Process
+from livemem.spaces import markers
+from livemem.spaces.head import Meta
+from livemem.spaces.room import WAITS, Room, Space
+from livemem.store import keys
+
+
+def queue(process: Process, space_id: str, erasure_id: str) -> None:
+    """Let an invocation of the backup function go on with the erasure. Raises StoreUnavailable."""
+    process.later({"do": "erase", "space_id": space_id, "erasure_id": erasure_id})
+
+
+def due(meta: Meta, now: datetime) -> list[str]:
+    """The erasures that somebody has to go on with: the one under way, or those whose watch has ended."""
+    if not meta.erasing:
+        return []
+    if meta.erasing.at_work:
+        return [meta.erasing.at_work]
+    return [erasure_id for erasure_id, until in meta.erasing.watched.items() if now > clock.parse(until)]
+
+
+def tend(process: Process, space: Space) -> Mapping[str, float]:
+    """Queue what is to be gone on with; no request where nothing is erased and watched."""
+    if not space.head.meta.erasing:
+        return {}
+    markers.leave(process, space.space_id)
+    waiting = due(space.head.meta, space.now)
+    if waiting and not space.busy:
+        queue(process, space.space_id, waiting[0])
+        return {WAITS: 1, "erasures": 1}
+    return {WAITS: 1}
+
+
+ROOM = Room(owns=keys.is_of_erasures, tend=tend)
