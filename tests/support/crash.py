@@ -163,9 +163,15 @@ def _paused(world: World) -> None:
 def _after_a_dead_run(world: World) -> None:
     """A worker died just after its commit, and its invocation is given up."""
     _queued(world)
+    die_behind_the_commit(world)
+    world.clock.move(LATER)
+
+
+def die_behind_the_commit(world: World) -> None:
+    """Work off the oldest invocation, by a worker that dies when its commit is made."""
 
     def die(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", f"{SPACE}/_meta.json"):
+        if world.client.requests[index] == ("PUT", keys.meta(SPACE)):
             raise Killed
 
     world.new_process()
@@ -173,7 +179,6 @@ def _after_a_dead_run(world: World) -> None:
     with suppress(Killed):
         world.work()
     world.new_process()
-    world.clock.move(LATER)
 
 
 def _at_rest(world: World) -> None:

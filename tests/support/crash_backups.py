@@ -22,7 +22,7 @@ from tests.support import backups, pairs
 from tests.support.actors import Actor
 from tests.support.audit import audit
 from tests.support.counting import Killed
-from tests.support.crash import ERRORS, KILLS, Fault
+from tests.support.crash import ERRORS, KILLS, Fault, die_behind_the_commit
 from tests.support.pairs import Pair, Part, Scene
 from tests.support.world import INVOCATION, World
 
@@ -67,16 +67,7 @@ def _committed(world: World) -> None:
     """A run died just behind its commit."""
     _used(world)
     world.order()
-
-    def die(index: int, verb: str) -> None:
-        if world.client.requests[index] == ("PUT", keys.meta(SPACE)):
-            raise Killed
-
-    world.new_process()
-    world.client.after = die
-    with suppress(Killed):
-        world.work()
-    world.new_process()
+    die_behind_the_commit(world)
     world.clock.move(FREE)
 
 

@@ -1,0 +1,32 @@
+"""What the sweep makes of an erasure that nobody goes on with."""
+
+import pytest
+
+from livemem.erasure import tending
+from livemem.spaces import head as heads
+from livemem.spaces import room
+from livemem.spaces.room import WAITS
+from tests.support import crash_erasure
+from tests.support.counting import Killed
+from tests.support.crash import KILLS, LATER
+
+
+def test_a_dead_erasure_is_queued_once_and_the_space_stays_marked_until_nothing_is_watched():
+    live = next(which for which in crash_erasure.ERASURES if which.name == "live")
+    world, note_id = crash_erasure.begun(live)
+    KILLS[1].arm(world, crash_erasure.writes_of(live)[-4])
+    with pytest.raises(Killed):
+        crash_erasure.erase(world, note_id)
+    world.new_process()
+    world.clock.move(LATER)
+    world.queued.clear()
+
+    report = world.sweep()
+
+    assert report.did("erasures") == report.did(WAITS) == ["demo"]
+    assert [payload["do"] for payload in world.queued] == ["erase"]
+    world.settle()
+    assert heads.load(world.process, "demo").meta.erasing_now() is None
+    watched = room.find(world.process, "demo")
+    assert watched
+    assert tending.tend(world.process, watched) == {WAITS: 1}
