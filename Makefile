@@ -49,6 +49,10 @@ test-stores: setup ## the storage tests and the proof on MinIO, VersityGW and rc
 	@scripts/stores.sh
 	@STORES_REQUIRED=1 $(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal tests/integration/stores
 
+.PHONY: recall
+recall: setup ## measure the ranking of search: make recall DATA="folder folder" (docs/recall.md)
+	@$(PYTHON_BIN) -m benchmarks.recall --data $(DATA) $(ARGS)
+
 .PHONY: sam-local
 sam-local: setup setup-sam ## start the service on sam local, Docker and MinIO (PORT=3000)
 	@exec $(PYTHON_BIN) -m local.sam

@@ -98,6 +98,7 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
         ask=llm.connect(settings),
         start=queue.append,
         later=queue.append,
+        reindex=print,
         new_suffix=lambda: secrets.token_hex(4),
     )
 

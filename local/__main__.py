@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from local import terminal
+from local import embeddings, terminal
 from local.children.child import ChildError
 from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
@@ -82,6 +82,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
         *([f"  S3 keys    {endpoints['s3_access_key']}, {endpoints['s3_key_file']}"] if embedded else []),
         f"  LLM        {llm}",
+        f"  Embeddings {embeddings.describe(endpoints)}",
         f"  Admin key  {key}",
         f"  Data       {config.data}  (logs in {config.data / 'logs'})",
         f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',

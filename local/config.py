@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
@@ -46,6 +47,7 @@ class Config:
     s3_url: str | None
     aws: bool
     llm_url: str | None
+    embeddings: Embeddings
     admin_key: str | None
     sweep_seconds: float | None
     retry_seconds: tuple[float, ...]
@@ -94,6 +96,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         ConfigError: some are wrong, also of those that only the functions read.
     """
     values = dict(os.environ if variables is None else variables)
+    embeddings = read_embeddings(values)
     checks = Checks(values)
     config = Config(
         host=values.get("HOST") or "127.0.0.1",
@@ -104,6 +107,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         s3_url=values.get("S3_ENDPOINT_URL") or None,
         aws=not values.get("S3_ENDPOINT_URL") and any(values.get(name) for name in _STORE_VARIABLES),
         llm_url=values.get("LLMAAS_API_URL") or None,
+        embeddings=embeddings,
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
         sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
         retry_seconds=checks.read("LIVEMEM_RETRY_SECONDS", _read_pauses, RETRY_SECONDS),

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from local import embeddings
 from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
@@ -70,17 +71,19 @@ class Runtime:
             check_bucket(self.config)
         # The slow starters first, side by side: two servers, and the imports of the function environments.
         s3 = self._start_s3() if self.config.embedded else None
-        llm = None if self.config.llm_url else self._start_child("offline LLM", "local.offline_llm", "--port", "0")
+        needed = self.config.llm_url is None or self.config.embeddings.offline
+        offline = self._start_child("offline LLM", "local.offline_llm", "--port", "0") if needed else None
         self._nursery.start()
         s3_url = s3.wait_ready(READY_SECONDS) if s3 else self.config.s3_url
-        llm_url = llm.wait_ready(READY_SECONDS) if llm else str(self.config.llm_url)
+        offline_url = offline.wait_ready(READY_SECONDS) if offline else ""
         admin_key = self.config.admin_key or self.data.admin_key()
-        self._start_functions(self._provide(s3_url, llm_url, admin_key))
+        self._start_functions(self._provide(s3_url, offline_url, admin_key))
         endpoints = {
             "api": self._server.url,
             "s3": s3_url or f"https://s3.{self.config.region}.amazonaws.com",
-            "llm": llm_url,
-            "llm_is_offline_stand_in": llm is not None,
+            "llm": self.config.llm_url or offline_url,
+            "llm_is_offline_stand_in": self.config.llm_url is None,
+            **embeddings.tell(self.config.embeddings, offline_url),
             "bucket": self.config.bucket,
             "s3_access_key": ACCESS_KEY if s3 else None,
             "s3_key_file": str(self.data.s3_key_file) if s3 else None,
@@ -149,15 +152,16 @@ class Runtime:
         )
         return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
 
-    def _provide(self, s3_url: str | None, llm_url: str, admin_key: str) -> dict[str, str]:
+    def _provide(self, s3_url: str | None, offline_url: str, admin_key: str) -> dict[str, str]:
         """The variables that the runtime decides, whatever the template says."""
         provided = {
             "S3_BUCKET_NAME": self.config.bucket,
             "S3_ENDPOINT_URL": s3_url or "",
-            "LLMAAS_API_URL": llm_url,
+            "LLMAAS_API_URL": self.config.llm_url or offline_url,
             "ADMIN_BOOTSTRAP_KEY": admin_key,
             # The template's value is the name of a parameter that exists on AWS only.
             "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
+            **embeddings.provide(self.config.embeddings, self.config.outer, offline_url),
         }
         if not self.config.embedded:
             provided["S3_REGION_NAME"] = self.config.region
@@ -185,5 +189,6 @@ class Runtime:
 
 
 def _common_layers(template: Template) -> tuple[Path, ...]:
-    layers = {function.layers for function in template.functions}
-    return layers.pop() if len(layers) == 1 else ()
+    """The layers that every function has, in the order of the first one."""
+    first, *others = [function.layers for function in template.functions] or [()]
+    return tuple(layer for layer in first if all(layer in other for other in others))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote_plus
 
 from livemem_http import negotiation
 from scripts.api_examples import resolve
@@ -251,7 +252,7 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return quote_plus(value, safe="/:") if isinstance(value, str) else json.dumps(value)
 
 
 def _ask(document: dict[str, Any], variable: str, source: str, query: str, field: str) -> Iterator[str]:

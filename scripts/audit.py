@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-LOCKS = ("layers/livemem/requirements.txt", "requirements-dev.txt", "requirements-sam.txt", "requirements-audit.txt")
+LOCKS = (
+    "layers/livemem/requirements.txt",
+    "layers/search/requirements.txt",
+    "requirements-dev.txt",
+    "requirements-sam.txt",
+    "requirements-audit.txt",
+)
 EXCEPTIONS: Mapping[str, str] = {}
 """Vulnerabilities that we live with: the id, and why it can't hurt here."""
 COMMAND = (

@@ -19,13 +19,13 @@ from livemem import __version__, errors
 from livemem.access import management
 from livemem.bank import paths
 from livemem.store import keys
-from livemem_http import negotiation, problems
+from livemem_http import negotiation, problems, sending
 from scripts import api_docs, api_examples, openapi_check
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
-HTTP_FUNCTIONS = ("ingest", "reads", "admin", "consolidate", "backup")
+HTTP_FUNCTIONS = ("ingest", "reads", "search", "admin", "consolidate", "backup")
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "space_id": {
@@ -81,6 +81,24 @@ INFO = {
     ),
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "The ETag of an earlier answer, several with commas between them, or `*`: 304 if that is still it.",
+    "example": 'W/"5f8a6c1e9b3d47028e6f1a2b3c4d5e6f"',
+}
+ETAG = {
+    "description": "Stands for this answer in this form; weak, since it is the same for the compressed one.",
+    "schema": {"type": "string"},
+    "example": 'W/"5f8a6c1e9b3d47028e6f1a2b3c4d5e6f"',
+}
+CACHE_CONTROL = {
+    "description": "The client may keep the answer, and asks each time whether it is still it.",
+    "schema": {"type": "string"},
+    "example": sending.CACHE_CONTROL,
+}
 SERVERS = [
     {"url": "http://127.0.0.1:3000", "description": "The local runtime (`make run`)."},
     {
@@ -95,6 +113,7 @@ TAGS = {
     "service": "How the service is, what it allows, and who is asking.",
     "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
+    "search": "What is known of something: one ranking over live notes, bank and consolidated notes.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",
@@ -218,9 +237,21 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
     if route in api.in_markdown:
         schema = {"type": "string", "description": "The same as Markdown, where `Accept` prefers it."}
         good["content"][negotiation.MARKDOWN] = {"schema": schema, **_rendered(good, api, route)}
+    if route in api.revalidated:
+        _revalidate(operation, good)
     for also in api.also.get(route, ()):
         responses[str(int(also))] = {**good, "description": also.phrase}
     operation["responses"] = dict(sorted(responses.items()))
+
+
+def _revalidate(operation: dict[str, Any], good: dict[str, Any]) -> None:
+    """What a route says of itself that has an ETag."""
+    operation.setdefault("parameters", []).append(IF_NONE_MATCH)
+    good["headers"] = {"ETag": ETAG, "Cache-Control": CACHE_CONTROL}
+    operation["responses"]["304"] = {
+        "description": "Not changed: the answer is the one whose ETag was sent, and has no body.",
+        "headers": good["headers"],
+    }
 
 
 def _complete_parameter(parameter: dict[str, Any], operation_id: str) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `sam build` with verified packages and a precompiled layer.
+# `sam build` with verified packages and precompiled layers.
 #
 #   [ARCHITECTURE=arm64|x86_64] [BUILD_DIR=.aws-sam/build] scripts/sam_build.sh [ARGUMENTS OF sam build]
 #
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 ARCHITECTURE=${ARCHITECTURE:-arm64}
 BUILD_DIR=${BUILD_DIR:-.aws-sam/build}
-LOCK=layers/livemem/requirements.txt
+LAYERS=(LivememLayer:layers/livemem SearchLayer:layers/search)
 WHEELS=$PWD/.aws-sam/wheels/$ARCHITECTURE
 # What Amazon Linux 2023, under the python3.13 runtime, can load (glibc 2.34).
 case $ARCHITECTURE in
@@ -25,8 +25,11 @@ folder=$(scripts/python313.sh)
 export PATH=$folder:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 SAM_CLI_TELEMETRY=${SAM_CLI_TELEMETRY:-0}
 
 download() {
-    python3.13 -m pip download --quiet --progress-bar off --require-hashes --no-deps --only-binary=:all: \
-        --dest "$WHEELS" --requirement "$LOCK" "$@"
+    local layer
+    for layer in "${LAYERS[@]}"; do
+        python3.13 -m pip download --quiet --progress-bar off --require-hashes --no-deps --only-binary=:all: \
+            --dest "$WHEELS" --requirement "${layer#*:}/requirements.txt" "$@"
+    done
 }
 rm -rf "$WHEELS" && mkdir -p "$WHEELS"
 # SAM's pip asks for the machine's own wheels first, and for the target's where those don't fit.
@@ -34,11 +37,14 @@ download
 download --python-version 3.13 --implementation cp --abi cp313 --abi abi3 --abi none \
     --platform "manylinux_2_34_$machine" --platform "manylinux_2_28_$machine" --platform "manylinux2014_$machine" --platform "manylinux_2_17_$machine"
 
-# "requirements.txt file not found" for a function is as it should be: all requirements are in the layer.
+# "requirements.txt file not found" for a function is as it should be: all requirements are in the layers.
 PIP_NO_INDEX=1 PIP_FIND_LINKS=$WHEELS .venv-sam/bin/sam build --build-dir "$BUILD_DIR" --parameter-overrides "Architecture=$ARCHITECTURE" "$@"
 
 # What the machine's own Python left in the source folders does not belong to the product.
 find "$BUILD_DIR" -name '*.pyc' -delete
 # Unchecked: the archive's file times say nothing about the sources.
-python3.13 -m compileall -q -j 0 --invalidation-mode unchecked-hash "$BUILD_DIR/LivememLayer/python"
-echo "sam_build: $ARCHITECTURE layer of $(du -sm "$BUILD_DIR/LivememLayer" | cut -f1) MB (Lambda takes 250 MB unpacked)" >&2
+for layer in "${LAYERS[@]}"; do
+    folder=$BUILD_DIR/${layer%%:*}
+    python3.13 -m compileall -q -j 0 --invalidation-mode unchecked-hash "$folder/python"
+    echo "sam_build: $ARCHITECTURE layer ${layer%%:*} of $(du -sm "$folder" | cut -f1) MB (Lambda takes 250 MB unpacked, of all together)" >&2
+done

@@ -22,7 +22,7 @@ from local.sam.variables import Store as MinioStore
 ROOT = Path(__file__).resolve().parents[2]
 BUCKET = "live-memory"
 READY_SECONDS = 90.0
-_OWN = ("S3_", "LLMAAS_", "LIVEMEM_", "CONSOLIDATION_", "AWS_", "MINIO_", "ADMIN_", "HOST", "PORT")
+_OWN = ("S3_", "LLMAAS_", "EMBEDDINGS_", "LIVEMEM_", "CONSOLIDATION_", "AWS_", "MINIO_", "ADMIN_", "HOST", "PORT")
 
 
 class ProgramError(RuntimeError):

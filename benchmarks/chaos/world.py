@@ -113,6 +113,7 @@ class World:
             "LLMAAS_API_KEY": "none",
             "LLMAAS_MODEL": MODEL,
             "LLMAAS_CONTEXT_TOKENS": "1000000",
+            "EMBEDDINGS_API_URL": "off",
             "CONSOLIDATION_COOLDOWN_SECONDS": "1",
             "LIVEMEM_SWEEP_SECONDS": str(options.sweep_seconds),
             "CHAOS_CLOCK_MINUTES": str(options.clock_minutes),

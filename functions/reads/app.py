@@ -20,6 +20,7 @@ from livemem.upkeep import about, usage
 from livemem_http import markdown, views
 from livemem_http.api import Api
 from livemem_http.environment import process
+from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
 from livemem_http.logs import function_logger
 from livemem_http.paging import Cursor, Limit
 from livemem_http.status import look_at_health
@@ -33,20 +34,6 @@ TOO_FAR_BACK = [HTTPStatus.CONFLICT]
 Order = Annotated[
     Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.", examples=["asc"])
 ]
-Tagged = Annotated[str | None, Query(description="Only notes that have this tag.", examples=["storage"])]
-Since = Annotated[
-    views.Moment | None,
-    Query(
-        description="Only notes of this time or later, ISO 8601; without an offset UTC.",
-        examples=["2026-02-20T00:00:00Z"],
-    ),
-]
-Until = Annotated[
-    views.Moment | None,
-    Query(description="Only notes of this time or earlier, ISO 8601; without an offset UTC."),
-]
-OfCategory = Annotated[views.Category | None, Query(description="Only notes of this category.", examples=["decision"])]
-OfAgent = Annotated[views.Agent | None, Query(description="Only notes of this agent.", examples=["cline-dev"])]
 WithContent = Annotated[bool, Query(description="Whether the files come with their content.", examples=[True])]
 At = Annotated[
     str | None,
@@ -106,7 +93,7 @@ def get_space(space_id: str) -> views.SpaceInfo:
     return views.SpaceInfo.of_info(overview.info(process(), space_id))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", summary="Get the rules")
+@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", revalidated=True, summary="Get the rules")
 def get_rules(space_id: str) -> views.Rules:
     """The rules that say which files the bank has and what belongs where."""
     return views.Rules(rules=rules.read(process(), space_id))
@@ -119,6 +106,7 @@ def get_rules(space_id: str) -> views.Rules:
     tag="spaces",
     markdown=markdown.summary,
     refuses=TOO_FAR_BACK,
+    revalidated=True,
     summary="Get all that an agent loads at its start",
 )
 def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
@@ -135,6 +123,7 @@ def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> v
     tag="bank",
     markdown=markdown.synthesis,
     refuses=TOO_FAR_BACK,
+    revalidated=True,
     summary="Get the synthesis",
 )
 def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
@@ -148,6 +137,7 @@ def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
     needs="read",
     tag="notes",
     markdown=markdown.notes,
+    revalidated=True,
     summary="List live notes",
 )
 def list_notes(
@@ -179,6 +169,7 @@ def list_notes(
     needs="read",
     tag="notes",
     markdown=markdown.note,
+    revalidated=True,
     summary="Get a note",
 )
 def get_note(space_id: str, note_id: str) -> views.NoteView:
@@ -193,6 +184,7 @@ def get_note(space_id: str, note_id: str) -> views.NoteView:
     tag="bank",
     markdown=markdown.bank,
     refuses=TOO_FAR_BACK,
+    revalidated=True,
     summary="List the bank files",
 )
 def list_bank(space_id: str, content: WithContent = False, at: At = None) -> views.FileList:
@@ -208,6 +200,7 @@ def list_bank(space_id: str, content: WithContent = False, at: At = None) -> vie
     markdown=markdown.file,
     refuses=TOO_FAR_BACK,
     tag="bank",
+    revalidated=True,
     summary="Get a bank file",
 )
 def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) -> views.FileWithSources:
@@ -260,7 +253,12 @@ def get_usage(days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.S
 
 
 @api.route(
-    "GET", "/v1/spaces/{space_id}/consolidations", needs="read", tag="consolidations", summary="List the history"
+    "GET",
+    "/v1/spaces/{space_id}/consolidations",
+    needs="read",
+    tag="consolidations",
+    revalidated=True,
+    summary="List the history",
 )
 def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ChangePage:
     """Every change of the bank and the rules, newest first: consolidations, corrections by hand, changes of the rules,
@@ -276,6 +274,7 @@ def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, curso
     needs="read",
     tag="consolidations",
     markdown=markdown.change,
+    revalidated=True,
     summary="Get a consolidation",
 )
 def get_consolidation(space_id: str, number: str) -> views.ChangeDetail:

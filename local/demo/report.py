@@ -54,6 +54,16 @@ def describe_run(item: Mapping[str, Any]) -> str:
     )
 
 
+def show_hits(asked: str, items: Sequence[Mapping[str, Any]]) -> str:
+    """A question and what was found, a line for each."""
+    lines = [f"  {asked}"]
+    for item in items:
+        where = item.get("title") or f"{item['author']}, {item['category']}"
+        text = " ".join(item["snippet"].split())
+        lines.append(textwrap.shorten(f"{item['kind']} ({where}): {text}", width() - 6, placeholder=" ..."))
+    return "\n    - ".join(lines) if items else f"  {asked}\n    nothing was found"
+
+
 def table_of_runs(items: Sequence[Mapping[str, Any]]) -> str:
     """The consolidations, oldest first, as a table with a line of totals."""
     head = ["run", "trigger", "notes", "discarded", "files", "edits", "LLM calls", "tokens in", "tokens out", "seconds"]

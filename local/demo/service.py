@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 15.0
 _HTTP_SECONDS = 30.0
-# The demo has a data folder, a store and a key of its own, whatever the caller uses otherwise. LLMAAS_* go through.
+# The demo has a data folder, a store and a key of its own, whatever the caller uses otherwise. The models' variables go
+# through.
 _OWN_VARIABLES = ("S3_", "ADMIN_BOOTSTRAP_KEY", "HOST", "PORT", "LIVEMEM_")
 
 
@@ -85,12 +86,14 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Service:
-    """The running service: an API for the admin, the bucket, and whether its LLM is the offline stand-in."""
+    """The running service: an API for the admin, the bucket, and whether its models are the offline ones."""
 
     admin: Api
     bucket: Bucket
     offline_llm: bool
     llm_url: str
+    offline_embeddings: bool
+    embeddings_url: str | None
 
     def add_agents(self, names: Sequence[str], space_id: str) -> dict[str, Api]:
         """Give each agent a token for one space, written to the registry in the bucket (docs/bucket.md).
@@ -207,4 +210,6 @@ def _connect(endpoints: Mapping[str, Any]) -> Service:
         Bucket(client, endpoints["bucket"]),
         bool(endpoints["llm_is_offline_stand_in"]),
         endpoints["llm"],
+        bool(endpoints["embeddings_are_offline"]),
+        endpoints["embeddings"],
     )

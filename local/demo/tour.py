@@ -17,20 +17,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import urlencode
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import terminal
 from local.config import LAYERS, WRONG_VARIABLE
 from local.demo.llm import check_llm, show_url
-from local.demo.report import Progress, check_notes, describe_run, show_file, table_of_runs
+from local.demo.report import Progress, check_notes, describe_run, show_file, show_hits, table_of_runs
 from local.demo.service import ROOT, Api, DemoError, Service, running_service, runtime_variables
+from local.embeddings import read_embeddings
 from local.service_settings import find_problems
 
 SPACE = "demo"
 NOTES = ROOT / "examples" / "build-log.jsonl"
 THRESHOLD = 30
 AUTOMATIC_RUNS = 2
+QUESTIONS = (
+    "What happens when the LLM has failed?",
+    "Comment supprime-t-on un espace ?",
+    "If-Match on CopyObject",
+)
+"""What the notes answer: in other words, in another language, by a name."""
+_WHERE = {"scope": "all", "limit": 3}
+_INDEXING_SECONDS = 20.0
 _POSTING_SECONDS = 12.0  # spread over all notes: agents do not write all at once, and one can watch
 _POLL_SECONDS = 0.4
 # A slow LLM must not find all notes at once: posting waits, so that there is something left for another run.
@@ -93,7 +103,9 @@ def main() -> int:
     began = time.monotonic()
     try:
         rows = read_notes(options.notes)
-        if problems := find_problems(runtime_variables(), LAYERS):
+        variables = runtime_variables()
+        read_embeddings(variables)
+        if problems := find_problems(variables, LAYERS):
             print("\n".join(problems), file=sys.stderr)
             return WRONG_VARIABLE
         check_llm(os.environ)
@@ -136,6 +148,7 @@ def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, 
     agents = sorted({row["agent"] for row in rows})
     print(f"Live Memory runs at {demo.api.url}, with its own S3 server. Notes: {len(rows)} by {', '.join(agents)}.")
     print(_describe_llm(demo.service))
+    print(_describe_embeddings(demo.service))
     writers = demo.service.add_agents(agents, SPACE)
     demo.api.post("/spaces", {
         "space_id": SPACE,
@@ -152,6 +165,7 @@ def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, 
     files = demo.api.get(f"/spaces/{SPACE}/bank?content=true")["items"]
     bank = sorted(files, key=lambda file: rules.find(file["path"]) % len(rules))  # unknown ones last
     _show(demo, bank, copy, full=full)
+    _ask(demo)
     _conclude(demo, problems, bank, time.monotonic() - began)
 
 
@@ -162,6 +176,15 @@ def _describe_llm(service: Service) -> str:
             "fixed rules.\n     Set LLMAAS_API_URL, LLMAAS_API_KEY and LLMAAS_MODEL to see a real one at work."
         )
     return f"LLM: {show_url(service.llm_url)} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
+
+
+def _describe_embeddings(service: Service) -> str:
+    if service.offline_embeddings:
+        return "Embeddings: a small model of 16 languages (offline-fuse). EMBEDDINGS_API_URL sets another, or off."
+    if service.embeddings_url is None:
+        return "Embeddings: none; search goes by words alone."
+    model = os.environ.get("EMBEDDINGS_MODEL") or "of the settings"
+    return f"Embeddings: {show_url(service.embeddings_url)} (model {model})."
 
 
 def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Api]) -> None:
@@ -253,6 +276,23 @@ def _show(demo: Demo, bank: Sequence[dict[str, Any]], copy: Path, *, full: bool)
     print(demo.api.get(f"/spaces/{SPACE}/synthesis")["content"].strip(), end="\n\n")
     print("The runs\n")
     print(table_of_runs(list(demo.seen.values())), end="\n\n")
+
+
+def _ask(demo: Demo) -> None:
+    """Ask the memory what a newcomer would ask, once the indexer has seen all of it."""
+
+    def find(asked: str) -> dict[str, Any]:
+        found: dict[str, Any] = demo.api.get(f"/spaces/{SPACE}/search?{urlencode({'q': asked, **_WHERE})}")
+        return found
+
+    deadline = time.monotonic() + _INDEXING_SECONDS
+    while find(QUESTIONS[0])["unembedded"] and time.monotonic() < deadline:
+        time.sleep(2 * _POLL_SECONDS)
+    answers = [find(asked) for asked in QUESTIONS]
+    by = "words and meaning" if answers[0]["ranking"] == "hybrid" else "words alone"
+    print(f"The memory, asked (bank, live and consolidated notes: {answers[0]['view']['documents']}; by {by})\n")
+    for asked, answer in zip(QUESTIONS, answers, strict=True):
+        print(show_hits(asked, answer["items"]), end="\n\n")
 
 
 def _conclude(demo: Demo, problems: Sequence[str], bank: Sequence[dict[str, Any]], seconds: float) -> None:

@@ -1,7 +1,7 @@
 """The environments of one function, and who waits for one.
 
 As in Lambda an environment works on one request at a time. A pool grows while requests wait, one environment after the
-other up to the function's reserved concurrency (or a small limit, where it reserves none), and keeps what it has;
+other up to the function's reserved concurrency (or a limit of its own, where it reserves none), and keeps what it has;
 further requests queue, first come, first served. Where a function has routes, synchronous requests go before
 asynchronous ones, and one environment is never given to asynchronous work, so that long work does not shut the API out.
 """
@@ -23,7 +23,7 @@ from local.functions.worker import WorkerSpec
 
 _log = logging.getLogger(__name__)
 
-MAX_ENVIRONMENTS = 4
+MAX_ENVIRONMENTS = 16
 """Of a function that reserves no concurrency."""
 
 

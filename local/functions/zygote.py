@@ -1,6 +1,6 @@
 """The process from which function environments are forked.
 
-It imports once what every function needs (boto3 alone takes half a second) and then does nothing but fork: a new
+It imports once what every function needs (libraries alone take half a second) and then does nothing but fork: a new
 environment costs milliseconds and shares these pages. It has a single thread, so forking is safe.
 
 `multiprocessing`'s fork server would do the same, but it imports the parent's `__main__` again in every child, and it
@@ -30,10 +30,9 @@ from local.functions.worker import WorkerSpec, run_worker
 
 # What the layer's modules import at the first call only; the rest comes with them.
 LATE_IMPORTS = (
-    "boto3.s3.inject",
-    "boto3.s3.transfer",
     "botocore.signers",
     "encodings.idna",
+    "markdown_it.main",
     "openai",
     "aws_lambda_powertools.metrics",
 )
@@ -154,6 +153,11 @@ def preload(layers: list[str]) -> None:
         _try_import(package.name)
         for module in pkgutil.iter_modules([str(Path(layer, package.name)) for layer in layers]):
             _try_import(f"{package.name}.{module.name}")
+            if module.ispkg:
+                # Views are loaded one by one.
+                folders = [str(Path(layer, package.name, module.name)) for layer in layers]
+                for part in pkgutil.iter_modules(folders):
+                    _try_import(f"{package.name}.{module.name}.{part.name}")
     for name in LATE_IMPORTS if layers else ():
         _try_import(name)
     sys.path[:] = sys.path[len(layers) :]

@@ -3,8 +3,11 @@
 It is no language model. It stands in for one where none is configured, so that `make run`, `make demo` and the tests
 work without an account or a network. Its model id is `offline-rules`, and it says in each synthesis what it is.
 
+Beside that it serves embeddings of a small but real model, `offline-fuse`, loaded when the first text comes.
+
 Data flows one way through the modules:
 
+    server -> embeddings (vectors) -> encoder (the model)
     server -> chat (a completion) -> prompt (messages to a request) -> fold (request to answer)
     fold -> rules (text to layout), outline (bank file to headings and items), filing (note to section),
             closing (finished todos, answered questions), entries (note to bullet), edits (bullets to section edits),

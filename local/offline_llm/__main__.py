@@ -16,7 +16,7 @@ def main() -> int:
     terminal.protect()
     parser = argparse.ArgumentParser(
         prog="python -m local.offline_llm",
-        description="An OpenAI-compatible server that folds notes by fixed rules. No language model.",
+        description="An OpenAI-compatible server: it folds notes by fixed rules (no language model), and embeds texts.",
     )
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 (the default) takes a free one")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")

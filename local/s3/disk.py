@@ -15,6 +15,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,16 +67,34 @@ class Disk:
             Path(folder).rmdir()
         shutil.rmtree(self._metadata / name, ignore_errors=True)
 
-    def store(self, bucket: str, key: str, stored: StoredObject) -> None:
-        """Write an object; when this returns it is on the disk. Raises OSError, and then the old object is unharmed."""
+    @contextmanager
+    def prepared(self, body: bytes) -> Iterator[Path]:
+        """A file that is on the disk, for `store`; what that does not take is removed. Raises OSError."""
+        file = prepare_file(self._scratch, body)
+        try:
+            yield file
+        finally:
+            file.unlink(missing_ok=True)
+
+    def store(self, bucket: str, key: str, stored: StoredObject, file: Path | None = None) -> None:
+        """Write an object; when this returns it is on the disk. Raises OSError, and then the old object is unharmed.
+
+        `file` holds its bytes already (`prepared`): a power failure can cost it its time then, nothing else.
+        """
         relative = encode_key(key)
         path = self._objects / bucket / relative
         before = _modified_ns(path)
-        temporary = prepare_file(self._scratch, stored.body, modified_ns=stored.modified_ns)
+        plain = stored.attributes == plain_attributes(key, stored.body)
+        if file and plain:
+            temporary = file
+            os.utime(temporary, ns=(stored.modified_ns, stored.modified_ns))
+        else:
+            # The time leads to the attributes, so it must be on the disk with the bytes.
+            temporary = prepare_file(self._scratch, stored.body, modified_ns=stored.modified_ns)
         try:
             # Read back, since not every file system keeps nanoseconds.
             modified_ns = temporary.stat().st_mtime_ns
-            if stored.attributes != plain_attributes(key, stored.body):
+            if not plain:
                 self._write_metadata(bucket, relative, modified_ns, stored.attributes)
             _move(temporary, path)
         except BaseException:

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-from local import terminal
+from local import embeddings, terminal
 from local.config import WRONG_VARIABLE, ConfigError
 from local.data_dir import DataDirError
 from local.functions.template import TemplateError
@@ -78,6 +78,7 @@ def _describe(config: SamConfig, endpoints: dict[str, Any], seconds: float) -> s
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']})",
         f"  S3 keys    {ACCESS_KEY}, {config.data / 'minio.key'}",
         f"  LLM        {llm}",
+        f"  Embeddings {embeddings.describe(endpoints)}",
         f"  Admin key  {key}",
         f"  Logs       {endpoints['logs']}",
         f'Try:  curl -H "Authorization: Bearer $TOKEN" {endpoints["api"]}/v1/whoami',

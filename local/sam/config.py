@@ -4,10 +4,12 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from local.config import DEFAULT_BUCKET, ROOT, Checks
+from local.embeddings import Embeddings, read_embeddings
 
 DEFAULT_PORT = 3000
 # The SAM CLI gives its containers random ports of this range.
@@ -50,6 +52,7 @@ class SamConfig:
     data: Path
     bucket: str
     llm_url: str | None
+    embeddings: Embeddings
     admin_key: str | None
     architecture: str
     outer: Mapping[str, str]
@@ -72,16 +75,19 @@ def read_config(variables: Mapping[str, str] | None = None) -> SamConfig:
         ConfigError: some are wrong.
     """
     values = dict(os.environ if variables is None else variables)
+    embeddings = read_embeddings(values)
     checks = Checks(values)
     config = SamConfig(
         ports=checks.read("PORT", _read_ports, Ports(DEFAULT_PORT)),
         data=Path(values.get("LIVEMEM_DATA_DIR") or ROOT / ".local" / "sam").expanduser().absolute(),
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
-        llm_url=checks.read("LLMAAS_API_URL", _read_llm, None),
+        llm_url=checks.read("LLMAAS_API_URL", partial(_read_address, "LLMAAS_API_URL"), None),
+        embeddings=embeddings,
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
         architecture="arm64" if platform.machine() in {"arm64", "aarch64"} else "x86_64",
         outer=values,
     )
+    checks.read("EMBEDDINGS_API_URL", partial(_read_address, "EMBEDDINGS_API_URL"), None)
     checks.finish()
     return config
 
@@ -98,11 +104,11 @@ def _read_ports(text: str) -> Ports:
     return ports
 
 
-def _read_llm(url: str) -> str | None:
+def _read_address(name: str, url: str) -> str | None:
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.startswith("127.") or host == "::1":
         raise ValueError(
-            f"LLMAAS_API_URL is {url}, which inside a container is the container itself: let the server listen on "
+            f"{name} is {url}, which inside a container is the container itself: let the server listen on "
             "Docker's bridge and name that address (172.17.0.1 as a rule; host.docker.internal with Docker Desktop)."
         )
     return url

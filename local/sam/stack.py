@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from local import embeddings
 from local.children.child import Child, ChildError
 from local.config import ROOT
 from local.data_dir import DataDir
@@ -66,15 +67,17 @@ class Stack:
         lambda_url = f"http://{self.host.address}:{ports.lambda_api}"
         store_url = f"http://{self.host.address}:{ports.store}"
         store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, self._store_key())
-        llm_url = self.config.llm_url or self._start_llm()
+        needed = self.config.llm_url is None or self.config.embeddings.offline
+        offline_url = self._start_llm() if needed else ""
         admin_key = self.config.admin_key or self.data.admin_key()
         functions = functions_variables(
             self.template,
             self.config.outer,
             store=store,
             lambda_url=f"http://{name}:{ports.lambda_api}",
-            llm_url=llm_url,
-            llm_is_offline=self.config.llm_url is None,
+            llm_url=self.config.llm_url,
+            embeddings=self.config.embeddings,
+            offline_url=offline_url,
             admin_key=admin_key,
         )
         env_file = self.data.root / "env.json"
@@ -97,8 +100,9 @@ class Stack:
             "api": f"http://127.0.0.1:{ports.api}",
             "lambda": lambda_url,
             "s3": store_url,
-            "llm": llm_url,
+            "llm": self.config.llm_url or offline_url,
             "llm_is_offline_stand_in": self.config.llm_url is None,
+            **embeddings.tell(self.config.embeddings, offline_url),
             "bucket": self.config.bucket,
             "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
             "logs": str(self.data.logs),

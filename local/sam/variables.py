@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from local.embeddings import Embeddings, provide
 from local.functions.template import Template
 
 _OFFLINE = {"LLMAAS_MODEL": "offline-rules", "LLMAAS_API_KEY": "offline"}
@@ -38,11 +39,15 @@ def functions_variables(
     *,
     store: Store,
     lambda_url: str,
-    llm_url: str,
-    llm_is_offline: bool,
+    llm_url: str | None,
+    embeddings: Embeddings,
+    offline_url: str,
     admin_key: str,
 ) -> dict[str, dict[str, str]]:
-    """Variables by function (logical id): what the stack decides and the caller set, if the template declares it."""
+    """Variables by function (logical id): what the stack decides and the caller set, if the template declares it.
+
+    `llm_url` is the caller's own LLM, `offline_url` the offline one for containers.
+    """
     provided = {
         "S3_BUCKET_NAME": store.bucket,
         "S3_ENDPOINT_URL": store.url,
@@ -50,12 +55,13 @@ def functions_variables(
         "S3_ACCESS_KEY_ID": store.access_key,
         "S3_SECRET_ACCESS_KEY": store.secret_key,
         "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
-        "LLMAAS_API_URL": llm_url,
+        "LLMAAS_API_URL": llm_url or offline_url,
         "ADMIN_BOOTSTRAP_KEY": admin_key,
         # The template's value is the name of a parameter that exists on AWS only.
         "LLMAAS_API_KEY": outer.get("LLMAAS_API_KEY", ""),
+        **provide(embeddings, outer, offline_url),
     }
-    if llm_is_offline:
+    if llm_url is None:
         provided |= _OFFLINE
     return {
         function.logical_id: {

@@ -170,6 +170,26 @@ def test_bad_input_is_refused_with_the_field_and_leaves_nothing(service, space, 
     assert service.get(f"/spaces/{space}")["live"]["notes_count"] == 0
 
 
+def test_who_has_an_answer_is_not_sent_it_again_until_it_changes_and_gets_it_compressed(service, space):
+    path = f"/spaces/{space}/bank?content=true"
+    put = f"/spaces/{space}/bank/long.md"
+    assert service.call("PUT", put, {"content": "# Long\n\n" + "- The same line again.\n" * 500}).status == 201
+    plain = service.call("GET", path)
+    packed = service.call("GET", path, Accept_Encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) * 5 < int(plain.headers["content-length"])
+
+    etag = plain.headers["etag"]
+    assert packed.headers["etag"] == etag
+    for encoding in ("identity", "gzip"):
+        again = service.call("GET", path, If_None_Match=f'"x", {etag}', Accept_Encoding=encoding)
+        assert (again.status, again.body, again.headers["etag"]) == (304, None, etag)
+    assert Client(service.url, None).call("GET", path, If_None_Match=etag).status == 401
+    assert service.call("PUT", put, {"content": "# Short\n"}).status == 200
+    changed = service.call("GET", path, If_None_Match=etag)
+    assert (changed.status, changed.body["items"][0]["content"]) == (200, "# Short\n")
+
+
 def test_a_request_without_a_token_learns_nothing(service, space):
     stranger = Client(service.url, None)
     for method, path in (("GET", f"/spaces/{space}"), ("GET", "/spaces/none"), ("POST", f"/spaces/{space}/notes")):

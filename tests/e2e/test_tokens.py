@@ -12,7 +12,8 @@ from tests.e2e.spaces import fresh_id, fresh_space
 
 
 def make_token(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("S3_", "AWS_", "LLMAAS_"))}
+    others = ("S3_", "AWS_", "LLMAAS_", "EMBEDDINGS_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     return subprocess.run(
         [sys.executable, "-m", "local.make_token", *arguments],
         cwd=ROOT,

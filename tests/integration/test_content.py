@@ -45,6 +45,8 @@ WITHOUT_STORE = {
 }
 """Routes that answer the bootstrap key without a look at the store."""
 QUERIES = {
+    "GET /v1/search": {"q": "store"},
+    f"GET {SPACE}/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},

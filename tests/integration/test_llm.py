@@ -395,7 +395,7 @@ def models(*names: str) -> Step:
 
 def look(url: str | None, **changes: Any) -> Look:
     found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | changes)
-    return looks.look(found, timeout=changes.pop("timeout", 5))
+    return looks.look(llm.api(found), found.llmaas_model, timeout=changes.pop("timeout", 5))
 
 
 LOOKS: dict[str, tuple[Step, str, str | None]] = {
@@ -459,7 +459,7 @@ def test_a_look_reads_a_list_without_end_up_to_the_bound_only():
 def test_a_look_at_what_says_nothing_in_time_is_unreachable(step: Callable[[LlmServer], Step]):
     with serving() as server:
         server.script.append(step(server))
-        assert looks.look(Settings(llmaas_api_url=server.url), timeout=0.2).status == "unreachable"
+        assert looks.look(llm.api(Settings(llmaas_api_url=server.url)), "m-1", timeout=0.2).status == "unreachable"
 
 
 def test_nobody_listening_is_unreachable_for_a_look_too():

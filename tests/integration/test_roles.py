@@ -16,7 +16,7 @@ from tests.support.template import read_template
 NEEDED_BY_LAMBDA_ITSELF = {
     # Lambda sends what it gives up to the failure queue in the name of the function.
     (name, "sqs:SendMessage")
-    for name in ("Counter", "Consolidate", "Backup", "Sweep")
+    for name in ("Counter", "Consolidate", "Backup", "Sweep", "Indexer")
 }
 
 # Objects that no function has a reason to touch.

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from livemem.llm import client as llm
+from livemem.llm.api import parameter_provider
 from livemem_http import environment
 from scripts.openapi import load
 
@@ -75,22 +75,29 @@ def forget() -> None:
     """The next invocation is the first of a new environment."""
     environment.process.cache_clear()
     environment.settings.cache_clear()
-    llm._provider.cache_clear()
+    parameter_provider.cache_clear()
 
 
 class LambdaApi:
-    """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload). It answers with `status`."""
+    """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload). It answers with `status`.
+
+    Those of the indexer, which nobody waits for, are in `indexing`.
+    """
 
     def __init__(self) -> None:
         self.invoked: list[tuple[str, dict[str, Any]]] = []
+        self.indexing: list[dict[str, Any]] = []
         self.status = 202
         api = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 payload = self.rfile.read(int(self.headers["Content-Length"]))
-                if api.status == 202:
-                    api.invoked.append((self.path.split("/")[3], json.loads(payload)))
+                name, event = self.path.split("/")[3], json.loads(payload)
+                if api.status == 202 and name.endswith("-indexer"):
+                    api.indexing.append(event)
+                elif api.status == 202:
+                    api.invoked.append((name, event))
                 self.send_response(api.status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()

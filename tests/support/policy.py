@@ -18,6 +18,8 @@ from tests.support.template import REGION, Template
 ACCOUNT = "123456789012"
 BUCKET = "live-memory"
 STACK = "live-memory"
+# Parameters without a default, and one whose emptiness would hide what the role is for.
+GIVEN = {"BucketName": BUCKET, "EmbeddingsApiKeyParameter": "/live-memory/embeddings-api-key"}
 PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
     "AWS::Region": REGION,
@@ -97,11 +99,11 @@ def matches(pattern: str, resource: str) -> bool:
 
 
 def roles(compiled: Template) -> dict[str, Role]:
-    """The roles of a transformed template by function (`Ingest`, ...), in a stack with all defaults."""
+    """The roles of a transformed template by function (`Ingest`, ...), in a stack with all defaults but GIVEN."""
     resolver = IntrinsicsResolver(
         PSEUDO_PARAMETERS
         | {name: parameter.get("Default") for name, parameter in compiled["Parameters"].items()}
-        | {"BucketName": BUCKET}
+        | GIVEN
     )
     return {
         role_name(name): Role(

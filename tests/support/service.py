@@ -13,7 +13,7 @@ from botocore.loaders import JSONFileLoader
 from moto import mock_aws
 
 from livemem import background
-from livemem.llm import client as llm
+from livemem.llm.api import parameter_provider
 from livemem.store import clients
 from tests.support.functions import Context, LambdaApi, forget, fresh, request
 from tests.support.policy import BUCKET, Role
@@ -56,6 +56,10 @@ class Service:
         assert name in {"live-memory-consolidate", "live-memory-backup"}
         return self.invoke(name.removeprefix("live-memory-"), payload)
 
+    def index(self) -> Any:
+        """Work off the oldest invocation of the indexer."""
+        return self.invoke("indexer", self.lambda_api.indexing.pop(0))
+
 
 def _wait_for_asides() -> None:
     """What a function does beside its answer belongs to it: nobody else must be taken for who asked for it."""
@@ -95,6 +99,7 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "ADMIN_BOOTSTRAP_KEY": BOOTSTRAP_KEY,
         "CONSOLIDATE_FUNCTION_NAME": "live-memory-consolidate",
         "BACKUP_FUNCTION_NAME": "live-memory-backup",
+        "INDEXER_FUNCTION_NAME": "live-memory-indexer",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",
@@ -102,7 +107,7 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         patch.setenv(name, value)
     patch.setattr(JSONFileLoader, "load_file", _load_once)
     clients._lambda_client.cache_clear()
-    llm._provider.cache_clear()
+    parameter_provider.cache_clear()
     with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}), recorder.listening():
         s3 = boto3.client("s3")
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache, partial
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
@@ -31,6 +32,7 @@ from tests.support.service import Service, running
 from tests.support.world import BOOTSTRAP_KEY, HandClock, append_everything, read_prompt
 
 LLM_KEY = "/live-memory/llm-api-key"
+EMBEDDINGS_KEY = "/live-memory/embeddings-api-key"
 HOUR = 3_600
 SPACE = "/v1/spaces/{space_id}"
 FILE = f"{SPACE}/bank/{{path+}}"
@@ -52,6 +54,7 @@ class Account:
         for key in self.service.written():
             self.service.s3.delete_object(Bucket=BUCKET, Key=key)
         self.service.lambda_api.invoked.clear()
+        self.service.lambda_api.indexing.clear()
         self.service.lambda_api.status = 202
         self.service.cold = True
         self.service.recorder.deadly = lambda request: False
@@ -150,6 +153,8 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
     with pytest.MonkeyPatch.context() as patch, serving() as llm, running(roles, patch) as service:
         patch.setenv("LLMAAS_API_URL", llm.url)
         patch.setenv("LLMAAS_API_KEY", LLM_KEY)
+        patch.setenv("EMBEDDINGS_API_URL", llm.url)
+        patch.setenv("EMBEDDINGS_API_KEY", EMBEDDINGS_KEY)
         # Handlers take the time from the module, processes from their field.
         patch.setattr(clocks, "now", clock)
         # The store's own clock is moved with it.
@@ -158,7 +163,8 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setattr(environment, "Process", partial(Process, clock=clock))
         # A new environment starts with empty caches, but a client that knows nothing takes long to make.
         patch.setattr(clients, "s3_client", cache(clients.s3_client))
-        boto3.client("ssm").put_parameter(Name=LLM_KEY, Value="key", Type="SecureString")
+        for name in (LLM_KEY, EMBEDDINGS_KEY):
+            boto3.client("ssm").put_parameter(Name=name, Value="key", Type="SecureString")
         yield Account(service, clock, llm)
 
 
@@ -209,6 +215,8 @@ def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
     account.work()
     everything_is_read(account, first)
     account.put("demo/photo.png")
+    account.put("demo/_search/1-000001.sqlite")
+    account.put("demo/_vectors/m-3/00000001.npz")
     account.put("demo/_system/tokens.json")
     account.start(dry_run=True)
     account.work()
@@ -280,6 +288,68 @@ def the_undo_of_a_consolidation(account: Account) -> None:
     account.start()
     account.work()
     account.undo(1)
+
+
+class Patience:
+    """In the place of the time that must be left: there is enough of it at so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def __lt__(self, left: timedelta) -> bool:
+        self.looks -= 1
+        return self.looks >= 0
+
+
+def searches_and_their_index(account: Account) -> None:
+    def embed(handler: BaseHTTPRequestHandler) -> None:
+        texts = account.llm.asked[-1].body["input"]
+        data = [
+            {"object": "embedding", "index": place, "embedding": [1.0, len(text) % 7, 0.5]}
+            for place, text in enumerate(texts)
+        ]
+        answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
+
+    def search(route: str = f"{SPACE}/search", token: str = BOOTSTRAP_KEY, **query: str) -> Any:
+        account.llm.script.extend([embed] * 3)
+        return account.call("search", "GET", route, 200, token=token, query={"q": "store", **query})
+
+    def index() -> Any:
+        account.llm.script.extend([embed] * 3)
+        return account.service.index()
+
+    account.create()
+    account.note(content="the store")
+    wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"]}
+    token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
+    assert search(token=token)["ranking"] == "hybrid"
+    account.correct()
+    assert index()["embedded"] == 2
+    account.start()
+    account.work()
+    assert index()["snapshot"]
+    assert search(scope="all")["items"]
+    assert search("/v1/search", spaces="demo")["items"]
+    *_, newest = [key for key in account.service.written() if "/_search/" in key]
+    account.put(newest)
+    for number in range(17):
+        account.put(f"demo/_vectors/text-embedding-3-small-3/{number + 100:08d}.npz")
+    account.put("demo/_search/0-000001.sqlite")
+    assert search()["items"]
+    assert index()["snapshot"]
+    # There is time to read what is new, and none to embed it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("livemem.recall.indexing.MARGIN", Patience(1))
+        account.note(content="more")
+        account.llm.script.extend([embed] * 2)
+        assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "unfinished"
+    assert account.service.lambda_api.indexing.pop() == {"space_id": "demo"}
+    account.service.lambda_api.indexing.clear()
+    for key in account.service.written():
+        if "/_search/" in key:
+            account.service.s3.delete_object(Bucket=BUCKET, Key=key)
+    account.sweep(everything=True)
+    assert len(account.service.lambda_api.indexing) == 1
 
 
 def what_no_route_matches(account: Account) -> None:
@@ -387,6 +457,8 @@ def a_deletion_that_is_interrupted(account: Account, recover: Story) -> None:
     account.work()
     account.note(content="late")
     account.put("demo/photo.png")
+    account.put("demo/_search/1-000001.sqlite")
+    account.put("demo/_vectors/m-3/00000001.npz")
     account.put("demo/_system/tokens.json")
     account.put("demo/_lease.json")
     account.put("demo/_erasures/01HZZZZZZZ0000000000000001.json")
@@ -561,6 +633,7 @@ STORIES: list[Story] = [
     more_notes_than_one_run_takes,
     notes_that_wait,
     an_event_that_never_came,
+    searches_and_their_index,
     an_llm_that_fails,
     runs_that_can_not_be_queued,
     idempotency_keys_that_expire,

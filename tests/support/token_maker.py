@@ -25,7 +25,9 @@ def main(url: str, key: str, count: str, name: str) -> None:
     store = open_store(settings)
 
     def make(number: int) -> None:
-        process = Process(store, settings, llm.connect(settings), start=print, later=print, new_suffix=str)
+        process = Process(
+            store, settings, llm.connect(settings), start=print, later=print, reindex=print, new_suffix=str
+        )
         wanted = tokens.NewToken(f"{name}-{number}", ["read"])
         tokens.create(process, caller, secret.new(), wanted)
 

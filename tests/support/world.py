@@ -197,6 +197,8 @@ class World:
         self.beats: list[Beat] = []
         self.asides: list[Callable[[], None]] = []
         """What processes would do beside their work."""
+        self.reindexed: list[str] = []
+        """Spaces that the indexer was asked for."""
         self.probed: list[bool] = []
         """Shared by all processes: what a store heeds does not change."""
         self.settings = _settings(**settings)
@@ -248,6 +250,7 @@ class World:
             "ask": self._ask,
             "start": self.start,
             "later": self.later,
+            "reindex": self.reindexed.append,
             "new_suffix": self.ids.suffix,
             "new_id": self.ids,
             "clock": self.clock,

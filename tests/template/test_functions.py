@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from livemem.search.view import FILES_BYTES
 from livemem.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = {
     "IngestFunction": "functions/ingest",
     "ReadsFunction": "functions/reads",
+    "SearchFunction": "functions/search",
+    "IndexerFunction": "functions/indexer",
     "AdminFunction": "functions/admin",
     "CounterFunction": "functions/counter",
     "ConsolidateFunction": "functions/consolidate",
@@ -20,7 +23,14 @@ FUNCTIONS = {
     "BackupFunction": "functions/backup",
     "SweepFunction": "functions/sweep",
 }
-HTTP_FUNCTIONS = {"IngestFunction", "ReadsFunction", "AdminFunction", "StartFunction", "ArchivesFunction"}
+HTTP_FUNCTIONS = {
+    "IngestFunction",
+    "ReadsFunction",
+    "SearchFunction",
+    "AdminFunction",
+    "StartFunction",
+    "ArchivesFunction",
+}
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -36,6 +46,11 @@ SETTINGS = {
     "LLMAAS_TEMPERATURE",
     "LLMAAS_CONTEXT_TOKENS",
     "LLMAAS_JSON_MODE",
+    "EMBEDDINGS_API_URL",
+    "EMBEDDINGS_MODEL",
+    "EMBEDDINGS_DIMENSIONS",
+    "EMBEDDINGS_QUERY_PREFIX",
+    "EMBEDDINGS_TEXT_PREFIX",
     "CONSOLIDATION_TIMEOUT",
     "CONSOLIDATION_MAX_NOTES",
     "CONSOLIDATION_THRESHOLD",
@@ -44,12 +59,14 @@ SETTINGS = {
     "LLM_DAILY_TOKEN_BUDGET_PER_SPACE",
     "CONSOLIDATION_COOLDOWN_SECONDS",
     "REDACT_SECRETS",
+    "READ_CACHE_MB",
     "PUT_EVENTS",
     "BACKUP_RETENTION_DAYS",
     "BACKUP_KEEP_LAST",
     "BACKUP_SKIP_UNCHANGED",
     "BACKUPS_EXPECTED",
     "BACKUP_FUNCTION_NAME",
+    "INDEXER_FUNCTION_NAME",
     "RUN_RETENTION_DAYS",
     "LOG_LEVEL",
     "CONSOLIDATE_FUNCTION_NAME",
@@ -74,13 +91,23 @@ def test_each_function_has_a_module_with_a_handler(folder):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_each_function_runs_python_3_13_with_the_layer_on_the_chosen_architecture(functions, name):
+def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architecture(functions, name):
     function = functions[name]
 
     assert function["Runtime"] == "python3.13"
     assert function["Handler"] == "app.handler"
     assert function["Architectures"] == [{"Ref": "Architecture"}]
-    assert function["Layers"] == [{"Ref": "LivememLayer"}]
+    searches = [{"Ref": "SearchLayer"}] if name in {"SearchFunction", "IndexerFunction"} else []
+    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches]
+
+
+def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(functions):
+    room = {
+        name: functions[f"{name}Function"]["EphemeralStorage"]["Size"] * 1_048_576 for name in ("Search", "Indexer")
+    }
+
+    assert room["Search"] >= 2 * FILES_BYTES
+    assert room["Indexer"] >= 4 * FILES_BYTES
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -91,7 +118,8 @@ def test_each_function_has_every_setting(functions, name):
 def test_no_function_has_a_variable_that_is_no_setting(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
-    assert declared == SETTINGS | {"ADMIN_BOOTSTRAP_KEY", "LLMAAS_API_KEY", "POWERTOOLS_METRICS_NAMESPACE"}
+    keys = {"ADMIN_BOOTSTRAP_KEY", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY"}
+    assert declared == SETTINGS | keys | {"POWERTOOLS_METRICS_NAMESPACE"}
 
 
 def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):
@@ -113,6 +141,14 @@ def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(fun
     assert {name: value for name, value in told.items() if value} == {
         "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"},
         "ReadsFunction": {"Ref": "LlmApiKeyParameter"},
+    }
+
+
+def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never_the_key(functions):
+    told = {name: variables(function).get("EMBEDDINGS_API_KEY") for name, function in functions.items()}
+
+    assert {name: value for name, value in told.items() if value} == {
+        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in ("ReadsFunction", "SearchFunction", "IndexerFunction")
     }
 
 
@@ -154,14 +190,15 @@ def test_every_log_group_forgets(of_type):
     assert all(group["RetentionInDays"] for group in groups.values())
 
 
-def test_the_layer_is_built_by_sam_for_the_runtime_and_the_architecture(source):
-    layer = source["Resources"]["LivememLayer"]
+@pytest.mark.parametrize(("name", "folder"), [("LivememLayer", "layers/livemem"), ("SearchLayer", "layers/search")])
+def test_each_layer_is_built_by_sam_for_the_runtime_and_the_architecture(source, name, folder):
+    layer = source["Resources"][name]
 
     assert layer["Metadata"] == {"BuildMethod": "python3.13", "BuildArchitecture": {"Ref": "Architecture"}}
-    assert layer["Properties"]["ContentUri"] == "layers/livemem"
+    assert layer["Properties"]["ContentUri"] == folder
     assert layer["Properties"]["CompatibleRuntimes"] == ["python3.13"]
-    assert (ROOT / "layers/livemem/requirements.txt").is_file()
-    assert not (ROOT / "layers/livemem/python").exists()
+    assert (ROOT / folder / "requirements.txt").is_file()
+    assert not (ROOT / folder / "python").exists()
 
 
 def test_no_log_level_makes_lambda_drop_the_metrics(source, functions):

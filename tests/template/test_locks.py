@@ -8,7 +8,8 @@ import pytest
 from scripts import audit
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ["layers/livemem/requirements", "requirements-dev", "requirements-sam", "requirements-audit"]
+LAYERS = ["layers/livemem/requirements", "layers/search/requirements"]
+LOCKS = [*LAYERS, "requirements-dev", "requirements-sam", "requirements-audit"]
 
 
 def pins(lock):
@@ -55,9 +56,18 @@ def test_a_lock_names_no_index_and_no_path_of_a_machine(name):
 
 
 def test_tests_run_with_the_versions_that_lambda_runs_with():
-    layer, development = pins("layers/livemem/requirements.txt"), pins("requirements-dev.txt")
+    development = pins("requirements-dev.txt")
 
-    assert {name: development.get(name) for name in layer} == layer
+    for layer in LAYERS:
+        locked = pins(f"{layer}.txt")
+        assert {name: development.get(name) for name in locked} == locked
+
+
+def test_no_package_is_in_two_layers():
+    # Lambda lays them over each other: whichever comes last would win.
+    first, second = (set(pins(f"{layer}.txt")) for layer in LAYERS)
+
+    assert not first & second
 
 
 def test_every_lock_is_made_set_up_and_audited_from_one_list():

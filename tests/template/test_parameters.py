@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from livemem.settings import Settings
+from livemem.settings import PREFIX_CHARACTERS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,6 +46,9 @@ def test_the_defaults_are_those_of_the_contract(source):
     assert defaults["LlmJsonMode"] == "object"
     assert defaults["LlmContextTokens"] == 100_000
     assert defaults["LlmTemperature"] == "0.3"
+    assert defaults["EmbeddingsApiUrl"] == defaults["EmbeddingsApiKeyParameter"] == ""
+    assert defaults["EmbeddingsModel"] == Settings.model_fields["embeddings_model"].default
+    assert defaults["EmbeddingsDimensions"] == defaults["EmbeddingsQueryPrefix"] == ""
     assert defaults["ConsolidationTimeout"] == 600
     assert defaults["ConsolidationMaxNotes"] == 500
     assert defaults["ConsolidationThreshold"] == 30
@@ -53,6 +56,7 @@ def test_the_defaults_are_those_of_the_contract(source):
     assert defaults["BackupKeepLast"] == 7
     assert defaults["Architecture"] == "arm64"
     assert defaults["RedactSecrets"] == "false"
+    assert defaults["ReadCacheMb"] == 64
 
 
 def test_the_temperature_may_be_left_out(source):
@@ -67,6 +71,24 @@ def test_the_longest_answer_may_be_left_out_and_is_what_the_setting_takes(source
 
     assert all(re.search(pattern, value) for value in ("", "256", "260", "300", "999", "1000", "100000"))
     assert not any(re.search(pattern, value) for value in ("0", "99", "100", "255", "-256", "1e5", "0256"))
+
+
+def test_the_dimensions_may_be_left_out_and_are_what_the_setting_takes(source):
+    pattern = source["Parameters"]["EmbeddingsDimensions"]["AllowedPattern"]
+
+    taken = {number for number in range(10_000) if re.search(pattern, str(number))}
+    assert re.search(pattern, "")
+    assert not any(re.search(pattern, value) for value in ("-2", "1e3", "0256", "12.5", "81920"))
+    assert taken == set(range(2, 8_193))
+    assert all(Settings(embeddings_dimensions=number) for number in (2, 8_192))
+
+
+@pytest.mark.parametrize("name", ["EmbeddingsQueryPrefix", "EmbeddingsTextPrefix"])
+def test_a_prefix_may_end_in_a_blank_and_have_lines_and_be_as_long_as_the_setting_takes(source, name):
+    parameter = source["Parameters"][name]
+
+    assert all(re.search(parameter["AllowedPattern"], value) for value in ("", "query: ", "Instruct: x\nQuery: "))
+    assert parameter["MaxLength"] == PREFIX_CHARACTERS
 
 
 def test_every_json_mode_of_the_template_is_one_of_the_settings(source):
@@ -102,6 +124,8 @@ CERTIFICATE = "certificate/0a1b-2c3d"
         ("BucketName", ["live-memory-4711"], ["Live", "a_b", "-ab", "ab"]),
         ("LlmApiUrl", ["https://api.openai.com/v1", "http://10.0.0.1:8000/v1"], ["api.openai.com", "https:// x"]),
         ("LlmApiKeyParameter", ["/live-memory/llm-api-key"], ["sk-123", "live-memory/key", "/"]),
+        ("EmbeddingsApiUrl", ["", "https://api.openai.com/v1"], ["api.openai.com", "https:// x"]),
+        ("EmbeddingsApiKeyParameter", ["", "/live-memory/embeddings-api-key"], ["sk-123", "live-memory/key", "/"]),
     ],
 )
 def test_a_parameter_takes_what_is_right_and_refuses_what_would_fail_later(source, name, good, bad):

@@ -6,9 +6,10 @@ import pytest
 
 from tests.support.policy import Request, as_list, object_arn, role_name
 
-FUNCTIONS = ["Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep"]
+FUNCTIONS = "Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split()
 WHOLE_SPACES = {"Archives", "Backup"}
 """What takes whatever lies below a space, and brings it back."""
+WORKERS = "Start Archives Backup Counter Consolidate Sweep"
 BUCKET = "arn:${AWS::Partition}:s3:::${BucketName}"
 
 # SAM adds this one to every role that it makes: writing logs.
@@ -83,7 +84,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/progress.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:GetObject", "alpha/_meta.json", "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep"),
+        ("s3:GetObject", "alpha/_meta.json", f"Ingest Reads Search Indexer Admin {WORKERS}"),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
         ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup Sweep"),
@@ -97,7 +98,12 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
         ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup Sweep"),
-        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Admin Start Archives Backup"),
+        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Search Admin Start Archives Backup"),
+        ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup"),
+        ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup"),
+        ("s3:DeleteObject", "alpha/_search/1-000001.sqlite", "Indexer Admin Archives Backup Sweep"),
+        ("s3:PutObject", "alpha/_vectors/m-3/00000001.npz", "Indexer Archives Backup"),
+        ("s3:PutObject", "alpha/bank/_search/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
         (
@@ -125,22 +131,40 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         if "lambda:InvokeFunction" in as_list(statement["Action"])
     }
 
-    starting = {name: {"consolidate"} for name in ("Admin", "Start", "Counter", "Consolidate")}
-    assert invoking == starting | {name: {"consolidate", "backup"} for name in ("Archives", "Backup", "Sweep")}
+    assert invoking == {
+        **{name: {"consolidate"} for name in ("Admin", "Start", "Counter")},
+        **{name: {"consolidate", "backup"} for name in ("Archives", "Backup")},
+        **{name: {"indexer"} for name in ("Search", "Indexer")},
+        "Consolidate": {"consolidate", "indexer"},
+        "Sweep": {"consolidate", "backup", "indexer"},
+    }
 
 
-def test_only_consolidation_and_health_may_read_the_llm_key_and_decrypt_nothing_else(statements):
+KEYS_OF_MODELS = {
+    "Consolidate": ["LlmApiKeyParameter"],
+    "Reads": ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"],
+    "Search": ["EmbeddingsApiKeyParameter"],
+    "Indexer": ["EmbeddingsApiKeyParameter"],
+}
+
+
+def test_only_what_asks_a_model_and_health_may_read_its_key_and_they_decrypt_nothing_else(statements):
     secret = {
         name: [s for s in statements[name] if as_list(s["Action"])[0].split(":")[0] in {"ssm", "kms", "secretsmanager"}]
         for name in FUNCTIONS
     }
-    assert {name for name, found in secret.items() if found} == {"Consolidate", "Reads"}
+    assert {name: len(found) for name, found in secret.items() if found} == {
+        name: 2 * len(keys) for name, keys in KEYS_OF_MODELS.items()
+    }
 
-    for parameter, decrypt in (secret["Consolidate"], secret["Reads"]):
-        assert parameter["Action"] == "ssm:GetParameter"
-        assert parameter["Resource"]["Fn::Sub"].endswith(":parameter${LlmApiKeyParameter}")
-        assert decrypt["Action"] == "kms:Decrypt"
-        assert set(decrypt["Condition"]["StringEquals"]) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
+    for name, keys in KEYS_OF_MODELS.items():
+        for key, parameter, decrypt in zip(keys, secret[name][::2], secret[name][1::2], strict=True):
+            assert parameter["Action"] == "ssm:GetParameter"
+            assert parameter["Resource"]["Fn::Sub"].endswith(f":parameter${{{key}}}")
+            assert decrypt["Action"] == "kms:Decrypt"
+            conditions = decrypt["Condition"]["StringEquals"]
+            assert set(conditions) == {"kms:ViaService", "kms:EncryptionContext:PARAMETER_ARN"}
+            assert conditions["kms:EncryptionContext:PARAMETER_ARN"] == parameter["Resource"]
 
 
 def test_what_sends_notes_to_the_llm_knows_no_token_of_the_api(roles, functions):

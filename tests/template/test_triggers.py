@@ -39,6 +39,7 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/consolidations",
         "GET /v1/spaces/{space_id}/consolidations/{number}",
     },
+    "SearchFunction": {"GET /v1/spaces/{space_id}/search", "GET /v1/search"},
     "AdminFunction": {
         "POST /v1/spaces",
         "PATCH /v1/spaces/{space_id}",
@@ -167,12 +168,13 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
         ("ConsolidateFunction", 2, 3600),
         ("BackupFunction", 2, 21_600),
         ("SweepFunction", 0, 900),
+        ("IndexerFunction", 2, 3600),
     ],
 )
 def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
     configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
 
-    assert set(configs) == {"CounterFunction", "ConsolidateFunction", "BackupFunction", "SweepFunction"}
+    assert set(configs) == {f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer".split()}
     assert configs[name]["MaximumRetryAttempts"] == retries
     assert configs[name]["MaximumEventAgeInSeconds"] == seconds
     assert configs[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["FailureQueue", "Arn"]}}}

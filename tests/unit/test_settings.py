@@ -33,9 +33,14 @@ def test_an_empty_environment_gives_the_documented_defaults():
     assert found.llmaas_temperature == 0.3
     assert found.llmaas_json_mode == "object"
     assert found.llmaas_model == "qwen3-2507:235b"
+    assert found.embeddings_api_url is None
+    assert found.embeddings_model == "text-embedding-3-small"
+    assert found.embeddings_dimensions is None
+    assert found.embeddings_query_prefix == found.embeddings_text_prefix == ""
     assert found.log_level == "INFO"
     assert found.s3_signature == "v4"
     assert found.redact_secrets is False
+    assert found.read_cache_mb == 64
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("llmaas_") or name == "llmaas_model"])
@@ -66,6 +71,10 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
         ("LLMAAS_JSON_MODE", "true", "object"),
         ("LLMAAS_JSON_MODE", "True", "object"),
         ("LLMAAS_JSON_MODE", "false", "off"),
+        ("EMBEDDINGS_DIMENSIONS", "256", 256),
+        ("EMBEDDINGS_DIMENSIONS", "", None),
+        ("EMBEDDINGS_QUERY_PREFIX", "query: ", "query: "),
+        ("EMBEDDINGS_TEXT_PREFIX", " ", " "),
         ("LOG_LEVEL", "debug", "DEBUG"),
         ("REDACT_SECRETS", "true", True),
         ("REDACT_SECRETS", "false", False),
@@ -99,6 +108,9 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("LLMAAS_TEMPERATURE", "nan"),
         ("CONSOLIDATION_TIMEOUT", "inf"),
         ("LLMAAS_JSON_MODE", "xml"),
+        ("EMBEDDINGS_DIMENSIONS", "1"),
+        ("EMBEDDINGS_DIMENSIONS", "8193"),
+        ("EMBEDDINGS_QUERY_PREFIX", "x" * 501),
         ("LOG_LEVEL", "loud"),
     ],
 )
@@ -125,6 +137,12 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
         ("S3_SIGNATURE", "v2", "S3_SIGNATURE: must be 'v4' or 'hybrid'"),
         ("S3_ENDPOINT_URL", "minio:9000", "S3_ENDPOINT_URL: must be an http or https URL"),
         ("LLMAAS_JSON_MODE", "xml", "LLMAAS_JSON_MODE: must be 'object', 'schema' or 'off'"),
+        (
+            "EMBEDDINGS_DIMENSIONS",
+            "all",
+            "EMBEDDINGS_DIMENSIONS: must be a whole number (at least 2, at most 8192)",
+        ),
+        ("EMBEDDINGS_TEXT_PREFIX", "x" * 501, "EMBEDDINGS_TEXT_PREFIX: must have at most 500 characters"),
         ("REDACT_SECRETS", "maybe", "REDACT_SECRETS: must be true or false"),
         ("LOG_LEVEL", "loud", "LOG_LEVEL: must be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),
     ],
@@ -199,7 +217,7 @@ def test_a_long_random_bootstrap_key_is_no_problem(key: str):
     assert Settings(admin_bootstrap_key=key).bootstrap_key_problem() is None
 
 
-@pytest.mark.parametrize("name", ["LLMAAS_API_URL", "S3_ENDPOINT_URL"])
+@pytest.mark.parametrize("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL", "S3_ENDPOINT_URL"])
 @pytest.mark.parametrize(
     "url", ["not a url", "http://", "ftp://127.0.0.1/v1", "http://127.0.0.1:99999/v1", "http://[broken/v1", "host:9000"]
 )

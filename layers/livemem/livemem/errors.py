@@ -195,6 +195,14 @@ class VersionsUnreachable(LiveMemoryError):
     """The store does not let the service look at former versions of objects, or remove them. No user meets it."""
 
 
+class SearchNotReady(LiveMemoryError):
+    """There was not time enough to read all that is in a space for the first time; the indexer does it now."""
+
+    status = 503
+    code = "search_not_ready"
+    retry_after = 10
+
+
 class CommitUnfinished(LiveMemoryError):
     """A change is committed but could not be applied to the end; the next run or the sweep finishes it."""
 

@@ -15,7 +15,9 @@ from livemem import background
 from livemem import clock as clocks
 from livemem.clock import Clock
 from livemem.llm.client import Ask
+from livemem.llm.embeddings import Embed
 from livemem.settings import Settings
+from livemem.store.cache import MB, ReadCache
 from livemem.store.objects import Store
 
 C = TypeVar("C")
@@ -26,6 +28,11 @@ Start = Callable[[Mapping[str, Any]], None]
 Later = Callable[[Mapping[str, Any]], None]
 """Queues one asynchronous invocation of the backup function with this payload (upkeep/work.py); raises
 StoreUnavailable."""
+
+Reindex = Callable[[str], None]
+"""Queues one asynchronous invocation of the indexer for a space (recall/indexing.py); raises StoreUnavailable. What it
+makes can be made at any time, so whoever asks for it goes on without.
+"""
 
 Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
@@ -39,21 +46,31 @@ Timer = Callable[[], float]
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """The parts that every domain call may need. `new_suffix` makes the 8 hex digits of a note's name."""
+    """The parts that every domain call may need. `new_suffix` makes the 8 hex digits of a note's name.
+
+    `embed` is None where no embedding model is configured.
+    """
 
     store: Store
     settings: Settings
     ask: Ask
     start: Start
     later: Later
+    reindex: Reindex
     new_suffix: Callable[[], str]
+    embed: Embed | None = None
     new_id: Callable[[], str] = clocks.new_id
     clock: Clock = clocks.now
     timer: Timer = time.monotonic
     meanwhile: Meanwhile = background.every
     aside: Aside = background.aside
+    reads: ReadCache = field(init=False, repr=False)
+    """What was read and can't have changed: one bound over all kinds (READ_CACHE_MB)."""
     _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", ReadCache(self.settings.read_cache_mb * MB))
 
     def cache(self, kind: Callable[[Timer], C]) -> C:
         """This process's cache of a room: `kind`, called with the timer when it is first asked for."""

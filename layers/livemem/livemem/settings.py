@@ -22,6 +22,9 @@ JSON_MODES = {"true": "object", "false": "off", "": "off"}
 BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 """pydantic's names of bounds, for people."""
 
+PREFIX_CHARACTERS = 500
+"""Of what comes before each text: an instruction for a model has some hundred."""
+
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -33,6 +36,12 @@ def _http_url(value: str) -> str:
         fits = False
     if not fits or any(character.isspace() for character in value):
         raise ValueError("must be an http or https URL")
+    return value
+
+
+def _short(value: str) -> str:
+    if len(value) > PREFIX_CHARACTERS:
+        raise ValueError(f"must have at most {PREFIX_CHARACTERS} characters")
     return value
 
 
@@ -65,6 +74,16 @@ class Settings(BaseSettings):
     llmaas_context_tokens: int = Field(default=100_000, ge=2_000)
     llmaas_json_mode: Annotated[Literal["object", "schema", "off"], BeforeValidator(_json_mode)] = "object"
 
+    embeddings_api_url: Annotated[str, AfterValidator(_http_url)] | None = None
+    """OpenAI-compatible, with `/v1`; None: search ranks by words alone."""
+    embeddings_api_key: str = ""
+    embeddings_model: str = "text-embedding-3-small"
+    embeddings_dimensions: int | None = Field(default=None, ge=2, le=8_192)
+    """Numbers of a vector, for models that can be asked for fewer than they have; None: as many as they have."""
+    embeddings_query_prefix: Annotated[str, AfterValidator(_short)] = ""
+    """What comes before a question, for models that were trained with it; blanks at its end count."""
+    embeddings_text_prefix: Annotated[str, AfterValidator(_short)] = ""
+
     consolidation_timeout: float = Field(default=600, gt=0, allow_inf_nan=False)
     consolidation_max_notes: int = Field(default=500, ge=1, le=1_000)
     consolidation_threshold: int = Field(default=30, ge=0)
@@ -90,11 +109,15 @@ class Settings(BaseSettings):
     redact_secrets: bool = False
     """Whether what looks like a key or a token is taken out of a note before it is stored (notes/redaction.py)."""
 
+    read_cache_mb: int = Field(default=64, ge=0, le=4_096)
+    """Memory in which a process keeps what it has read and what can't have changed since (store/cache.py); 0: none."""
+
     put_events: bool = True
     """Whether the store tells of each note that is written; else each sweep looks at all spaces."""
 
     consolidate_function_name: str = "ConsolidateFunction"
     backup_function_name: str = "BackupFunction"
+    indexer_function_name: str = "IndexerFunction"
     admin_bootstrap_key: str = ""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
     """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""

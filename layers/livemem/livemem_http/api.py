@@ -23,7 +23,7 @@ from livemem.access import decision
 from livemem.access.principal import Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
 from livemem.store import keys
-from livemem_http import bodies, environment, negotiation, problems, queries, routing, texts
+from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts
 from livemem_http.routing import Match
 
 logger = logging.getLogger(__name__)
@@ -86,6 +86,7 @@ class Api:
         self.needs: dict[str, Needs] = {}
         self.also: dict[str, tuple[HTTPStatus, ...]] = {}
         self.in_markdown: dict[str, Renderer] = {}
+        self.revalidated: set[str] = set()
         self.resolver.exception_handler(Exception)(self._answer_error)
 
     def route(
@@ -97,6 +98,7 @@ class Api:
         status: int = HTTPStatus.OK,
         also: Collection[HTTPStatus] = (),
         markdown: Renderer | None = None,
+        revalidated: bool = False,
         tag: str | None = None,
         refuses: Collection[int] = (),
         summary: str,
@@ -104,9 +106,9 @@ class Api:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
         `also`: other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
-        returns, for clients that prefer `text/markdown`. OpenAPI has the handler's name as the operation's id, its
-        docstring as the description, and puts it under `tag`. `refuses`: statuses of errors beyond those that its path
-        and method imply.
+        returns, for clients that prefer `text/markdown`. `revalidated`: the answer has an ETag, and is not sent again
+        to who names it (304). OpenAPI has the handler's name as the operation's id, its docstring as the description,
+        and puts it under `tag`. `refuses`: statuses of errors beyond those that its path and method imply.
         """
         key = f"{method} {path}"
         self.needs[key] = needs
@@ -123,6 +125,8 @@ class Api:
         }
         if markdown is not None:
             self.in_markdown[key] = markdown
+        if revalidated:
+            self.revalidated.add(key)
 
         def register(handler: F) -> F:
             declare = self.resolver.route(
@@ -174,12 +178,19 @@ class Api:
         # Whatever the client calls it, a body is JSON: curl says form data unless told otherwise.
         headers["content-type"] = negotiation.JSON
         answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
-        answer["body"] = text = texts.sendable(answer["body"] or "")
+        answer["body"] = texts.sendable(answer["body"] or "")
+        if match.key in self.revalidated and answer["statusCode"] == HTTPStatus.OK:
+            answer = sending.revalidated(answer, headers.get("if-none-match"))
+        answer = sending.compressed(answer, headers.get("accept-encoding"))
         # Problem documents are short, so what is too large is the answer to a request that succeeded.
-        if answer["statusCode"] < HTTPStatus.BAD_REQUEST and _is_too_large(text):
+        if answer["statusCode"] < HTTPStatus.BAD_REQUEST and sending.is_too_large(answer):
             # Lambda would refuse it, and API Gateway would answer for us, without a word of help.
             answer_is = "The answer is" if match.reads else "The request was carried out, but the answer is"
-            raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
+            # Compressed it may be small enough.
+            how = "" if answer["isBase64Encoded"] else ", or take it compressed (Accept-Encoding: gzip)"
+            raise AnswerTooLarge(
+                f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one{how}."
+            )
         return answer
 
     def _authorise(self, match: Match, authorization: str | None) -> Principal | None:
@@ -252,11 +263,3 @@ def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
         return Response(response.status_code, body=render(app.context["model"]), headers=headers)
 
     return negotiate
-
-
-def _is_too_large(body: str) -> bool:
-    # Quick for all usual bodies: in JSON a character takes at most 6 bytes.
-    return (
-        len(body) * 6 > limits.ANSWER_BYTES
-        and len(json.dumps(body, ensure_ascii=False).encode(errors="replace")) > limits.ANSWER_BYTES
-    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from livemem import clock
 from livemem.llm import client as llm
+from livemem.llm import embeddings
 from livemem.process import Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
@@ -26,12 +27,17 @@ def process() -> Process:
     def later(payload: Mapping[str, Any]) -> None:
         clients.invoke_async(configured.backup_function_name, payload)
 
+    def reindex(space_id: str) -> None:
+        clients.invoke_async(configured.indexer_function_name, {"space_id": space_id})
+
     return Process(
         store=open_store(configured),
         settings=configured,
         ask=llm.connect(configured),
+        embed=embeddings.connect(configured),
         start=start,
         later=later,
+        reindex=reindex,
         new_suffix=new_suffix,
     )
 

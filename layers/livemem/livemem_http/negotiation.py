@@ -1,4 +1,4 @@
-"""Which form of an answer the client asks for (RFC 9110, 12.5.1): JSON, or Markdown where a route has it."""
+"""Which form of an answer the client asks for (RFC 9110, 12.5): JSON, or Markdown where a route has it; compressed."""
 
 from urllib.request import parse_http_list
 
@@ -14,6 +14,13 @@ def prefers_markdown(accept: str | None) -> bool:
     ranges = [_range(part) for part in parse_http_list(accept or "")]
     markdown, json = _weight(MARKDOWN, ranges), _weight(JSON, ranges)
     return markdown > json and markdown[0] > 0
+
+
+def takes_gzip(accept_encoding: str | None) -> bool:
+    """Whether an Accept-Encoding header takes gzip, and no less gladly than the bare answer; without one: no."""
+    codings = dict(_range(part) for part in parse_http_list(accept_encoding or ""))
+    gzip = codings.get("gzip", codings.get("x-gzip", codings.get("*", 0.0)))
+    return gzip > 0 and gzip >= codings.get("identity", 0.0)
 
 
 def _weight(media_type: str, ranges: list[tuple[str, float]]) -> tuple[float, int]:

@@ -1,14 +1,20 @@
 """Health of this process's parts: the one answer that is given even while the settings can't be read."""
 
+from typing import TYPE_CHECKING
+
 from livemem.access.principal import Principal
 from livemem.errors import NotConfigured
-from livemem.upkeep import health
-from livemem.upkeep.health import Health
 from livemem_http import environment
 
+if TYPE_CHECKING:
+    from livemem.upkeep.health import Health
 
-def look_at_health(caller: Principal | None) -> Health:
+
+def look_at_health(caller: Principal | None) -> "Health":
     """Health as the caller may know it, None: as anybody may."""
+    # It knows all rooms, and most that a function is asked for is not health.
+    from livemem.upkeep import health  # noqa: PLC0415
+
     try:
         process = environment.process()
     except NotConfigured as refusal:

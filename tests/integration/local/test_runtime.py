@@ -30,6 +30,9 @@ Globals:
         S3_ENDPOINT_URL: ""
         LLMAAS_API_URL: ""
         LLMAAS_MODEL: big
+        EMBEDDINGS_API_URL: ""
+        EMBEDDINGS_MODEL: large
+        EMBEDDINGS_DIMENSIONS: ""
         NAME: !Sub ${AWS::StackName}-counter
 Resources:
   WebFunction:
@@ -85,9 +88,8 @@ class Process:
 
     def __init__(self, folder: Path, data: Path, **variables: str) -> None:
         self.data = data
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "S3_", "LLMAAS_"))
-        }
+        others = ("AWS_", "S3_", "LLMAAS_", "EMBEDDINGS_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         environment |= {"PORT": "0", "LIVEMEM_DATA_DIR": str(data), "LIVEMEM_TEMPLATE": str(folder / "template.yaml")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "local"],
@@ -169,7 +171,9 @@ def test_the_whole_runtime_from_start_to_restart(start):
     assert environ["ADMIN_BOOTSTRAP_KEY"] == Path(endpoints["admin_key_file"]).read_text().strip()
     assert not {"UNDECLARED", "AWS_PROFILE", "LLMAAS_API_KEY"} & environ.keys()
     models = fetch(f"{endpoints['llm']}/models")
-    assert models["data"][0]["id"] == "offline-rules"
+    assert [model["id"] for model in models["data"]] == ["offline-rules", "offline-fuse"]
+    assert environ["EMBEDDINGS_API_URL"] == endpoints["embeddings"] == endpoints["llm"]
+    assert (environ["EMBEDDINGS_MODEL"], environ["EMBEDDINGS_DIMENSIONS"]) == ("offline-fuse", "")
 
     # Puts, asynchronous invocations and schedules reach their function.
     client.put_object(Bucket=bucket, Key="space/live/a b.md", Body=b"note")
@@ -251,6 +255,9 @@ def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
     assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
     environ = fetch(f"{endpoints['api']}/v1/environ")
     assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY"]) == ("mine", KEY)
+    # Beside an LLM of one's own the offline server serves embeddings alone.
+    assert (environ["LLMAAS_API_URL"], environ["EMBEDDINGS_API_URL"]) == (endpoints["llm"], endpoints["embeddings"])
+    assert fetch(f"{endpoints['embeddings']}/models/offline-fuse")["id"] == "offline-fuse"
     # Its put events come from its own webhook, to the address that MinIO would post to.
     event = {"Records": [{"s3": {"object": {"key": "x.md"}}}]}
     url = f"{endpoints['api']}/2015-03-31/functions/CounterFunction/invocations"
@@ -258,6 +265,20 @@ def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
     assert urllib.request.urlopen(request, timeout=10).status == 202
     wait_until(lambda: list_keys(s3, "bucket-of-ones-own") == {"seen/x"})
     assert process.end(signal.SIGINT)[0] == 0
+
+
+@pytest.mark.parametrize("url", ["off", "http://127.0.0.1:9/v1"])
+def test_with_models_of_ones_own_or_no_embeddings_there_is_no_offline_server(start, url):
+    process = start(LLMAAS_API_URL="http://127.0.0.1:9/v1", EMBEDDINGS_API_URL=url, EMBEDDINGS_DIMENSIONS="256")
+    endpoints = process.wait_ready()
+    own = "" if url == "off" else url
+    environ = fetch(f"{endpoints['api']}/v1/environ")
+    assert (environ["EMBEDDINGS_API_URL"], endpoints["embeddings"] or "") == (own, own)
+    assert (environ["EMBEDDINGS_MODEL"], environ["EMBEDDINGS_DIMENSIONS"]) == ("large", "256")
+    commands = [Path(f"/proc/{child}/cmdline").read_text() for child in descendants(process.process.pid)]
+    assert not any("offline_llm" in command for command in commands)
+    _, out, _ = process.end()
+    assert f"Embeddings {own or 'none: search goes by words alone'}" in out
 
 
 def test_a_store_that_cannot_be_reached_is_a_sentence(start):

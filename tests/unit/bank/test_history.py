@@ -73,12 +73,14 @@ def test_a_space_without_changes_has_an_empty_history():
 
 def test_a_page_of_the_history_costs_one_list_and_one_get_for_each_change():
     world = space_with_history()
-    page(world, 1)
+    world.new_process()
+    page(world, 2)
+    assert world.client.counts == {"LIST": 1, "GET": 3}  # one is for the head
     world.client.reset()
 
-    page(world, 2)
+    page(world, 3)
 
-    assert world.client.counts == {"LIST": 1, "GET": 3}  # one is for the head
+    assert world.client.counts == {"LIST": 1, "GET": 2}  # records that were read before cost nothing
 
 
 def test_one_change_shows_its_sources_diffs_and_synthesis():
@@ -198,11 +200,11 @@ def test_a_page_of_a_long_history_costs_no_more_than_one_of_a_short_one_wherever
             world.undo(heads.load(world.process, "demo").meta.changes)
 
     for before in (None, 100, 40):
-        world.client.reset()
+        world.new_process()
         items, more = page(world, 5, before)
         assert (len(items), more) == (5, items[-1].number)
         assert world.client.counts == {"LIST": 1, "GET": 6}
-    world.client.reset()
+    world.new_process()
     history.read(world.process, "demo", 10)
     assert world.client.counts == {"LIST": 1, "GET": 2}
 

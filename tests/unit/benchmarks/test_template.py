@@ -15,6 +15,9 @@ def test_a_copy_may_have_other_slots_and_a_further_layer(tmp_path):
     layer = Path(__file__).resolve().parent
     write_template(tmp_path / "template.yaml", slots=7, layer=layer)
     functions = read_template(tmp_path / "template.yaml").functions
-    assert all(function.layers[-1] == layer and len(function.layers) == 2 for function in functions)
+    usual = {one.logical_id: one.layers for one in read_template(ROOT / "template.yaml").functions}
+    assert {one.logical_id: set(one.layers) for one in functions} == {
+        name: {*layers, layer} for name, layers in usual.items()
+    }
     reserved = {function.logical_id: function.reserved_concurrency for function in functions}
     assert reserved["ConsolidateFunction"] == 7

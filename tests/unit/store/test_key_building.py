@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from livemem.bank import paths
 from livemem.errors import InvalidName
+from livemem.llm import embeddings
+from livemem.settings import Settings
 from livemem.store import keys
 from tests.support import hostile
 
@@ -45,6 +47,11 @@ BELOW = {
     "started_by_hand": "_runs/",
     "erasure": "_erasures/",
     "erasures_prefix": "_erasures/",
+    "search_prefix": "_search/",
+    "search_snapshot": "_search/",
+    "vectors_prefix": "_vectors/",
+    "vectors_of": "_vectors/",
+    "segment": "_vectors/",
 }
 """The prefix of its kind; of others the space's own."""
 DAY = date(2026, 2, 20)
@@ -82,6 +89,12 @@ MOMENTS = st.datetimes().map(lambda moment: keys.compact_time(moment.replace(tzi
 NUMBERS = st.integers(0, 10**9)
 
 
+def model_of(text: str) -> str:
+    """How the keys name a model of any name."""
+    name = text.encode(errors="replace").decode().replace("\0", " ").strip() or "x"
+    return embeddings.name(Settings(embeddings_model=name[:200]))
+
+
 def passes(check: Callable[[str], object], text: str) -> bool:
     try:
         check(text)
@@ -115,7 +128,7 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
 ):
     assume(passes(keys.check_space_id, space_id))
     checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name, "day": DAY}
-    checked["oldest"] = MOMENT
+    checked |= {"oldest": MOMENT, "schema": number, "dimensions": number, "model": model_of(digest + path)}
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"erasure_id": run_id} if passes(keys.check_run_id, run_id) else {}
@@ -141,7 +154,7 @@ def assert_stays(key: str, space_id: str, kind: str) -> None:
 
 def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
     known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name", "day", "oldest"}
-    known |= {"backup_id", "below", "erasure_id"}
+    known |= {"backup_id", "below", "erasure_id", "schema", "dimensions", "model"}
     tried: dict[str, Any] = {
         "space_id": "demo",
         "note_id": "20260220T140000_ann_todo_00000000",
@@ -156,6 +169,9 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "oldest": MOMENT,
         "digest": "0" * 64,
         "number": 7,
+        "schema": 1,
+        "dimensions": 384,
+        "model": model_of("../Text Embedding"),
         "name": keys.RecordName(7, "20260220T140000", "20260220T140000"),
     }
 

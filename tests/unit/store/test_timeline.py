@@ -46,26 +46,40 @@ def back(process: Process, **bounds: Any) -> list[list[str]]:
 moments = st.lists(st.sampled_from(SECONDS), max_size=30)
 
 
-@given(moments=moments, most=st.integers(1, 5), now=st.sampled_from([-10, 0, 1, 86_400, 31_536_001]))
-def test_newest_first_gives_everything_once_and_no_batch_before_a_newer_one(moments: list[int], most: int, now: int):
+guesses = st.none() | st.sampled_from(SECONDS)
+
+
+@given(moments=moments, most=st.integers(1, 5), now=st.sampled_from([-10, 0, 1, 86_400, 31_536_001]), guess=guesses)
+def test_newest_first_gives_everything_once_and_no_batch_before_a_newer_one_whatever_is_guessed(
+    moments: list[int], most: int, now: int, guess: int | None
+):
     world = World()
     made = space_with(world, list(moments))
     world.inner.most_keys = most
     world.clock.move(now)
 
-    batches = back(world.process)
+    batches = back(world.process, near=None if guess is None else timeline.seconds(START) + guess)
 
     assert [key for batch in batches[::-1] for key in batch] == made
 
 
-@given(moments=moments, most=st.integers(1, 5), since=st.sampled_from(SECONDS), before=st.sampled_from(SECONDS))
-def test_bounds_of_time_leave_out_exactly_what_is_beyond_them(moments: list[int], most: int, since: int, before: int):
+@given(
+    moments=moments,
+    most=st.integers(1, 5),
+    since=st.sampled_from(SECONDS),
+    before=st.sampled_from(SECONDS),
+    guess=guesses,
+)
+def test_bounds_of_time_leave_out_exactly_what_is_beyond_them(
+    moments: list[int], most: int, since: int, before: int, guess: int | None
+):
     world = World()
     space_with(world, list(moments))
     world.inner.most_keys = most
     start = timeline.seconds(START)
 
-    batches = back(world.process, since=start + since, before=start + before)
+    near = None if guess is None else start + guess
+    batches = back(world.process, since=start + since, before=start + before, near=near)
 
     assert sum(map(len, batches)) == sum(since <= moment < before for moment in moments)
 

@@ -65,6 +65,7 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
             "store": "ok",
             "conditional_writes": "ok",
             "llm": "ok",
+            "embeddings": "not_configured",
             "oldest_pending_note_seconds": 90.0,
             "llm_model": "qwen3-2507:235b",
         },
@@ -74,7 +75,9 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
 def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
     found = health.shallow(healthy().with_parts(settings=settings(unused_url())))
 
-    assert found == Health("ok", {"store": "ok", "conditional_writes": "ok", "llm": "ok"})
+    assert found == Health(
+        "ok", {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "not_configured"}
+    )
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 64, "changeme" * 8])
@@ -131,6 +134,43 @@ def test_a_model_that_is_not_listed_is_told_and_degrades_nothing(llm_server: Llm
 
     assert (found.status, found.checks["llm"]) == ("ok", "ok")
     assert "does not list the model 'qwen3-2507:235b'" in str(found.checks["llm_detail"])
+
+
+def test_an_embedding_model_that_answers_is_told_with_its_name(llm_server: LlmServer):
+    found = look(healthy(), llm_server, embeddings_api_url=llm_server.url, embeddings_model="small")
+
+    assert (found.status, found.checks["embeddings"], found.checks["embeddings_model"]) == ("ok", "ok", "small")
+
+
+def test_the_offline_embedding_model_is_named_as_such(llm_server: LlmServer):
+    found = look(healthy(), llm_server, embeddings_api_url=llm_server.url, embeddings_model="offline-fuse")
+
+    assert found.checks["embeddings"] == "offline"
+
+
+def test_without_a_token_the_embedding_model_is_told_and_not_called():
+    process = healthy().with_parts(settings=settings(unused_url(), embeddings_api_url=unused_url()))
+
+    found = health.shallow(process)
+
+    assert (found.status, found.checks["embeddings"]) == ("ok", "ok")
+
+
+def test_an_embedding_model_that_is_set_and_does_not_answer_degrades(llm_server: LlmServer):
+    found = look(healthy(), llm_server, embeddings_api_url=unused_url())
+
+    assert (found.status, found.checks["llm"], found.checks["embeddings"]) == ("degraded", "ok", "unreachable")
+    assert found.checks["embeddings_detail"] == "The embedding model could not be reached."
+
+
+@pytest.mark.parametrize("key", ["two\nlines", KEY])
+def test_an_embedding_model_whose_key_is_none_or_refused_degrades(llm_server: LlmServer, key: str):
+    with serving(answer({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401)) as server:
+        found = look(healthy(), llm_server, embeddings_api_url=server.url, embeddings_api_key=key)
+
+    assert (found.status, found.checks["embeddings"]) == ("degraded", "refused")
+    assert "key" in str(found.checks["embeddings_detail"])
+    assert KEY not in str(found)
 
 
 def test_an_offline_llm_that_does_not_answer_is_told_like_any_other():

@@ -16,6 +16,7 @@ from livemem.store.objects import Store
 from livemem.upkeep import sweep
 from tests.support.audit import audit
 from tests.support.counting import Killed
+from tests.support.searching import run_indexer
 from tests.support.world import World
 from tests.unit.runs.test_counter import IgnoringS3
 from tests.unit.runs.test_runs import die, killed_after_the_commit, killed_while_asking
@@ -40,6 +41,7 @@ def test_a_healthy_account_is_left_as_it_is():
     world.settle()
     world.count()
     world.settle()
+    run_indexer(world)
     # It notes once up to where all runs have ended.
     world.clock.move(QUIET)
     world.sweep_all()

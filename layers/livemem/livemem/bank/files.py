@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from livemem import clock, limits
 from livemem.bank import paths
@@ -12,6 +13,11 @@ from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
+
+SETTLED = timedelta(seconds=2)
+"""Age from which a file's time, in whole seconds, tells it from every later one. A file may come back to earlier bytes,
+and thus to an earlier ETag, with another change named in its metadata.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class File:
 
 
 def listing(process: Process, space_id: str, *, content: bool = False) -> list[File]:
-    """All files in the order of their paths: 1 LIST, and with `content` 1 GET each. Raises NotFound."""
+    """All files in the order of their paths: 1 LIST, with `content` 1 GET for each not seen before. Raises NotFound."""
     heads.load_recent(process, space_id)
     entries = contents.bank_files(process, space_id)
     if not content:
@@ -52,9 +58,23 @@ def listing(process: Process, space_id: str, *, content: bool = False) -> list[F
 
 
 def with_content(process: Process, entries: Sequence[Entry]) -> list[File]:
-    """The listed files with their contents, without those that are gone by now: 1 GET each, side by side."""
-    found = process.store.get_many([entry.key for entry in entries])
+    """The just listed files with their contents, without those that are gone by now: 1 GET for each that this process
+    has not read yet as it is listed, side by side.
+    """
+    found = process.store.map(lambda entry: _listed(process, entry), entries)
     return [_with_content(item) for item in found if item]
+
+
+def _listed(process: Process, entry: Entry) -> Object | None:
+    version = f"{entry.etag} {clock.iso(entry.last_modified)}"
+    known = process.reads.get(Object, entry.key, version)
+    if known:
+        return known
+    found = process.store.get(entry.key)
+    same = found and found.etag == entry.etag and clock.iso(found.last_modified) == clock.iso(entry.last_modified)
+    if found and same and found.age >= SETTLED:
+        process.reads.put(entry.key, version, found, [found.body])
+    return found
 
 
 def read(process: Process, space_id: str, path: str) -> File:

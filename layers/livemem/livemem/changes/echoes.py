@@ -5,15 +5,12 @@ the same until the record of the undo is written. So an echo is removed like any
 swap of the head names it, which only succeeds if nothing was committed since it was judged.
 """
 
-import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cachetools import LRUCache
-
 from livemem.changes import records
 from livemem.errors import PreconditionLost
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
@@ -23,33 +20,12 @@ from livemem.store.objects import Entry, Object
 AT_ONCE = 1_000
 """Echoes that one swap names."""
 
-KNOWN_RECORDS = 500
-
 
 class _Folded(NamedTuple):
     """What of a record tells which notes it holds."""
 
     gives_back: bool
     note_ids: frozenset[str]
-
-
-class _Known:
-    """Which notes the records hold that this process has read for that."""
-
-    def __init__(self, _: Timer) -> None:
-        self._records = LRUCache[tuple[str, RecordName], _Folded](KNOWN_RECORDS)
-        self._lock = threading.Lock()
-
-    def get(self, process: Process, head: Head, name: RecordName) -> _Folded:
-        key = (head.meta.uid, name)
-        with self._lock:
-            found = self._records.get(key)
-        if not found:
-            record = records.read(process, head.meta.space_id, name)
-            found = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
-            with self._lock:
-                self._records[key] = found
-        return found
 
 
 def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set[str]:
@@ -73,7 +49,6 @@ def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since:
     if not wanted:
         return set()
     ids = {name.note_id for name in wanted}
-    known = process.cache(_Known)
     covering = [
         name
         for name in records.names(process, head.meta.space_id, since=since)
@@ -81,9 +56,20 @@ def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since:
     ]
     held: set[str] = set()
     # Oldest first: an undo gives notes back, a later consolidation takes them again.
-    for folded in process.store.map(lambda name: known.get(process, head, name), covering):
+    for folded in process.store.map(lambda name: _folded(process, head.meta.space_id, name), covering):
         held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
     return held
+
+
+def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
+    """What the just listed record tells, which is kept apart from the record: it is asked for more often."""
+    key = keys.record(space_id, name)
+    found = process.reads.get(_Folded, key, name.etag)
+    if not found:
+        record = records.read(process, space_id, name)
+        found = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
+        process.reads.put(key, name.etag, found, found.note_ids)
+    return found
 
 
 def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) -> set[str]:

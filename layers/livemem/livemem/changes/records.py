@@ -29,7 +29,7 @@ Kind = Literal["consolidation", "manual", "rules", "undo"]
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
-class NoteSource(BaseModel):
+class NoteSource(BaseModel, defer_build=True):
     """A note as it was stored, whole: consolidated is not destroyed."""
 
     note_id: str
@@ -49,7 +49,7 @@ class NoteSource(BaseModel):
         return base64.b64decode(self.raw) if self.encoding == "base64" else self.raw.encode()
 
 
-class Before(BaseModel):
+class Before(BaseModel, defer_build=True):
     """A file as it was, with the ETag that its replacement is conditional on.
 
     `record` names the record of the change that wrote it (keys.record_text), None if none did.
@@ -60,7 +60,7 @@ class Before(BaseModel):
     record: str | None = None
 
 
-class FileChange(BaseModel):
+class FileChange(BaseModel, defer_build=True):
     """One bank file of a change; `before` is None for a new one, `after` for a deleted one."""
 
     path: str
@@ -77,7 +77,7 @@ class FileChange(BaseModel):
     """What its sections rest on after the change; None where that is not known, and for a deleted file."""
 
 
-class SynthesisChange(BaseModel):
+class SynthesisChange(BaseModel, defer_build=True):
     """`_synthesis.md` with its front matter, before and after; None where there is none."""
 
     before: Before | None
@@ -177,15 +177,21 @@ def names(process: Process, space_id: str, *, since: int = 0, limit: int | None 
     """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
     start = keys.records_since(space_id, since) if since > 0 else ""
     listed = process.store.scan(keys.records_prefix(space_id), start_after=start, limit=limit)
-    return [name for entry in listed if (name := keys.parse_record(entry.key))]
+    return [name for entry in listed if (name := keys.parse_record(entry.key, entry.etag))]
 
 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
-    """One record; raises StoreUnavailable if it is gone or can't be read (a lifecycle rule may have removed it)."""
-    found = process.store.get(keys.record(space_id, name))
+    """One record: 1 GET, none where this process has read it and it was just listed as the same.
+
+    Raises StoreUnavailable if it is gone or can't be read (a lifecycle rule may have removed it).
+    """
+    key = keys.record(space_id, name)
+    body = process.reads.get(bytes, key, name.etag) if name.etag else None
+    if body is None and (found := process.store.get(key)):
+        body = process.reads.put(key, found.etag, found.body, [found.body])
     try:
-        if found:
-            return Record.from_bytes(found.body)
+        if body is not None:
+            return Record.from_bytes(body)
     except ValueError:
         pass
     raise StoreUnavailable(f"The record of consolidation {name.number} is missing or can't be read.")

@@ -39,7 +39,7 @@ class Trace:
 State = dict[SectionPath, Trace]
 
 
-class SectionSources(BaseModel):
+class SectionSources(BaseModel, defer_build=True):
     """One section; `notes` are positions in the file's notes, such as `0-12,15`."""
 
     path: list[str]
@@ -48,7 +48,7 @@ class SectionSources(BaseModel):
     omitted: int = 0
 
 
-class Sources(BaseModel):
+class Sources(BaseModel, defer_build=True):
     """A file's sections after a change. Each note stands here once: id -> the consolidation that brought it in."""
 
     notes: dict[str, int] = {}

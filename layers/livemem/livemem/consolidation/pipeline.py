@@ -16,7 +16,7 @@ from livemem.changes.commit import CommitLost, LeaseLost
 from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, budget, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
-from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork
+from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.runs import run as runs
@@ -94,6 +94,10 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
         lease.back_off(process, held, failed, wait)
         return ended
     lease.release(process, held)
+    if ended.status == "ok":
+        # Without it the next search is slower, and asks for it.
+        with suppress(StoreUnavailable):
+            process.reindex(space_id)
     logger.info("run ended", extra={"space_id": space_id, "run_id": ended.run_id, "status": ended.status})
     # A put event that came while the lease was held found the space busy: so look once more.
     counter.start_if_due(process, space_id, "threshold")

@@ -53,7 +53,9 @@ def clear_quoting(process: Process, task: Task, clean: set[Known], skip: str, wa
 
 def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> bool:
     name = _name(version.key, task.space_id)
-    if version.marker or name == skip or name in LEFT_ALONE or (name, version.etag, version.size) in clean:
+    if version.marker or name == skip or name in LEFT_ALONE or keys.is_of_search(name):
+        return False
+    if (name, version.etag, version.size) in clean:
         return False
     return bool(task.pieces.all) or of_structure(name) or version.key.startswith(keys.EXPORTS)
 
@@ -121,6 +123,22 @@ def clear_former(process: Process, wanted: Iterable[str], watch: Watch) -> Clear
 
 def _folder(key: str) -> str:
     return key.rpartition("/")[0] + "/"
+
+
+def clear_derived(process: Process, space_id: str) -> Cleared:
+    """Remove all versions of what searches made of the space's texts, the present ones too: it is made again.
+
+    2 ListObjectVersions and 2 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
+    StoreUnavailable; the present ones are removed either way.
+    """
+    prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id))
+    for prefix in prefixes:
+        process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
+    found = [version for prefix in prefixes for version in versions.listed(process.store, prefix)]
+    versions.remove(process.store, [version for version in found if not version.marker])
+    # Last: without it the version before would be there again.
+    versions.remove(process.store, [version for version in found if version.marker])
+    return Cleared(0, any(version.version_id != versions.NO_ID for version in found))
 
 
 def clear_archives(process: Process, space_id: str) -> int:

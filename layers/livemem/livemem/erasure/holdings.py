@@ -84,10 +84,12 @@ class Place:
         return keys.backup_prefix(self.space_id, self.backup_id) if self.backup_id else keys.prefix(self.space_id)
 
     def entries(self, process: Process) -> Iterator[tuple[str, Entry]]:
-        """The objects by their names below the space, without those that hold no text: 1 LIST per 1,000."""
+        """The objects by their names below the space, without those that hold no text, and what is derived of others,
+        which goes as a whole (steps.py): 1 LIST per 1,000.
+        """
         for entry in process.store.scan(self.prefix):
             name = entry.key.removeprefix(self.prefix)
-            if name not in LEFT_ALONE:
+            if name not in LEFT_ALONE and not keys.is_of_search(name):
                 yield name, entry
 
 

@@ -25,7 +25,7 @@ NOT_REACHED = (
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 
-class Section(BaseModel):
+class Section(BaseModel, defer_build=True):
     """A section of a bank file that rests on an erased note, by its headings from the outermost on."""
 
     path: str

@@ -49,6 +49,9 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     saved = _note_sources(process, saved, found)
     _remove_sources(process, task, found, seen, receipt.erasure_id, watch)
     rewriting.clear_strays(process, receipt.space_id)
+    # An indexer that has read the space before this looks at the head once more (recall/indexing.py); one that dies
+    # before it does meets the second look.
+    saved = _clear_versions(process, saved, lambda: former_versions.clear_derived(process, receipt.space_id))
     saved = _clear_versions(
         process, saved, lambda: former_versions.clear_former(process, saved.receipt.removing, watch)
     )

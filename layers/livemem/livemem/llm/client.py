@@ -1,31 +1,21 @@
-"""The LLM behind any OpenAI-compatible API, and the one place where its failures become own ones."""
+"""The LLM behind any OpenAI-compatible API: one question, one reply."""
 
-import logging
 import re
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from livemem.errors import LiveMemoryError
+from livemem.llm.api import Api, ApiError, call, key_of, told
 from livemem.llm.excerpt import excerpt
 from livemem.settings import Settings
 
 if TYPE_CHECKING:
     import openai
 
-logger = logging.getLogger(__name__)
-
 Messages = list[dict[str, str]]
 """A conversation as the API takes it: `role` and `content` of each message."""
 
-T = TypeVar("T")
-
-KEY_SECONDS = 300
-"""How long a key read from its parameter is kept, so that a new one is taken up without a deployment."""
 MOST_BYTES_PER_TOKEN = 16
 """More bytes of letters and digits than a token has on average, in any script: 4 to 10. For texts without spaces."""
 LETTERS = re.compile(r"\w+")
@@ -49,18 +39,19 @@ MAY_COST = ("llm_timeout", "llm_malformed", "llm_too_large")
 """Failures of calls that the model may have worked for, and nobody tells how much."""
 
 
-class LlmError(LiveMemoryError):
-    """The LLM gave no usable answer. `code` is stable; `detail` is for the user; `status` is HTTP's, if any.
-
-    `usage` is the provider's count of tokens, where it told that all the same.
-    """
+class LlmError(ApiError):
+    """The LLM gave no usable answer. `usage` is the provider's count of tokens, where it told that all the same."""
 
     def __init__(
-        self, code: str, detail: str, status: int | None = None, usage: Mapping[str, int] | None = None
+        self,
+        code: str,
+        detail: str,
+        status: int | None = None,
+        usage: Mapping[str, int] | None = None,
+        *,
+        wait: float | None = None,
     ) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.http_status = status
+        super().__init__(code, detail, status, wait=wait)
         self.usage = dict(usage or {})
 
 
@@ -76,6 +67,11 @@ class Ask(Protocol):
         JSON schema of the answer; it is sent where the settings say that the provider takes one.
         """
         ...
+
+
+def api(settings: Settings) -> Api:
+    """The LLM's API as the settings have it."""
+    return Api("llm", "LLM", "LLMAAS", LlmError, settings.llmaas_api_url, settings.llmaas_api_key)
 
 
 def connect(settings: Settings) -> Ask:
@@ -94,8 +90,9 @@ def connect(settings: Settings) -> Ask:
             create: Callable[..., object] = client.chat.completions.create
             return create(model=settings.llmaas_model, messages=messages, **optional)
 
-        key = key_of(settings)
-        return call(settings, key, timeout, request, lambda completion: _reply(completion, key, messages))
+        target = api(settings)
+        key = key_of(target)
+        return call(target, key, timeout, request, lambda completion: _reply(completion, key, messages))
 
     return ask
 
@@ -112,51 +109,6 @@ def was_cut(messages: Messages, prompt_tokens: int | None) -> bool:
     words = sum(len(text.split()) for text in texts)
     size = sum(len(run.encode(errors="replace")) for text in texts for run in LETTERS.findall(text))
     return prompt_tokens < max(words, size // MOST_BYTES_PER_TOKEN)
-
-
-def call(
-    settings: Settings, key: str, timeout: float, request: Callable[["openai.OpenAI"], object], read: Callable[[Any], T]
-) -> T:
-    """What `read` makes of the answer to one request; whatever goes wrong becomes an LlmError here."""
-    # Imported here: the package takes a second to load, and few functions need it.
-    import openai  # noqa: PLC0415
-
-    from livemem.llm import outbound  # noqa: PLC0415
-
-    http = outbound.http_client(timeout)
-    try:
-        client = openai.OpenAI(
-            base_url=settings.llmaas_api_url, api_key=key, max_retries=0, timeout=timeout, http_client=http
-        )
-        return read(_within(timeout, lambda: request(client)))
-    except (openai.APITimeoutError, TimeoutError) as error:
-        raise LlmError("llm_timeout", f"The LLM did not answer within {timeout:.0f} s.") from error
-    except outbound.TooMuch as error:
-        most = outbound.ANSWER_BYTES
-        raise LlmError("llm_too_large", f"The LLM's API answered with more than {most} bytes.") from error
-    except openai.APIConnectionError as error:
-        raise LlmError("llm_unreachable", "The LLM could not be reached.") from error
-    except openai.APIStatusError as error:
-        raise _refusal(error.status_code, _told(error.body, key)) from error
-    # A body of nothing but brackets ends the parser's recursion.
-    except (openai.OpenAIError, AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
-        raise LlmError("llm_malformed", "The LLM's API answered with something other than OpenAI's form.") from error
-    finally:
-        http.close()
-
-
-def _told(body: object, key: str) -> str:
-    said = excerpt(body, key)
-    return f' It says: "{said}".' if said else ""
-
-
-def _refusal(status: int, told: str) -> LlmError:
-    """The error for an answer that is none; `told` is what the provider says of it."""
-    code = "llm_throttled" if status == 429 else "llm_refused_request"
-    code = "llm_unavailable" if status >= 500 else code
-    if status < 400:
-        told = " A redirect is not followed: set LLMAAS_API_URL to the address that it leads to."
-    return LlmError(code, f"The LLM's API answered with status {status}.{told}", status)
 
 
 def _limit_name(url: str) -> str:
@@ -197,30 +149,11 @@ def _is_strict(schema: object) -> bool:
     )
 
 
-def _within(seconds: float, request: Callable[[], object]) -> object:
-    """What the request gives; raises TimeoutError if that takes longer, all in all.
-
-    The client's own limit is one for each read: an answer that trickles, or a provider that sends blanks to keep the
-    connection, would never reach it.
-    """
-    outcome: Future[object] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(request())
-        except Exception as error:  # noqa: BLE001 - it is raised below
-            outcome.set_exception(error)
-
-    # Nobody waits for a thread that is late: the client is closed, and its next read fails.
-    threading.Thread(target=run, daemon=True).start()
-    return outcome.result(seconds)
-
-
 def _reply(completion: Any, key: str, messages: Messages) -> Reply:
     choices = completion.choices
     if not choices:
-        told = _told(getattr(completion, "error", None), key)
-        raise LlmError("llm_empty", f"The LLM's answer holds no choice.{told}")
+        said = told(getattr(completion, "error", None), key)
+        raise LlmError("llm_empty", f"The LLM's answer holds no choice.{said}")
     choice = choices[0]
     usage = _usage(completion)
     if getattr(choice.message, "refusal", None):
@@ -229,8 +162,12 @@ def _reply(completion: Any, key: str, messages: Messages) -> Reply:
     if choice.finish_reason != "stop":
         reason = excerpt(str(choice.finish_reason), key)[:40]
         # A window that is too small for the prompt has no room for the answer either.
-        told = f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
-        raise LlmError("llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{told}", usage=usage)
+        advice = (
+            f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
+        )
+        raise LlmError(
+            "llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{advice}", usage=usage
+        )
     text = choice.message.content
     if not isinstance(text, str) or not text.strip():
         raise LlmError("llm_empty", "The LLM's answer is empty.", usage=usage)
@@ -241,36 +178,3 @@ def _usage(completion: Any) -> dict[str, int]:
     usage = getattr(completion, "usage", None)
     counted = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
     return {name: count for name, count in counted.items() if isinstance(count, int)}
-
-
-def key_of(settings: Settings) -> str:
-    """The key of the settings' LLM; raises LlmError where it can't be read, or can't be one, or there is no LLM."""
-    if not settings.llmaas_api_url:
-        raise LlmError("llm_not_configured", "LLMAAS_API_URL is not set.")
-    configured = settings.llmaas_api_key
-    # On AWS the setting is the name of a SecureString parameter; names that matter begin with a slash, keys never do.
-    named = configured.startswith("/")
-    # A file's last line break is no part of the key in it.
-    key = (_parameter(configured) if named else configured).strip()
-    if (named and not key) or not (key.isascii() and key.isprintable()):
-        raise LlmError("llm_key_unreadable", "The LLM's key is empty, or has characters that no key can have.")
-    return key or "none"
-
-
-def _parameter(name: str) -> str:
-    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-
-    try:
-        return str(_provider().get(name, max_age=KEY_SECONDS, decrypt=True))
-    except (parameters.exceptions.GetParameterError, BotoCoreError) as error:
-        raise LlmError("llm_key_unreadable", "The parameter with the LLM's key can't be read.") from error
-
-
-@lru_cache(maxsize=1)
-def _provider() -> Any:
-    from aws_lambda_powertools.utilities.parameters import SSMProvider  # noqa: PLC0415
-    from botocore.config import Config  # noqa: PLC0415
-
-    # Health waits for it: with botocore's own limits (a minute, several times) the function would end first.
-    return SSMProvider(boto_config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2}))

@@ -1,10 +1,9 @@
-"""A look at the LLM's API that costs nothing: does it answer, does it take the key, does it know the model?"""
+"""A look at an API that costs nothing: does it answer, does it take the key, does it know the model?"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from livemem.llm.client import LlmError, call, key_of
-from livemem.settings import Settings
+from livemem.llm.api import Api, ApiError, call, key_of
 
 if TYPE_CHECKING:
     import openai
@@ -12,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Look:
-    """Whether the LLM's API answers as it should, and what is to be said of it."""
+    """Whether the API answers as it should, and what is to be said of it."""
 
     status: Literal["ok", "unreachable", "refused", "not_configured"]
     detail: str | None = None
 
 
-def look(settings: Settings, *, timeout: float = 3) -> Look:
-    """Ask the LLM's API for its models, with the key: it costs nothing, and shows a bad address, key or model.
+def look(api: Api, model: str, *, timeout: float = 3) -> Look:
+    """Ask the API for its models, with the key: it costs nothing, and shows a bad address, key or model.
 
     `timeout` is in seconds, for all of it.
     """
@@ -28,11 +27,11 @@ def look(settings: Settings, *, timeout: float = 3) -> Look:
         return client.get("/models", cast_to=object)
 
     try:
-        names = call(settings, key_of(settings), timeout, request, _model_names)
-    except LlmError as error:
-        return _look_at(error)
-    if names and not _lists(names, settings.llmaas_model):
-        return Look("ok", f"The LLM's API does not list the model {settings.llmaas_model!r}.")
+        names = call(api, key_of(api), timeout, request, _model_names)
+    except ApiError as error:
+        return _look_at(api, error)
+    if names and not _lists(names, model):
+        return Look("ok", f"The {api.title}'s API does not list the model {model!r}.")
     return Look("ok")
 
 
@@ -51,12 +50,15 @@ def _lists(names: set[str], model: str) -> bool:
     return not names.isdisjoint({model, f"{model}:latest", f"models/{model}"})
 
 
-def _look_at(error: LlmError) -> Look:
+def _look_at(api: Api, error: ApiError) -> Look:
     if error.http_status in (404, 405, 501):
         # Not every provider lists its models; but this is also what a wrong path looks like.
-        return Look("ok", f"{error.detail} It has no list of models, or LLMAAS_API_URL has a wrong path (/v1?).")
-    if error.code in ("llm_not_configured", "llm_key_unreadable"):
+        return Look(
+            "ok", f"{error.detail} It has no list of models, or {api.variable}_API_URL has a wrong path (/v1?)."
+        )
+    kind = error.code.removeprefix(f"{api.name}_")
+    if kind in ("not_configured", "key_unreadable"):
         return Look("not_configured", error.detail)
-    if error.code in ("llm_timeout", "llm_unreachable", "llm_unavailable"):
+    if kind in ("timeout", "unreachable", "unavailable"):
         return Look("unreachable", error.detail)
     return Look("refused", error.detail)

@@ -10,13 +10,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
-
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, fence
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, NamedTuple
 
 from livemem.errors import LiveMemoryError
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
 
 PARSE_EFFORT = 150_000
 """What one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two: 500 kB of
@@ -166,6 +167,9 @@ def collapse(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
+    # Loaded where Markdown is taken apart: most functions begin with something else.
+    from markdown_it import MarkdownIt  # noqa: PLC0415
+
     markdown = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     # Sections need no inline parsing, which takes most of the time.
     markdown.core.ruler.enableOnly(["normalize", "block"])
@@ -176,4 +180,6 @@ def _markdown() -> MarkdownIt:
 
 def _counted_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     state.env["effort"].spend(1 + (state.eMarks[start] - state.bMarks[start]) // _LONG_LINE)
+    from markdown_it.rules_block import fence  # noqa: PLC0415 - see _markdown
+
     return fence(state, start, end, silent)

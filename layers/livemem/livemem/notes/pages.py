@@ -1,18 +1,15 @@
 """Reading live notes: one by its id, or pages with filters."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-
-from cachetools import LRUCache
 
 from livemem import clock, limits
 from livemem.changes import echoes, records
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.notes.note import Note
-from livemem.process import Process, Timer
+from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
@@ -24,36 +21,6 @@ TAG_SCAN = 500
 
 NAMES_SCAN = 5_000
 """Names looked at for one page: all filters but that by tag are about names, of which a LIST gives 1,000."""
-
-
-CACHE_BYTES = 16 * 1024 * 1024
-
-
-NOTE_OVERHEAD = 1_000
-"""What a note takes in memory beyond its text, about."""
-
-
-class _ReadBefore:
-    """Notes that this process has read, up to 16 MB of them.
-
-    Notes never change: a key with its ETag is always the same note, and a listing tells whether it is still there.
-    """
-
-    def __init__(self, _: Timer) -> None:
-        self._notes = LRUCache[tuple[str, str], tuple[Note, int]](CACHE_BYTES, getsizeof=lambda item: item[1])
-        self._lock = threading.Lock()
-
-    def get(self, key: str, etag: str) -> Note | None:
-        with self._lock:
-            found = self._notes.get((key, etag))
-        return found[0] if found else None
-
-    def put(self, found: Object, note: Note) -> Note:
-        size = len(found.body) + NOTE_OVERHEAD
-        with self._lock:
-            if size <= self._notes.maxsize:
-                self._notes[found.key, found.etag] = (note, size)
-        return note
 
 
 @dataclass(frozen=True)
@@ -186,8 +153,7 @@ def _chosen(
 
 def read_all(process: Process, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:
     """The notes of listed objects, in parallel, None for those that are gone by now; 1 GET for each unknown one."""
-    cache = process.cache(_ReadBefore)
-    known = [cache.get(entry.key, entry.etag) for entry in entries]
+    known = [process.reads.get(Note, entry.key, entry.etag) for entry in entries]
     found = iter(process.store.get_many([entry.key for entry, note in zip(entries, known, strict=True) if not note]))
     return [note or _parsed(process, space_id, next(found)) for note in known]
 
@@ -197,4 +163,4 @@ def _parsed(process: Process, space_id: str, found: Object | None) -> Note | Non
     if not found or not name:
         return None
     note = notes.parse_note(space_id, name[1], found.body)
-    return process.cache(_ReadBefore).put(found, note)
+    return process.reads.put(found.key, found.etag, note, (note.content, *note.tags))

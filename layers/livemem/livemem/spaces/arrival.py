@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from livemem.store.documents import Moment
 
 
-class Arrival(BaseModel):
+class Arrival(BaseModel, defer_build=True):
     """What a head says of it."""
 
     arrival_id: str

@@ -1,18 +1,44 @@
 """What is in a space: its live notes and its bank files, as listings show them."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby, islice
 
-from livemem.process import Process
+from cachetools import LRUCache
+
+from livemem.process import Process, Timer
 from livemem.spaces.head import Meta
 from livemem.store import keys, timeline
 from livemem.store.keys import NoteName
 from livemem.store.objects import Entry
 from livemem.store.timeline import Timeline
 
+NEAR = 150
+"""How many of the newest notes a page's first listing should hold: a few pages."""
+KNOWN_SPACES = 1_000
+
 LAST_SECOND = datetime.max.replace(microsecond=0, tzinfo=UTC)
+
+
+class _Newest:
+    """Since when the newest notes of spaces are, as this process has seen them: a guess, on which no answer depends."""
+
+    def __init__(self, _: Timer) -> None:
+        self._since = LRUCache[str, int](KNOWN_SPACES)
+        self._lock = threading.Lock()
+
+    def get(self, space_id: str) -> int | None:
+        with self._lock:
+            return self._since.get(space_id)
+
+    def put(self, space_id: str, since: int | None) -> None:
+        with self._lock:
+            if since is None:
+                self._since.pop(space_id, None)
+            else:
+                self._since[space_id] = since
 
 
 def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> list[Entry]:
@@ -91,11 +117,26 @@ def notes_in_order(
     if oldest_first:
         batches = _by_second(process.store.scan(line.prefix, start_after=line.key(first), stop=line.key(end)))
     else:
-        now = timeline.seconds(process.clock())
-        batches = timeline.newest_first(process.store, line, now=now, since=first, before=end)
+        now, near = timeline.seconds(process.clock()), process.cache(_Newest).get(space_id)
+        batches = timeline.newest_first(process.store, line, now=now, since=first, before=end, near=near)
+        if first is None and end is None:
+            batches = _noting(process, space_id, batches)
     for batch in batches:
         named = [(entry, parsed[1]) for entry in batch if (parsed := keys.parse_note(entry.key))]
         yield from sorted(named, key=lambda item: item[1].order, reverse=not oldest_first)
+
+
+def _noting(process: Process, space_id: str, batches: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
+    """The same batches; where the newest notes begin in them is kept for the next page."""
+    known, seen = process.cache(_Newest), 0
+    for batch in batches:
+        if batch and seen <= NEAR:
+            seen += len(batch)
+            known.put(space_id, _second(batch[max(seen - NEAR, 0)].key))
+        yield batch
+    if seen <= NEAR:
+        # So few are listed in one go.
+        known.put(space_id, None)
 
 
 def _by_second(entries: Iterator[Entry]) -> Iterator[list[Entry]]:

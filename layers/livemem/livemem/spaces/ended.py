@@ -10,7 +10,7 @@ FINAL = ("ok", "nothing_to_do", "busy", "error")
 """The statuses of a run that has ended."""
 
 
-class _Run(BaseModel):
+class _Run(BaseModel, defer_build=True):
     """The one field of a run (runs/run.py) that is asked for here."""
 
     status: str

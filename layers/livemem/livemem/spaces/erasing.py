@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from livemem.store.documents import Moment
 
 
-class Erasing(BaseModel):
+class Erasing(BaseModel, defer_build=True):
     """Ids of erasures: the one `at_work`, and those that are `watched`, until when."""
 
     at_work: str | None = None

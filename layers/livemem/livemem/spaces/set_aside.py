@@ -11,7 +11,7 @@ MOST = 500
 """Notes that a head remembers, which keeps it below 60 kB."""
 
 
-class SetAside(BaseModel):
+class SetAside(BaseModel, defer_build=True):
     """What `_meta.json` and the record of a consolidation hold of them, in estimated tokens."""
 
     beside: int = 0

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 from livemem.store.documents import Moment
 
 
-class Watched(BaseModel):
+class Watched(BaseModel, defer_build=True):
     """The newest change of one file since the space is watched, and whether it deleted the file."""
 
     number: int
     gone: bool = False
 
 
-class Settling(BaseModel):
+class Settling(BaseModel, defer_build=True):
     """What is watched: files by their path in the records, and the numbers of undo that brought notes back."""
 
     until: Moment

@@ -31,7 +31,7 @@ MOST_RUNS = 10_000
 MOST_KNOWN = 20_000
 
 
-class _Run(BaseModel):
+class _Run(BaseModel, defer_build=True):
     """The fields of a run (runs/run.py) that are asked for here."""
 
     status: str = ""
@@ -160,7 +160,7 @@ def _read(process: Process, key: str) -> tuple[RunUse, bool]:
     return RunUse(usage, notes if isinstance(notes, int) else 0, run.status == "error"), is_final
 
 
-class _Kept(BaseModel):
+class _Kept(BaseModel, defer_build=True):
     """An entry that keeps what its run used."""
 
     usage: Usage

@@ -1,18 +1,27 @@
-"""The clients of this process: one S3 client (two where the store wants old signatures) and one Lambda client."""
+"""The clients of this process: one S3 client (two where the store wants old signatures) and one Lambda client.
+
+They are made by botocore itself: boto3 adds what this service does not use, and takes longer to load than all of ours.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import Loader
+from botocore.session import Session, get_session
+from botocore.utils import parse_timestamp
 
+from livemem import __version__
 from livemem.errors import StoreUnavailable
 from livemem.settings import Settings
+from livemem.store import listings
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -20,16 +29,39 @@ if TYPE_CHECKING:
 CONNECTIONS = 32
 
 
+class _Loader(Loader):
+    """botocore's loader of its models, which would look into 400 folders to learn which services there are."""
+
+    def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002
+        """Those that are asked for here."""
+        return ["lambda", "s3"]
+
+
+def _session() -> Session:
+    session = get_session()
+    session.register_component("data_loader", _Loader())
+    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_moment)
+    return session
+
+
+def _moment(text: Any) -> datetime:
+    """A time as headers tell it; botocore tries every format there is, each time."""
+    return parsedate_to_datetime(text) if str(text).endswith(" GMT") else parse_timestamp(text)
+
+
 def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
     """A new S3 client for the settings' store; `signature` is botocore's name of the signing method."""
-    client: S3Client = boto3.client(
+    session = _session()
+    client: S3Client = session.create_client(  # type: ignore[assignment]
         "s3",
         endpoint_url=settings.s3_endpoint_url,
-        region_name=settings.s3_region_name or boto3.Session().region_name or "us-east-1",
+        region_name=settings.s3_region_name or session.get_config_variable("region") or "us-east-1",
         aws_access_key_id=settings.s3_access_key_id,
         aws_secret_access_key=settings.s3_secret_access_key,
         config=Config(
             signature_version=signature,
+            # One of botocore's own making is put together from thirty parts for each request.
+            user_agent=f"live-memory/{__version__}",
             retries={"mode": "standard", "total_max_attempts": 3},
             connect_timeout=5,
             read_timeout=30,
@@ -40,14 +72,16 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
             response_checksum_validation="when_required",
         ),
     )
+    client.meta.events.register("before-parse.s3.ListObjectsV2", listings.read_objects)
     return client
 
 
 @lru_cache(maxsize=1)
 def _lambda_client() -> Any:
-    return boto3.client(
+    session = _session()
+    return session.create_client(
         "lambda",
-        region_name=boto3.Session().region_name or "us-east-1",
+        region_name=session.get_config_variable("region") or "us-east-1",
         config=Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=3, read_timeout=10),
     )
 

@@ -27,7 +27,8 @@ def dump(value: object) -> bytes:
 class Document(BaseModel):
     """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
 
-    model_config = ConfigDict(extra="allow")
+    # Built when one is first read or written: that is what a cold start of most functions never does.
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     def to_bytes(self) -> bytes:
         """The document as it is stored."""

@@ -1,7 +1,7 @@
 """Every key of the bucket, built and parsed here alone (docs/bucket.md), and the rules of the names in them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from ulid import ULID
@@ -45,6 +45,10 @@ OBJECT_NAME_BYTES = 900
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
+_SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})\.sqlite")
+_SEGMENT = re.compile(
+    r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
+)
 _CLAIM = re.compile(r"conversations/[^/]+/claims/.+")
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
 
@@ -77,6 +81,8 @@ class RecordName:
     number: int
     first: str
     last: str
+    etag: str = field(default="", compare=False)
+    """That of the record where a listing has just told it: what is read with it may come from memory."""
 
     def covers(self, note: NoteName) -> bool:
         """Whether the record can hold the note."""
@@ -325,10 +331,10 @@ def parse_record_text(text: str) -> RecordName | None:
     return parse_record(f"{text}.json")
 
 
-def parse_record(key: str) -> RecordName | None:
-    """The record's name in a key of `_consolidations/`; None for every other key."""
+def parse_record(key: str, etag: str = "") -> RecordName | None:
+    """The record's name in a key of `_consolidations/`, listed with this ETag; None for every other key."""
     match = _RECORD.fullmatch(key.rpartition("/_consolidations/")[2])
-    return RecordName(int(match["number"]), match["first"], match["last"]) if match else None
+    return RecordName(int(match["number"]), match["first"], match["last"], etag) if match else None
 
 
 def idempotency_prefix(space_id: str) -> str:
@@ -428,12 +434,54 @@ def erasure(space_id: str, erasure_id: str) -> str:
     return f"{space_id}/_erasures/{erasure_id}.json"
 
 
+def search_prefix(space_id: str) -> str:
+    """Where the snapshots of what is searched are (search/snapshots.py)."""
+    return f"{space_id}/_search/"
+
+
+def search_snapshot(space_id: str, schema: int, number: int) -> str:
+    """The snapshot up to change `number` of the space."""
+    return f"{search_prefix(space_id)}{schema}-{number:06d}.sqlite"
+
+
+def parse_search_snapshot(key: str) -> tuple[int, int] | None:
+    """Schema and number in such a key; None for every other key."""
+    match = _SNAPSHOT.fullmatch(key.partition("/")[2])
+    return (int(match["schema"]), int(match["number"])) if match else None
+
+
+def vectors_prefix(space_id: str) -> str:
+    """Where the vectors of all models are (search/vectors.py)."""
+    return f"{space_id}/_vectors/"
+
+
+def vectors_of(space_id: str, model: str) -> str:
+    """What the keys of a model's segments begin with, whatever its dimensions; also those of some others."""
+    return f"{vectors_prefix(space_id)}{model}-"
+
+
+def segment(space_id: str, model: str, dimensions: int, number: int) -> str:
+    """A segment of a model's vectors."""
+    return f"{vectors_of(space_id, model)}{dimensions}/{number:08d}.npz"
+
+
+def parse_segment(key: str) -> tuple[str, int, int] | None:
+    """Model, dimensions and number in such a key; None for every other key."""
+    match = _SEGMENT.fullmatch(key.partition("/")[2])
+    return (match["model"], int(match["dimensions"]), int(match["number"])) if match else None
+
+
+def is_of_search(name: str) -> bool:
+    """Whether the key below a space is that of a snapshot or a segment, or of anything beside them."""
+    return name.startswith(("_search/", "_vectors/"))
+
+
 def is_derived(name: str) -> bool:
     """Whether the key below a space, without the space's id, is no part of a backup: what can be made again, what says
     who is at work, and what would stand in the place of the backup's manifest.
     """
     at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
-    return at_work or name.startswith(("_search/", "_vectors/")) or _CLAIM.fullmatch(name) is not None
+    return at_work or is_of_search(name) or _CLAIM.fullmatch(name) is not None
 
 
 def is_immutable(name: str) -> bool:

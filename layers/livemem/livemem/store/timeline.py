@@ -45,7 +45,13 @@ def from_seconds(moment: int) -> datetime:
 
 
 def newest_first(
-    store: Store, line: Timeline, *, now: int, since: int | None = None, before: int | None = None
+    store: Store,
+    line: Timeline,
+    *,
+    now: int,
+    since: int | None = None,
+    before: int | None = None,
+    near: int | None = None,
 ) -> Iterator[list[Entry]]:
     """The objects of the moments from `since` on and before `before`, in batches, the newest batch first.
 
@@ -53,8 +59,15 @@ def newest_first(
     takes no further batch pays for none. Up to 1,000 objects are 1 LIST. Of more, the newest cost a few whatever their
     number, and whenever they were written; but the objects of one moment, and those dated after `now` (clocks differ),
     are listed whole where they are more than 1,000.
+
+    `near` is a guess: where the newest that are wanted begin. A good one makes the first batch short.
     """
-    return _descend(store, line, since, before, now, alive=True)
+    if near is not None and (since is None or since < near) and (before is None or near < before):
+        top = store.first(line.prefix, start_after=line.key(near), stop=line.key(before))
+        if not top.more:
+            yield [entry for entry in top.entries if _is_dated(line, entry)]
+            before = near
+    yield from _descend(store, line, since, before, now, alive=True)
 
 
 def _descend(

@@ -1,14 +1,17 @@
 """Health: whether the parts answer and, for those who may see it, which spaces need a look."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, StoreUnavailable
+from livemem.llm import client as llm
+from livemem.llm import embeddings
 from livemem.llm import look as looks
+from livemem.llm.look import Look
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import directory, room
@@ -18,6 +21,9 @@ from livemem.upkeep import rooms, usage
 
 logger = logging.getLogger(__name__)
 
+Checks = dict[str, str | float | None]
+"""What was looked at, by name."""
+
 SPACES_LOOKED_AT = 200
 """Spaces that one health request looks into (3 requests each); the sweep and its alarms cover all of them."""
 
@@ -26,10 +32,10 @@ Status = Literal["ok", "degraded", "error"]
 
 @dataclass(frozen=True)
 class Health:
-    """`checks` by name; `oldest_pending_note_seconds` and `llm_detail` among them with a token only."""
+    """`oldest_pending_note_seconds` and whatever ends in `_detail` or `_model` is told with a token only."""
 
     status: Status
-    checks: dict[str, str | float | None]
+    checks: Checks
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -44,15 +50,15 @@ def shallow(process: Process) -> Health:
         decision.check_configuration(process.settings)
     except NotConfigured as refusal:
         return not_configured("bootstrap_key_refused", refusal)
-    checks: dict[str, str | float | None] = {**_store_checks(process), "llm": _llm_name(process.settings)}
+    checks = _store_checks(process) | _model_checks(process.settings)
     return Health(_worst(checks), checks)
 
 
 def deep(process: Process, principal: Principal) -> Health:
-    """The same, with the LLM's answer and the state of each space that the principal may see."""
-    checks: dict[str, str | float | None] = {**_store_checks(process), "llm": _llm_name(process.settings)}
-    if process.settings.llmaas_api_url:
-        checks |= _look_at_llm(process.settings)
+    """The same, with what the models answer and the state of each space that the principal may see."""
+    checks = _store_checks(process) | _model_checks(process.settings)
+    for seen in process.store.map(lambda look: look(process.settings), (_look_at_llm, _look_at_embeddings)):
+        checks |= seen
     problems: list[Problem] = []
     oldest = 0.0
     if checks["store"] == "ok":
@@ -63,12 +69,14 @@ def deep(process: Process, principal: Principal) -> Health:
             problems.extend(found)
     checks["oldest_pending_note_seconds"] = round(oldest, 1)
     checks["llm_model"] = process.settings.llmaas_model
+    if process.settings.embeddings_api_url:
+        checks["embeddings_model"] = process.settings.embeddings_model
     status = _worst(checks)
     wrong = any(problem.wrong for problem in problems)
     return Health("degraded" if status == "ok" and wrong else status, checks, problems)
 
 
-def _store_checks(process: Process) -> dict[str, str | float | None]:
+def _store_checks(process: Process) -> Checks:
     try:
         next(iter(directory.ids(process)), None)
         supported = has_conditional_writes(process.store)
@@ -77,19 +85,41 @@ def _store_checks(process: Process) -> dict[str, str | float | None]:
     return {"store": "ok", "conditional_writes": "ok" if supported else "unsupported"}
 
 
-def _llm_name(settings: Settings) -> str:
-    if not settings.llmaas_api_url:
+def _model_checks(settings: Settings) -> Checks:
+    """What the settings alone say of the models."""
+    return {
+        "llm": _name(settings.llmaas_api_url, offline=settings.llmaas_model == "offline-rules"),
+        "embeddings": _name(settings.embeddings_api_url, offline=settings.embeddings_model == "offline-fuse"),
+    }
+
+
+def _name(url: str | None, *, offline: bool) -> str:
+    if not url:
         return "not_configured"
-    return "offline" if settings.llmaas_model == "offline-rules" else "ok"
+    return "offline" if offline else "ok"
 
 
-def _look_at_llm(settings: Settings) -> dict[str, str | float | None]:
-    seen = looks.look(settings)
-    status = _llm_name(settings) if seen.status == "ok" else seen.status
-    return {"llm": status, "llm_detail": seen.detail} if seen.detail else {"llm": status}
+def _look_at_llm(settings: Settings) -> Checks:
+    if not settings.llmaas_api_url:
+        return {}
+    return _seen("llm", looks.look(llm.api(settings), settings.llmaas_model))
 
 
-def _look_at_budget(process: Process) -> dict[str, str | float | None]:
+def _look_at_embeddings(settings: Settings) -> Checks:
+    if not settings.embeddings_api_url:
+        return {}
+    seen = looks.look(embeddings.api(settings), settings.embeddings_model)
+    # Search does without, where none is set; a key that can't be read is another matter.
+    return _seen("embeddings", replace(seen, status="refused") if seen.status == "not_configured" else seen)
+
+
+def _seen(name: str, seen: Look) -> Checks:
+    """What `look` saw of a model that is set; that it is fine is known already."""
+    checks: Checks = {} if seen.status == "ok" else {name: seen.status}
+    return checks | ({f"{name}_detail": seen.detail} if seen.detail else {})
+
+
+def _look_at_budget(process: Process) -> Checks:
     """Whether the service may ask the LLM today; nothing where there is no limit."""
     if not process.settings.llm_daily_token_budget:
         return {}
@@ -100,10 +130,12 @@ def _look_at_budget(process: Process) -> dict[str, str | float | None]:
     return {"llm_budget": "exhausted" if budget.exhausted else "ok"}
 
 
-def _worst(checks: dict[str, str | float | None]) -> Status:
+def _worst(checks: Checks) -> Status:
     if checks["store"] != "ok":
         return "error"
     bad = checks["conditional_writes"] != "ok" or checks["llm"] not in ("ok", "offline")
+    # Without vectors search goes on by words alone; one that is set and does not answer is worth a look.
+    bad = bad or checks["embeddings"] not in ("ok", "offline", "not_configured")
     bad = bad or checks.get("llm_budget") == "exhausted"
     return "degraded" if bad else "ok"
 

@@ -1,54 +1,107 @@
-"""Requests and answers of the API as models: what bodies must look like, and what OpenAPI says about answers."""
+"""Requests and answers of the API as models: what bodies must look like, and what OpenAPI says about answers.
 
-from livemem_http.views.archives import ArchiveView, Import, UploadView
-from livemem_http.views.backups import ArrivalView, BackupPage, BackupView, Fork, NewBackup, Restoration
-from livemem_http.views.bank import (
-    FileContent,
-    FileList,
-    FileView,
-    FileWithSources,
-    SectionEdits,
-    SectionSources,
-    SynthesisView,
-)
-from livemem_http.views.fields import Agent, Category, IdempotencyKey, Moment, Reason, SpaceId
-from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
-from livemem_http.views.notes import NewNote, NewNotes, NoteList, NotePage, NoteView
-from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
-from livemem_http.views.service import About, HealthView, WhoAmI
-from livemem_http.views.spaces import (
-    LiveNotes,
-    NewSpace,
-    Rules,
-    RulesChange,
-    SpaceChange,
-    SpaceChanged,
-    SpaceInfo,
-    SpacePage,
-    SpaceSummary,
-    SpaceView,
-)
-from livemem_http.views.tokens import (
-    NewToken,
-    Revocation,
-    Rotation,
-    TokenChange,
-    TokenMade,
-    TokenPage,
-    TokenRotated,
-    TokenShown,
-    TokensPurged,
-    TokenView,
-)
-from livemem_http.views.upkeep import (
-    ErasurePage,
-    ErasureView,
-    GarbageReport,
-    GarbageWanted,
-    RetentionReport,
-    RetentionWanted,
-)
-from livemem_http.views.usage import ServiceUsage, UsageReport
+A model is loaded when it is first asked for: a function has a third of them, and a cold start waits for each.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from livemem_http.views.archives import ArchiveView, Import, UploadView
+    from livemem_http.views.backups import ArrivalView, BackupPage, BackupView, Fork, NewBackup, Restoration
+    from livemem_http.views.bank import (
+        FileContent,
+        FileList,
+        FileView,
+        FileWithSources,
+        SectionEdits,
+        SectionSources,
+        SynthesisView,
+    )
+    from livemem_http.views.fields import Agent, Category, IdempotencyKey, Moment, Reason, SpaceId
+    from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
+    from livemem_http.views.notes import NewNote, NewNotes, NoteList, NotePage, NoteView
+    from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
+    from livemem_http.views.service import About, HealthView, WhoAmI
+    from livemem_http.views.spaces import (
+        LiveNotes,
+        NewSpace,
+        Rules,
+        RulesChange,
+        SpaceChange,
+        SpaceChanged,
+        SpaceInfo,
+        SpacePage,
+        SpaceSummary,
+        SpaceView,
+    )
+    from livemem_http.views.tokens import (
+        NewToken,
+        Revocation,
+        Rotation,
+        TokenChange,
+        TokenMade,
+        TokenPage,
+        TokenRotated,
+        TokenShown,
+        TokensPurged,
+        TokenView,
+    )
+    from livemem_http.views.upkeep import (
+        ErasurePage,
+        ErasureView,
+        GarbageReport,
+        GarbageWanted,
+        RetentionReport,
+        RetentionWanted,
+    )
+    from livemem_http.views.usage import ServiceUsage, UsageReport
+
+_MODULES = {
+    "archives": ("ArchiveView", "Import", "UploadView"),
+    "backups": ("ArrivalView", "BackupPage", "BackupView", "Fork", "NewBackup", "Restoration"),
+    "bank": (
+        "FileContent",
+        "FileList",
+        "FileView",
+        "FileWithSources",
+        "SectionEdits",
+        "SectionSources",
+        "SynthesisView",
+    ),
+    "fields": ("Agent", "Category", "IdempotencyKey", "Moment", "Reason", "SpaceId"),
+    "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
+    "notes": ("NewNote", "NewNotes", "NoteList", "NotePage", "NoteView"),
+    "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
+    "service": ("About", "HealthView", "WhoAmI"),
+    "spaces": (
+        "LiveNotes",
+        "NewSpace",
+        "Rules",
+        "RulesChange",
+        "SpaceChange",
+        "SpaceChanged",
+        "SpaceInfo",
+        "SpacePage",
+        "SpaceSummary",
+        "SpaceView",
+    ),
+    "tokens": (
+        "NewToken",
+        "Revocation",
+        "Rotation",
+        "TokenChange",
+        "TokenMade",
+        "TokenPage",
+        "TokenRotated",
+        "TokenShown",
+        "TokenView",
+        "TokensPurged",
+    ),
+    "upkeep": ("ErasurePage", "ErasureView", "GarbageReport", "GarbageWanted", "RetentionReport", "RetentionWanted"),
+    "usage": ("ServiceUsage", "UsageReport"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "About",
@@ -117,3 +170,9 @@ __all__ = [
     "UsageReport",
     "WhoAmI",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

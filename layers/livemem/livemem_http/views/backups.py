@@ -2,14 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel
-
 from livemem import limits
 from livemem.backups.manifest import Manifest
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Meta
 from livemem.store import keys
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, told
+from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, told
 
 BackupId = Annotated[
     str,
@@ -71,7 +69,7 @@ class BackupView(Sparse):
         )
 
 
-class BackupPage(BaseModel):
+class BackupPage(View):
     """A page of backups, newest first."""
 
     items: Annotated[list[BackupView], told("The backups.")]

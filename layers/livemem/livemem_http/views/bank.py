@@ -4,7 +4,6 @@ from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import (
-    BaseModel,
     Field,
 )
 
@@ -12,7 +11,7 @@ from livemem import limits
 from livemem.bank.citations import Citations, Cited
 from livemem.bank.files import File
 from livemem.markdown.edits import Edit, Op
-from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reason, Sparse, told
+from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reason, Sparse, View, told
 
 
 class FileContent(Body):
@@ -88,7 +87,7 @@ class FileView(Sparse):
         return cls.model_validate(file, from_attributes=True)
 
 
-class SynthesisView(BaseModel):
+class SynthesisView(View):
     """The short text that the last consolidation left about the whole bank."""
 
     consolidated_at: Annotated[
@@ -99,7 +98,7 @@ class SynthesisView(BaseModel):
     content: Annotated[str, told("The text, as Markdown.", "S3 stays the only store.")]
 
 
-class FileList(BaseModel):
+class FileList(View):
     """The files of a bank."""
 
     items: Annotated[
@@ -111,14 +110,14 @@ class FileList(BaseModel):
     ]
 
 
-class SourceView(BaseModel):
+class SourceView(View):
     """A note that a section rests on."""
 
     note_id: NoteId
     consolidation: Annotated[int, told("The number of the consolidation that brought it in.", 1)]
 
 
-class SectionSources(BaseModel):
+class SectionSources(View):
     """A section and the notes it rests on, without the oldest `omitted` ones; `corrections` are the numbers of manual
     changes of it.
     """

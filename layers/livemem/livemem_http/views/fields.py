@@ -178,13 +178,19 @@ CORRECTIONS = "The permission that editing sections of the bank takes. Only an a
 LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."
 
 
-class Body(BaseModel):
+class View(BaseModel):
+    """Base of answers. Built when it is first needed: a function answers a cold request with one of its many."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Body(View):
     """Base of request bodies: types are not guessed, and a misspelt field is an error, not a silent loss."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Sparse(BaseModel):
+class Sparse(View):
     """Base of answers in which a field that does not apply is left out instead of being null."""
 
     @model_serializer(mode="wrap")

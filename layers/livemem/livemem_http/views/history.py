@@ -2,16 +2,12 @@
 
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-)
-
 from livemem.bank.history import Detail, Summary
-from livemem_http.views.fields import Discarded, Metrics, Model, Moment, NextCursor, Number, Path, RunId, told
+from livemem_http.views.fields import Discarded, Metrics, Model, Moment, NextCursor, Number, Path, RunId, View, told
 from livemem_http.views.notes import NoteView
 
 
-class ChangeSummary(BaseModel):
+class ChangeSummary(View):
     """A change of the bank or the rules."""
 
     number: Number
@@ -47,21 +43,21 @@ class ChangeSummary(BaseModel):
         return cls.model_validate(summary, from_attributes=True)
 
 
-class ChangePage(BaseModel):
+class ChangePage(View):
     """A page of the history."""
 
     items: Annotated[list[ChangeSummary], told("The changes, newest first.")]
     next_cursor: NextCursor = None
 
 
-class SynthesisBeforeAfter(BaseModel):
+class SynthesisBeforeAfter(View):
     """The synthesis around a change."""
 
     before: Annotated[str | None, told("The text before the change; null: there was none.", None)]
     after: Annotated[str | None, told("The text after it; null: there is none.", "S3 stays the only store.")]
 
 
-class FileDiff(BaseModel):
+class FileDiff(View):
     """What a change did to one file. The path of the space's rules is `_rules.md`."""
 
     path: Path

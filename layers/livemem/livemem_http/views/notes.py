@@ -1,17 +1,15 @@
 """Notes as requests and answers."""
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     Field,
 )
 
 from livemem import limits
 from livemem.errors import TooLarge
-from livemem.notes.appending import Draft
 from livemem.notes.note import Note
 from livemem_http.views.fields import (
     Body,
@@ -23,8 +21,12 @@ from livemem_http.views.fields import (
     SpaceId,
     Sparse,
     Tag,
+    View,
     told,
 )
+
+if TYPE_CHECKING:
+    from livemem.notes.appending import Draft
 
 
 class NewNote(Body):
@@ -36,8 +38,10 @@ class NewNote(Body):
         list[Tag], Field(description="Words to find the note by.", examples=[["storage"]], max_length=limits.TAGS)
     ] = []
 
-    def draft(self) -> Draft:
+    def draft(self) -> "Draft":
         """The note for the domain."""
+        from livemem.notes.appending import Draft  # noqa: PLC0415 - readers make none
+
         return Draft(self.category, self.content, tuple(self.tags))
 
 
@@ -106,14 +110,14 @@ class NoteView(Sparse):
         )
 
 
-class NotePage(BaseModel):
+class NotePage(View):
     """A page of live notes."""
 
     items: Annotated[list[NoteView], told("The notes. A page may hold fewer than `limit` and not be the last one.")]
     next_cursor: NextCursor = None
 
 
-class NoteList(BaseModel):
+class NoteList(View):
     """Notes that were written."""
 
     items: Annotated[list[NoteView], told("The notes in the order of the request.")]

@@ -1,16 +1,17 @@
 """Runs as requests and answers."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     Field,
 )
 
 from livemem.access.principal import Principal
-from livemem.runs.queue import Order
 from livemem.runs.run import Run
-from livemem_http.views.fields import Agent, Body, Metrics, Model, Moment, NextCursor, RunId, SpaceId, told
+from livemem_http.views.fields import Agent, Body, Metrics, Model, Moment, NextCursor, RunId, SpaceId, View, told
+
+if TYPE_CHECKING:
+    from livemem.runs.queue import Order
 
 
 class NewConsolidation(Body):
@@ -27,19 +28,21 @@ class NewConsolidation(Body):
         False
     )
 
-    def order(self, principal: Principal) -> Order:
+    def order(self, principal: Principal) -> "Order":
         """The run for the domain."""
+        from livemem.runs.queue import Order  # noqa: PLC0415 - readers make none
+
         return Order("api", self.agent, self.max_notes, self.dry_run, principal.name)
 
 
-class RunQueued(BaseModel):
+class RunQueued(View):
     """A run that was started."""
 
     run_id: RunId
     status: Annotated[str, told("`queued`: it begins in a moment.", "queued")]
 
 
-class RunView(BaseModel):
+class RunView(View):
     """A run: one attempt to consolidate, and how it stands."""
 
     run_id: RunId
@@ -85,7 +88,7 @@ class RunView(BaseModel):
         return cls.model_validate(run, from_attributes=True)
 
 
-class RunPage(BaseModel):
+class RunPage(View):
     """A page of runs, newest first."""
 
     items: Annotated[list[RunView], told("The runs.")]

@@ -1,20 +1,18 @@
 """What the service says of itself and of its caller."""
 
-from typing import Annotated, Literal
-
-from pydantic import (
-    BaseModel,
-)
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from livemem import __version__, limits
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.spaces import rules
 from livemem.store import keys
-from livemem.upkeep.health import Health
-from livemem_http.views.fields import SpaceId, Sparse, told
+from livemem_http.views.fields import SpaceId, Sparse, View, told
+
+if TYPE_CHECKING:
+    from livemem.upkeep.health import Health
 
 
-class SpaceProblem(BaseModel):
+class SpaceProblem(View):
     """Something about a space that needs a look."""
 
     space_id: SpaceId
@@ -34,8 +32,8 @@ class HealthView(Sparse):
         dict[str, str | float | None],
         told(
             "What was looked at, by name; errors.md says what each value means. With a token also "
-            "`oldest_pending_note_seconds` and `llm_model`.",
-            {"store": "ok", "conditional_writes": "ok", "llm": "ok"},
+            "`oldest_pending_note_seconds`, `llm_model` and `embeddings_model`.",
+            {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "ok"},
         ),
     ]
     spaces: Annotated[
@@ -43,7 +41,7 @@ class HealthView(Sparse):
     ] = None
 
     @classmethod
-    def of(cls, health: Health, *, with_spaces: bool) -> "HealthView":
+    def of(cls, health: "Health", *, with_spaces: bool) -> "HealthView":
         problems = [SpaceProblem.model_validate(item, from_attributes=True) for item in health.problems]
         return cls(
             status=health.status,
@@ -53,7 +51,7 @@ class HealthView(Sparse):
         )
 
 
-class WhoAmI(BaseModel):
+class WhoAmI(View):
     """What a token is and may do."""
 
     name: Annotated[str, told("The name of the token, and so of the agent that writes with it.", "cline-dev")]
@@ -68,7 +66,7 @@ class WhoAmI(BaseModel):
         return cls(name=caller.name, permissions=permissions, space_ids=spaces, expires_at=caller.expires_at)
 
 
-class About(BaseModel):
+class About(View):
     """What the service is and what it allows."""
 
     version: Annotated[str, told("The version of the service.", __version__)]

@@ -1,10 +1,9 @@
 """Spaces as requests and answers, and all that an agent loads of one."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
-    BaseModel,
     Field,
     GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
@@ -14,12 +13,6 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from livemem.bank.files import from_entry
-from livemem.changes.rules import NewRules
-from livemem.recall.overview import Info
-from livemem.recall.summary import Summary as SpaceWhole
-from livemem.runs.space_change import Changed
-from livemem.runs.space_change import SpaceChange as WantedChange
-from livemem.spaces import life
 from livemem.spaces.head import Corrections, Meta
 from livemem.store.objects import Entry
 from livemem_http.views.bank import FileView, SynthesisView
@@ -38,9 +31,19 @@ from livemem_http.views.fields import (
     SpaceId,
     Template,
     Threshold,
+    View,
     told,
 )
 from livemem_http.views.notes import NoteView
+
+# Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
+if TYPE_CHECKING:
+    from livemem.changes.rules import NewRules
+    from livemem.recall.overview import Info
+    from livemem.recall.summary import Summary as SpaceWhole
+    from livemem.runs.space_change import Changed
+    from livemem.runs.space_change import SpaceChange as WantedChange
+    from livemem.spaces import life
 
 
 class NewSpace(Body):
@@ -53,8 +56,10 @@ class NewSpace(Body):
     owner: Owner | None = None
     consolidation_threshold: Threshold | None = None
 
-    def wanted(self) -> life.NewSpace:
+    def wanted(self) -> "life.NewSpace":
         """The space for the domain."""
+        from livemem.spaces import life  # noqa: PLC0415
+
         return life.NewSpace(
             self.space_id, self.description, self.rules, self.rules_template, self.owner, self.consolidation_threshold
         )
@@ -70,8 +75,10 @@ class SpaceChange(Body):
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     language: Annotated[Language | None, Field(description=LANGUAGE)] = None
 
-    def wanted(self) -> WantedChange:
+    def wanted(self) -> "WantedChange":
         """The change for the domain; a `language` that is not sent stays as it is, null resets it."""
+        from livemem.runs.space_change import SpaceChange as WantedChange  # noqa: PLC0415
+
         return WantedChange(
             self.description,
             self.owner,
@@ -89,12 +96,14 @@ class RulesChange(Body):
     rules_template: Annotated[Template | None, Field(examples=["journal"])] = None
     reason: Annotated[Reason | None, Field(examples=["One file is enough for us."])] = None
 
-    def wanted(self) -> NewRules:
+    def wanted(self) -> "NewRules":
         """The rules for the domain."""
+        from livemem.changes.rules import NewRules  # noqa: PLC0415
+
         return NewRules(self.rules, self.rules_template, self.reason)
 
 
-class SpaceView(BaseModel):
+class SpaceView(View):
     """A space: its `_meta.json` without what is internal to a deletion."""
 
     space_id: SpaceId
@@ -139,25 +148,25 @@ class SpaceChanged(SpaceView):
     ]
 
     @classmethod
-    def of_change(cls, changed: Changed) -> "SpaceChanged":
+    def of_change(cls, changed: "Changed") -> "SpaceChanged":
         return cls(**SpaceView.of(changed.meta).model_dump(), started_run=changed.started_run)
 
 
-class SpacePage(BaseModel):
+class SpacePage(View):
     """A page of spaces."""
 
     items: Annotated[list[SpaceView], told("The spaces that the token may see, in the order of their ids.")]
     next_cursor: NextCursor = None
 
 
-class LiveSize(BaseModel):
+class LiveSize(View):
     """The live notes of a space."""
 
     notes_count: Annotated[int, told("How many there are.", 2)]
     total_size: Annotated[int, told("Bytes of their objects together.", 412)]
 
 
-class BankSize(BaseModel):
+class BankSize(View):
     """The bank of a space at a glance."""
 
     files_count: Annotated[int, told("How many files there are.", 1)]
@@ -179,7 +188,7 @@ class SpaceInfo(SpaceView):
     synthesis_exists: Annotated[bool, told("Whether there is a synthesis yet.", True)]
 
     @classmethod
-    def of_info(cls, info: Info) -> "SpaceInfo":
+    def of_info(cls, info: "Info") -> "SpaceInfo":
         return cls(
             **SpaceView.of(info.meta).model_dump(),
             live=LiveSize(notes_count=len(info.live), total_size=_total(info.live)),
@@ -192,7 +201,7 @@ class SpaceInfo(SpaceView):
         )
 
 
-class Rules(BaseModel):
+class Rules(View):
     """The rules of a space."""
 
     rules: Annotated[
@@ -200,7 +209,7 @@ class Rules(BaseModel):
     ]
 
 
-class LiveNotes(BaseModel):
+class LiveNotes(View):
     """The newest live notes of a space."""
 
     count: Annotated[int, told("How many live notes the space has.", 1)]
@@ -208,7 +217,7 @@ class LiveNotes(BaseModel):
     notes: Annotated[list[NoteView], told("The newest ones, newest last: up to 50, of 20 kB together.", [])]
 
 
-class PastMoment(BaseModel):
+class PastMoment(View):
     """The change after which rules, synthesis and bank stood so. The rest is of today."""
 
     change: Annotated[int, told("The number of the change.", 1)]
@@ -239,7 +248,7 @@ class SpaceSummary(SpaceView):
         return handler({name: part for name, part in schema.items() if name != "serialization"})
 
     @classmethod
-    def of_summary(cls, summary: SpaceWhole) -> "SpaceSummary":
+    def of_summary(cls, summary: "SpaceWhole") -> "SpaceSummary":
         live, then = summary.live, summary.then
         return cls(
             **SpaceView.of(summary.meta).model_dump(),

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from livemem import limits
 from livemem.access import management, rotation, tokens
@@ -10,7 +10,7 @@ from livemem.access.management import Shown
 from livemem.access.registry import Token
 from livemem.access.rotation import Rotated
 from livemem.access.tokens import Made
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, told
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, View, told
 
 TokenHash = Annotated[
     str,
@@ -105,7 +105,7 @@ class Rotation(Body):
     ] = rotation.GRACE_DEFAULT
 
 
-class TokenView(BaseModel):
+class TokenView(View):
     """A token, without the token itself."""
 
     hash: TokenHash
@@ -138,7 +138,7 @@ class TokenShown(TokenView):
         return cls(**TokenView.of(shown.token).model_dump(), last_used_at=shown.last_used_at)
 
 
-class TokenPage(BaseModel):
+class TokenPage(View):
     """A page of tokens."""
 
     items: Annotated[list[TokenShown], told("The tokens that the caller may manage, in the order of their hashes.")]
@@ -168,7 +168,7 @@ class TokenRotated(TokenMade):
         return cls(**TokenMade.of_made(rotated.made).model_dump(), old_expires_at=rotated.old_expires_at)
 
 
-class TokensPurged(BaseModel):
+class TokensPurged(View):
     """What was removed."""
 
     purged: Annotated[int, told("How many tokens were removed.", 2)]

@@ -3,17 +3,15 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
-
 from livemem.backups import retention
 from livemem.erasure.receipts import Receipt
 from livemem.upkeep import garbage_report
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, told
+from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, told
 
 ErasureId = Annotated[str, told("The id of the erasure, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
-class SectionToCorrect(BaseModel):
+class SectionToCorrect(View):
     """A section of a bank file that rests on an erased note, and may say in other words what the note said."""
 
     path: Annotated[str, told("The path of the file.", "progress.md")]
@@ -54,7 +52,7 @@ class ErasureView(Sparse):
         return cls.model_validate(receipt, from_attributes=True)
 
 
-class ErasurePage(BaseModel):
+class ErasurePage(View):
     """A page of receipts, newest first."""
 
     items: Annotated[list[ErasureView], told("The receipts.")]
@@ -74,7 +72,7 @@ class RetentionWanted(Body):
     after: Annotated[SpaceId | None, told("Go on behind this space: `next_after` of the last answer.")] = None
 
 
-class RemovedBackup(BaseModel):
+class RemovedBackup(View):
     """A backup that goes."""
 
     backup_id: Annotated[str, told("Its id.", "2026-01-10T02-00-00")]
@@ -87,7 +85,7 @@ class RemovedBackup(BaseModel):
     bytes: Annotated[int, told("Bytes of its objects; 0 where that is not known.", 61_203)]
 
 
-class SpaceRetention(BaseModel):
+class SpaceRetention(View):
     """What goes of one space's backups."""
 
     space_id: SpaceId
@@ -97,7 +95,7 @@ class SpaceRetention(BaseModel):
     more: Annotated[bool, told("There was no time for the rest: ask again.", False)]
 
 
-class RetentionReport(BaseModel):
+class RetentionReport(View):
     """What retention removed, or would remove."""
 
     dry_run: Annotated[bool, told("Whether nothing was removed.", True)]
@@ -134,7 +132,7 @@ class GarbageWanted(Body):
         )
 
 
-class SpaceGarbage(BaseModel):
+class SpaceGarbage(View):
     """What was found in a space, and done there unless it was a dry run."""
 
     space_id: SpaceId
@@ -153,7 +151,7 @@ class SpaceGarbage(BaseModel):
     unfinished: Annotated[bool, told("Whether there was too little time for all of it.", False)]
 
 
-class GarbageReport(BaseModel):
+class GarbageReport(View):
     """What garbage collection found and did."""
 
     dry_run: Annotated[bool, told("Whether nothing was done.", True)]

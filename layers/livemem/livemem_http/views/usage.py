@@ -1,16 +1,16 @@
 """What the LLM was used for, as answers."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel
+from livemem_http.views.fields import SpaceId, View, told
 
-from livemem.upkeep.usage import Budget, Report, Sum
-from livemem_http.views.fields import SpaceId, told
+if TYPE_CHECKING:
+    from livemem.upkeep.usage import Budget, Report, Sum
 
 Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
 
 
-class Used(BaseModel):
+class Used(View):
     """What runs did and what they cost."""
 
     runs: Annotated[int, told("Runs that were started.", 3)]
@@ -25,7 +25,7 @@ class Used(BaseModel):
     tokens: Annotated[int, told("All tokens.", 54_000)]
 
     @classmethod
-    def fields_of(cls, sums: Sum) -> dict[str, int]:
+    def fields_of(cls, sums: "Sum") -> dict[str, int]:
         """The fields, for the views that have more."""
         used = sums.usage
         return {
@@ -40,7 +40,7 @@ class Used(BaseModel):
         }
 
     @classmethod
-    def of(cls, sums: Sum) -> "Used":
+    def of(cls, sums: "Sum") -> "Used":
         return cls(**cls.fields_of(sums))
 
 
@@ -56,7 +56,7 @@ class UsedBySpace(Used):
     space_id: SpaceId
 
 
-class BudgetView(BaseModel):
+class BudgetView(View):
     """What may be used on a day, and what of it was used today (UTC)."""
 
     tokens_per_day: Annotated[int | None, told("The limit; null: none.", 1_000_000)]
@@ -64,11 +64,11 @@ class BudgetView(BaseModel):
     exhausted: Annotated[bool, told("Whether runs fail with `token_budget_exhausted` until tomorrow.", False)]
 
     @classmethod
-    def of(cls, budget: Budget) -> "BudgetView":
+    def of(cls, budget: "Budget") -> "BudgetView":
         return cls(tokens_per_day=budget.tokens_per_day, used_today=budget.used_today, exhausted=budget.exhausted)
 
 
-class UsageReport(BaseModel):
+class UsageReport(View):
     """What the LLM was used for, by day."""
 
     items: Annotated[list[UsedOnDay], told("The days in their order, those without runs too.")]
@@ -78,7 +78,7 @@ class UsageReport(BaseModel):
     ]
 
     @classmethod
-    def of(cls, report: Report) -> "UsageReport":
+    def of(cls, report: "Report") -> "UsageReport":
         return cls(
             items=[UsedOnDay(date=str(day), **Used.fields_of(sums)) for day, sums in report.days.items()],
             total=Used.of(report.total),
@@ -92,7 +92,7 @@ class ServiceUsage(UsageReport):
     spaces: Annotated[list[UsedBySpace], told("The spaces that used most, at most 100, those first that used more.")]
 
     @classmethod
-    def of(cls, report: Report) -> "ServiceUsage":
+    def of(cls, report: "Report") -> "ServiceUsage":
         whole = UsageReport.of(report)
         spaces = [UsedBySpace(space_id=name, **Used.fields_of(sums)) for name, sums in report.spaces.items()]
         return cls(items=whole.items, total=whole.total, budget=whole.budget, spaces=spaces)

@@ -15,7 +15,8 @@ def start(tmp_path):
     started = []
 
     def start(**variables: str) -> subprocess.Popen[str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LLMAAS_", "CONSOLIDATION_"))}
+        others = ("LLMAAS_", "EMBEDDINGS_", "CONSOLIDATION_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
         environment = kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT)} | variables
         started.append(
             subprocess.Popen(
@@ -45,6 +46,13 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly_and_nothing_is_left(start
     assert process.wait(60) == 0
     assert process.stderr.read() == ""
     wait_until(lambda: not any(is_alive(child) for child in children))
+
+
+def test_it_says_which_models_it_uses_and_off_is_none(start):
+    process = start(EMBEDDINGS_API_URL="off")
+    seen = "".join(process.stdout.readline() for _ in range(4))
+    assert "LLM: the rule-based offline stand-in" in seen
+    assert "Embeddings: none; search goes by words alone." in seen
 
 
 def test_a_dead_llm_is_said_before_anything_starts(start, tmp_path):

@@ -4,7 +4,6 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -12,26 +11,12 @@ import pytest
 
 from local.front.httpd import Server
 from local.offline_llm.fold import fold
-from local.offline_llm.server import base_url, bind
+from local.offline_llm.server import base_url
 from tests.unit.local.offline_llm.support import STANDARD, make_note, prompt
 
 NOTES = [make_note(1, "decision", "Use S3 alone."), make_note(2, "todo", "Write the guide.\u2028Soon.")]
 BANK = {"progress.md": "# Progress\n\n## What works\n\n- All. ✓\n"}
 PROMPT = prompt(STANDARD, BANK, NOTES)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    server = bind()
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=base_url(server), api_key="none", max_retries=0, timeout=10) as client:
-        yield client
 
 
 def ask(client: openai.OpenAI, content: Any = PROMPT, **more: Any) -> Any:
@@ -86,7 +71,7 @@ def test_a_retry_is_answered_from_the_first_user_message(client: openai.OpenAI) 
 
 
 def test_models_are_listed_and_found_by_name(client: openai.OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["offline-rules"]
+    assert [model.id for model in client.models.list()] == ["offline-rules", "offline-fuse"]
     assert client.models.retrieve("offline-rules").object == "model"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt-4")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from local.config import ROOT, ConfigError
+from local.embeddings import Embeddings
 from local.functions.template import Function, PutTrigger, Template, read_template
 from local.sam import minio
 from local.sam.config import read_config
@@ -13,14 +14,18 @@ from local.sam.variables import Store, functions_variables, sam_variables
 STORE = Store("http://172.17.0.1:3002", "memory", "key", "secret")
 
 
-def variables(outer=None, *, template=None):
+OFFLINE = "http://172.17.0.1:3003/v1"
+
+
+def variables(outer=None, *, template=None, embeddings=Embeddings()):  # noqa: B008 - it is frozen
     return functions_variables(
         template or read_template(ROOT / "template.yaml"),
         outer or {},
         store=STORE,
         lambda_url="http://172.17.0.1:3001",
-        llm_url="http://172.17.0.1:3003/v1",
-        llm_is_offline=True,
+        llm_url=None,
+        embeddings=embeddings,
+        offline_url=OFFLINE,
         admin_key="k" * 32,
     )
 
@@ -36,9 +41,23 @@ def test_the_four_ports_are_neighbours():
 
 
 @pytest.mark.parametrize("url", ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8000/v1"])
-def test_an_llm_that_containers_would_look_for_in_themselves_is_refused(url):
-    with pytest.raises(ConfigError, match="the container itself"):
-        read_config({"LLMAAS_API_URL": url})
+@pytest.mark.parametrize("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL"])
+def test_a_model_that_containers_would_look_for_in_themselves_is_refused(name, url):
+    with pytest.raises(ConfigError, match=f"{name} is .+ the container itself"):
+        read_config({name: url})
+
+
+def test_containers_reach_the_offline_models_at_the_same_address():
+    given = variables()["ReadsFunction"]
+    assert (given["LLMAAS_API_URL"], given["EMBEDDINGS_API_URL"]) == (OFFLINE, OFFLINE)
+    assert (given["EMBEDDINGS_MODEL"], given["EMBEDDINGS_API_KEY"]) == ("offline-fuse", "offline")
+
+
+def test_an_embedding_model_of_ones_own_or_none_is_passed_on():
+    own = variables({"EMBEDDINGS_MODEL": "m"}, embeddings=Embeddings("http://172.17.0.1:11434/v1"))["ReadsFunction"]
+    assert (own["EMBEDDINGS_API_URL"], own["EMBEDDINGS_MODEL"]) == ("http://172.17.0.1:11434/v1", "m")
+    assert own["EMBEDDINGS_API_KEY"] == ""
+    assert variables(embeddings=Embeddings(off=True))["ReadsFunction"]["EMBEDDINGS_API_URL"] == ""
 
 
 def test_a_function_gets_only_what_the_template_declares_for_it():

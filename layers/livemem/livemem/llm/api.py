@@ -1,0 +1,183 @@
+"""One request to an OpenAI-compatible API, and the one place where its failures become own errors."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from livemem.errors import LiveMemoryError
+from livemem.llm.excerpt import excerpt
+
+if TYPE_CHECKING:
+    import openai
+
+T = TypeVar("T")
+
+KEY_SECONDS = 300
+"""How long a key read from its parameter is kept, so that a new one is taken up without a deployment."""
+ANSWER_BYTES = 8 * 1024 * 1024
+"""Most bytes of one answer's body. 100,000 tokens of an answer are about 400 kB, and 2.4 MB if all is escaped."""
+
+
+class ApiError(LiveMemoryError):
+    """The API gave no usable answer. `code` is stable; `detail` is for the user.
+
+    `http_status` is that of an answer that is an error, and `wait` the seconds that it asks to wait.
+    """
+
+    def __init__(self, code: str, detail: str, status: int | None = None, *, wait: float | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.http_status = status
+        self.wait = wait
+
+
+@dataclass(frozen=True, repr=False)
+class Api:
+    """An API as the settings have it, and how its errors speak of it.
+
+    `name` begins its errors' codes, `title` is for sentences, `variable` begins its settings' names. `key` is the key,
+    or the name of the parameter that holds it.
+    """
+
+    name: str
+    title: str
+    variable: str
+    error: type[ApiError]
+    url: str | None
+    key: str
+
+    def failed(self, kind: str, detail: str, status: int | None = None, *, wait: float | None = None) -> ApiError:
+        """The API's own error of this kind."""
+        return self.error(f"{self.name}_{kind}", detail, status, wait=wait)
+
+
+def call(
+    api: Api,
+    key: str,
+    timeout: float,
+    request: Callable[["openai.OpenAI"], object],
+    read: Callable[[Any], T],
+    *,
+    most: int = ANSWER_BYTES,
+) -> T:
+    """What `read` makes of the answer to one request; whatever goes wrong becomes the API's own error here.
+
+    `timeout` is in seconds, for all of it; no more than `most` bytes of the answer's body are read.
+    """
+    # Imported here: the package takes a second to load, and few functions need it.
+    import openai  # noqa: PLC0415
+
+    from livemem.llm import outbound  # noqa: PLC0415
+
+    http = outbound.http_client(timeout, most)
+    try:
+        client = openai.OpenAI(base_url=api.url, api_key=key, max_retries=0, timeout=timeout, http_client=http)
+        return read(within(timeout, lambda: request(client)))
+    except (openai.APITimeoutError, TimeoutError) as error:
+        raise api.failed(
+            "timeout", f"The {api.title} did not answer within {timeout:.{_digits(timeout)}f} s."
+        ) from error
+    except outbound.TooMuch as error:
+        raise api.failed("too_large", f"The {api.title}'s API answered with more than {most} bytes.") from error
+    except openai.APIConnectionError as error:
+        raise api.failed("unreachable", f"The {api.title} could not be reached.") from error
+    except openai.APIStatusError as error:
+        raise _refusal(api, error, key) from error
+    # A body of nothing but brackets ends the parser's recursion.
+    except (
+        openai.OpenAIError,
+        ArithmeticError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        LookupError,
+        RecursionError,
+    ) as error:
+        raise api.failed(
+            "malformed", f"The {api.title}'s API answered with something other than OpenAI's form."
+        ) from error
+    finally:
+        http.close()
+
+
+def _digits(seconds: float) -> int:
+    return 0 if seconds >= 2 else 1
+
+
+def told(body: object, key: str) -> str:
+    """What the provider says in an error's body, as a sentence to add; "" if it says nothing."""
+    said = excerpt(body, key)
+    return f' It says: "{said}".' if said else ""
+
+
+def _refusal(api: Api, error: "openai.APIStatusError", key: str) -> ApiError:
+    """The error for an answer that is none."""
+    status = error.status_code
+    kind = "throttled" if status == 429 else "refused_request"
+    kind = "unavailable" if status >= 500 else kind
+    said = told(error.body, key)
+    if status < 400:
+        said = f" A redirect is not followed: set {api.variable}_API_URL to the address that it leads to."
+    detail = f"The {api.title}'s API answered with status {status}.{said}"
+    return api.failed(kind, detail, status, wait=_wait(error.response.headers.get("retry-after")))
+
+
+def _wait(value: str | None) -> float | None:
+    """The seconds of a Retry-After header; None for none, and for a date, which needs two clocks to agree."""
+    text = (value or "").strip()
+    return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else None
+
+
+def within(seconds: float, request: Callable[[], T]) -> T:
+    """What the request gives; raises TimeoutError if that takes longer, all in all.
+
+    The client's own limit is one for each read: an answer that trickles, or a provider that sends blanks to keep the
+    connection, would never reach it.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(request())
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            outcome.set_exception(error)
+
+    # Nobody waits for a thread that is late: the client is closed, and its next read fails.
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)
+
+
+def key_of(api: Api) -> str:
+    """The API's key; raises its error where that can't be read, or can't be one, or there is no API."""
+    if not api.url:
+        raise api.failed("not_configured", f"{api.variable}_API_URL is not set.")
+    # On AWS the setting is the name of a SecureString parameter; names that matter begin with a slash, keys never do.
+    named = api.key.startswith("/")
+    # A file's last line break is no part of the key in it.
+    key = (_parameter(api) if named else api.key).strip()
+    if (named and not key) or not (key.isascii() and key.isprintable()):
+        raise api.failed("key_unreadable", f"The {api.title}'s key is empty, or has characters that no key can have.")
+    return key or "none"
+
+
+def _parameter(api: Api) -> str:
+    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+    try:
+        return str(parameter_provider().get(api.key, max_age=KEY_SECONDS, decrypt=True))
+    except (parameters.exceptions.GetParameterError, BotoCoreError) as error:
+        raise api.failed("key_unreadable", f"The parameter with the {api.title}'s key can't be read.") from error
+
+
+@lru_cache(maxsize=1)
+def parameter_provider() -> Any:
+    """What reads parameters, and keeps them for a while."""
+    from aws_lambda_powertools.utilities.parameters import SSMProvider  # noqa: PLC0415
+    from botocore.config import Config  # noqa: PLC0415
+
+    # Health waits for it: with botocore's own limits (a minute, several times) the function would end first.
+    return SSMProvider(boto_config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2}))

@@ -1,0 +1,269 @@
+"""One search for everything that a space holds, or several do."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+import numpy as np
+from cachetools import TTLCache
+from numpy.typing import NDArray
+
+from livemem import clock as clocks
+from livemem.access import decision
+from livemem.access.principal import Principal
+from livemem.errors import InvalidName, InvalidRequest, SearchNotReady, StoreUnavailable
+from livemem.llm import embeddings
+from livemem.llm.embeddings import EmbeddingError
+from livemem.process import Process, Timer
+from livemem.recall.asked import Asked
+from livemem.recall.sources import sources
+from livemem.search import engine
+from livemem.search.engine import Hit, Meaning, Question
+from livemem.search.segments import Segments
+from livemem.search.vectors import BadSegment, Pool
+from livemem.search.view import View, Views
+from livemem.spaces import directory
+from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import keys
+
+logger = logging.getLogger(__name__)
+
+SPACES = 20
+
+READING = timedelta(seconds=18)
+"""For how long a search reads what it does not know yet; API Gateway gives up after 29 s."""
+QUERY_SECONDS = 2.0
+"""For the question's own vector; without it the answer is made from its words."""
+GAPS = 32
+GAPS_SECONDS = 1.0
+"""How many missing texts a search embeds itself, and for how long."""
+RESTS_SECONDS = 30
+"""For which a process does not ask an embedding model again that did not answer: not every search is to wait for it."""
+REINDEX_SECONDS = 60
+"""For which a process does not ask for the indexer of a space again."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found in one space. `score`s are comparable within it only.
+
+    `unembedded`: documents that ranking by meaning has not seen yet, at least in part. `failure`: the code of the error
+    for which the embedding model did not take part.
+    """
+
+    space_id: str
+    hits: list[Hit]
+    ranking: Literal["bm25", "hybrid"]
+    unembedded: int
+    documents: int
+    cold: bool
+    as_of: str
+    failure: str | None = None
+
+
+class _AskedFor:
+    """The spaces that this process has asked the indexer for, a short time ago."""
+
+    def __init__(self, timer: Timer) -> None:
+        self._spaces = TTLCache[str, bool](10_000, REINDEX_SECONDS, timer)
+        self._lock = threading.Lock()
+
+    def takes(self, space_id: str) -> bool:
+        """Whether it is not one of them; from now on it is. Several spaces are searched side by side."""
+        with self._lock:
+            if space_id in self._spaces:
+                return False
+            self._spaces[space_id] = True
+        return True
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """The question's vector; or why there is none, None where no model is configured."""
+
+    values: NDArray[np.float32] | None = None
+    failure: str | None = None
+
+
+class _Resting:
+    """Why this process does not ask the embedding model at the moment."""
+
+    def __init__(self, timer: Timer) -> None:
+        self.codes = TTLCache[str, str](1, RESTS_SECONDS, timer)
+
+
+def search(process: Process, space_id: str, asked: Asked) -> Answer:
+    """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
+    process has not read before, and 1 call of the embedding model, where there is one, and 1 more for what is new.
+
+    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
+    """
+    meta = heads.load_recent(process, space_id).meta
+    return _in(process, meta, asked, lambda: _vector(process, asked.text))
+
+
+def several(process: Process, principal: Principal, named: str | None, asked: Asked) -> list[Answer]:
+    """The same in several spaces at once, with 1 call for the question; `named` are their ids with commas in between,
+    without it all that the principal may see. Raises Forbidden for one that it may not see, NotFound, InvalidRequest.
+    """
+    space_ids = _spaces(process, principal, named)
+    metas = process.store.map(lambda space_id: heads.load_recent(process, space_id).meta, space_ids)
+    vector = _vector(process, asked.text)
+    return process.store.map(lambda meta: _in(process, meta, asked, lambda: vector), metas)
+
+
+def merged(answers: Sequence[Answer], limit: int) -> list[tuple[str, Hit]]:
+    """The hits of several spaces by their ranks: all the first ones, then all the second ones. Scores of different
+    spaces can't be compared.
+    """
+    ranked = [
+        (rank, place, answer.space_id, hit)
+        for place, answer in enumerate(answers)
+        for rank, hit in enumerate(answer.hits)
+    ]
+    ranked.sort(key=lambda item: item[:2])
+    return [(space_id, hit) for _, _, space_id, hit in ranked[:limit]]
+
+
+def _spaces(process: Process, principal: Principal, named: str | None) -> list[str]:
+    if named is None:
+        metas, more = directory.page(process, principal, limit=SPACES, after=None)
+        if more is not None:
+            raise InvalidRequest.of("spaces", f"is needed here: the token may see more than {SPACES} spaces")
+        return [meta.space_id for meta in metas]
+    space_ids = list(dict.fromkeys(named.split(",")))
+    if len(space_ids) > SPACES:
+        raise InvalidRequest.of("spaces", f"names more than {SPACES} spaces; ask for fewer at a time")
+    for space_id in space_ids:
+        try:
+            keys.check_space_id(space_id)
+        except InvalidName as error:
+            raise InvalidName("spaces", error.message) from None
+        decision.check_space(principal, space_id)
+    return space_ids
+
+
+def _in(process: Process, meta: Meta, asked: Asked, vector_of: Callable[[], _Vector]) -> Answer:
+    space_id, until = meta.space_id, process.clock() + READING
+    with viewing(process, meta) as view:
+        # The question's vector takes as long as a listing: side by side.
+        looks: list[Callable[[], Any]] = [
+            lambda: view.follow(process.store, sources(process, space_id), lambda: process.clock() < until),
+            vector_of,
+        ]
+        try:
+            vector: _Vector = process.store.map(lambda look: look(), looks)[1]
+        except SearchNotReady:
+            ask_for_indexer(process, space_id)
+            raise
+        as_of = clocks.iso_millis(process.clock())
+        pool = _pool(view, vector)
+        gaps = _missing(view, pool)
+        if vector.values is not None and len(gaps):
+            vector, pool = _close_gaps(process, view, vector, gaps)
+        hits = engine.search(
+            view.index,
+            view.shape(),
+            Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None,
+            Question(asked.query, asked.filter, asked.limit, asked.recency),
+        )
+        answer = Answer(
+            space_id,
+            hits,
+            "bm25" if vector.values is None else "hybrid",
+            _documents(view, _missing(view, pool)) if view.segments else 0,
+            len(view.shape().documents),
+            view.cold,
+            as_of,
+            vector.failure,
+        )
+        stale = view.cold and (view.damaged or (view.snapshot or 0) < meta.changes)
+        if stale or (view.segments and len(gaps)):
+            ask_for_indexer(process, space_id)
+    return answer
+
+
+def viewing(process: Process, meta: Meta) -> AbstractContextManager[View]:
+    """The view of a space in this process, for one use."""
+    prefix = process.settings.embeddings_text_prefix
+
+    def segments() -> Segments | None:
+        return Segments(meta.space_id, embeddings.name(process.settings)) if process.embed else None
+
+    return process.cache(Views).using(process.store, meta.space_id, meta.uid, prefix=prefix, segments=segments)
+
+
+def ask_for_indexer(process: Process, space_id: str) -> None:
+    """Ask for the indexer, once a minute at the most; nobody waits for it. Never fails."""
+    if not process.cache(_AskedFor).takes(space_id):
+        return
+
+    def ask() -> None:
+        # What it makes is asked for again by the next search that misses it.
+        with suppress(StoreUnavailable):
+            process.reindex(space_id)
+
+    process.aside(ask)
+
+
+def _vector(process: Process, text: str) -> _Vector:
+    if process.embed is None:
+        return _Vector()
+    resting = process.cache(_Resting).codes
+    failure = resting.get("model")
+    if failure:
+        return _Vector(failure=failure)
+    try:
+        found = process.embed([text], query=True, timeout=QUERY_SECONDS)
+    except EmbeddingError as error:
+        logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
+        resting["model"] = error.code
+        return _Vector(failure=error.code)
+    return _Vector(np.asarray(found[0], dtype=np.float32))
+
+
+def _pool(view: View, vector: _Vector) -> Pool | None:
+    """The vectors that can be compared with the question's, those of its length; without it most that there are."""
+    if not view.segments:
+        return None
+    if vector.values is None:
+        return max(view.segments.pools.values(), key=len, default=None)
+    dimensions = len(vector.values)
+    return view.segments.pools.setdefault(dimensions, Pool(dimensions))
+
+
+def _missing(view: View, pool: Pool | None) -> NDArray[np.int64]:
+    """The places of the passages that have no vector to compare with."""
+    if pool is None:
+        return np.arange(len(view.shape().hashes))
+    return np.flatnonzero(view.rows(pool) < 0)
+
+
+def _documents(view: View, gaps: NDArray[np.int64]) -> int:
+    return len(np.unique(view.shape().owner[gaps]))
+
+
+def _close_gaps(process: Process, view: View, vector: _Vector, gaps: NDArray[np.int64]) -> tuple[_Vector, Pool | None]:
+    """Embed a few of the texts that are missing, the latest ones, and keep that in memory: the indexer stores it."""
+    assert process.embed
+    assert view.segments
+    assert vector.values is not None
+    whole = view.shape()
+    chosen = gaps[-GAPS:]
+    texts = view.index.texts([int(whole.passages[place]) for place in chosen])
+    names = [whole.hashes[place] for place in chosen]
+    try:
+        fresh = process.embed(list(texts.values()), query=False, timeout=GAPS_SECONDS)
+        view.segments.keep(dict(zip(names, fresh, strict=True)))
+    except EmbeddingError as error:
+        logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
+        # The question has its vector, and what was embedded before is still found by it.
+        vector = _Vector(vector.values, error.code)
+    except BadSegment:
+        vector = _Vector(vector.values, "embedding_malformed")
+    return vector, _pool(view, vector)

@@ -1,0 +1,150 @@
+"""What a search finds in a space: documents made of its live notes, its bank files and its records."""
+
+import logging
+from collections import Counter
+
+from livemem import clock
+from livemem.changes.records import NoteSource, Record
+from livemem.errors import InvalidName
+from livemem.markdown import sections
+from livemem.markdown.blocks import SectionError, split_lines
+from livemem.notes import note as notes
+from livemem.notes.note import Note
+from livemem.process import Process
+from livemem.search.documents import Document, Reading
+from livemem.search.view import Source
+from livemem.spaces import contents
+from livemem.store import keys
+from livemem.store.objects import Entry, Object
+
+logger = logging.getLogger(__name__)
+
+LIVE, ARCHIVE, BANK = "note", "archive", "bank"
+"""Kinds of documents: a live note, one that a record holds, a section of a bank file."""
+NOTES = "notes/{}"
+"""The group of the notes of a day: what was written just before and after is a note's neighbour, whoever wrote it."""
+
+
+def sources(process: Process, space_id: str) -> list[Source]:
+    """Where the documents of a space come from. A note moves from its own object into a record."""
+    return [
+        Source(
+            keys.live_prefix(space_id),
+            lambda key: keys.parse_note(key) is not None,
+            lambda item: _note(space_id, item),
+            lambda: contents.all_live_notes(process, space_id),
+        ),
+        Source(
+            keys.bank_prefix(space_id),
+            lambda key: keys.parse_bank_file(key) is not None,
+            _bank_file,
+            lambda: list(process.store.scan(keys.bank_prefix(space_id))),
+            mark=_when_written,
+        ),
+        Source(
+            keys.records_prefix(space_id),
+            lambda key: keys.parse_record(key) is not None,
+            lambda item: _record(space_id, item),
+            lambda: list(process.store.scan(keys.records_prefix(space_id))),
+            heir=True,
+        ),
+    ]
+
+
+def _when_written(item: Entry | Object) -> str:
+    """A file that was written again with the same words is of a later time."""
+    return f"{item.etag} {clock.iso(item.last_modified)}"
+
+
+def _note(space_id: str, item: Object) -> Reading:
+    name = keys.parse_note(item.key)
+    assert name
+    note = notes.parse_note(space_id, name[1], item.body)
+    return Reading(item.key, item.etag, (_of_note(note, LIVE, name[1], {}),))
+
+
+def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -> Document:
+    return Document(
+        id=note.note_id,
+        kind=kind,
+        text=_text(note.content),
+        group=NOTES.format(keys.compact_time(name.timestamp)[:8]),
+        # As they were written, whoever wrote them (keys.NoteName.order).
+        position=f"{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
+        time=clock.iso(clock.parse(note.timestamp)),
+        author=note.agent,
+        category=note.category,
+        tags=tuple(dict.fromkeys(_text(tag) for tag in note.tags)),
+        source=more,
+    )
+
+
+def _record(space_id: str, item: Object) -> Reading:
+    try:
+        record = Record.from_bytes(item.body)
+    except ValueError:
+        # Told by the routes that need it; a search goes on without.
+        logger.warning("record can't be read", extra={"key": item.key})
+        return Reading(item.key, item.etag)
+    if record.kind == "undo":
+        ids = tuple(source.note_id for source in record.notes)
+        return Reading(item.key, item.etag, rank=record.number, gives_back=ids)
+    found = [document for source in record.notes if (document := _consolidated(space_id, record.number, source))]
+    return Reading(item.key, item.etag, tuple({document.id: document for document in found}.values()), record.number)
+
+
+def _consolidated(space_id: str, number: int, source: NoteSource) -> Document | None:
+    try:
+        name = keys.parse_note_id(source.note_id)
+        body = source.body()
+    except (InvalidName, ValueError):
+        return None
+    return _of_note(notes.parse_note(space_id, name, body), ARCHIVE, name, {"consolidation": str(number)})
+
+
+def _bank_file(item: Object) -> Reading:
+    parsed = keys.parse_bank_file(item.key)
+    assert parsed
+    path, text = parsed[1], _text(item.body.decode(errors="replace"))
+    time = clock.iso(item.last_modified)
+    try:
+        parts = _sections(text)
+    except SectionError:
+        # Lists in lists in lists: nobody can tell where its sections end.
+        parts = [((), text)]
+    seen: Counter[tuple[str, ...]] = Counter()
+    found = []
+    for index, (titles, own) in enumerate(parts):
+        seen[titles] += 1
+        address = sections.joined(titles)
+        again = f" ({seen[titles]})" if seen[titles] > 1 else ""
+        found.append(
+            Document(
+                id=f"{path}{' > ' if titles else ''}{address}{again}",
+                kind=BANK,
+                text=own,
+                group=path,
+                position=f"{index:06d}",
+                title=" > ".join([path, *(title.lstrip("#").strip() for title in titles)]),
+                time=time,
+                source={"section": address} if titles else {},
+            )
+        )
+    return Reading(item.key, _when_written(item), tuple(found))
+
+
+def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
+    """Each section's headings from the outermost one to its own, and what stands right below it; also what stands
+    before the first one. Those with nothing of their own are left out: their headings are in their children's.
+    """
+    listed = sections.list_sections(text)
+    lines = split_lines(text)
+    parts: list[tuple[tuple[str, ...], str]] = [((), sections.preamble(text))]
+    parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in listed]
+    told = [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]
+    return told or [((), text)]
+
+
+def _text(text: str) -> str:
+    """Text that any store of text takes: no half surrogate pairs, which JSON can hold."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,25 @@
+"""The part of searches in upkeep: a snapshot that no indexer has made. It loads nothing of the search itself."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from livemem.errors import StoreUnavailable
+from livemem.process import Process
+from livemem.spaces.room import Room, Space
+from livemem.store import keys
+
+
+def tend(process: Process, space: Space) -> Mapping[str, float]:
+    """On the look of once a day, ask for the indexer where no snapshot goes up to the last change: 1 LIST."""
+    if not space.daily or not space.head.meta.changes:
+        return {}
+    listed = process.store.scan(keys.search_prefix(space.space_id))
+    numbers = [parsed[1] for entry in listed if (parsed := keys.parse_search_snapshot(entry.key))]
+    if max(numbers, default=0) >= space.head.meta.changes:
+        return {}
+    with suppress(StoreUnavailable):
+        process.reindex(space.space_id)
+    return {"reindexed": 1}
+
+
+ROOM = Room(owns=keys.is_of_search, tend=tend)

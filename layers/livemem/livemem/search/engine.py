@@ -1,0 +1,276 @@
+"""One search in one view: the words' places and the vectors' cosines are gathered, ranked, and the best are shown."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from livemem.search import passages, ranking, words
+from livemem.search.documents import Document
+from livemem.search.index import Filter, Index
+from livemem.search.ranking import Corpus, Instances
+from livemem.search.vectors import Pool, Rows
+from livemem.search.words import Query
+
+Numbers = NDArray[np.int64]
+
+MOST_WORDS = 64
+"""Of a query that rank: a pasted log is a question too, and each word costs a look into the index."""
+TURN = "turn"
+"""The kind of documents that were said in a conversation."""
+ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
+MOST_COMPLETIONS = 200
+"""Words of the index that a prefix stands for."""
+
+
+FEW = 0.25
+"""Share of all vectors up to which picking them out costs less than comparing all."""
+KEPT_BYTES = 16 << 20
+"""Of the places of words that are kept."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all documents of a view look like, whatever is asked: made anew when they change.
+
+    Documents and passages are in the order of ranking; `documents` and `passages` are their numbers in the index.
+    """
+
+    documents: Numbers
+    authors: Mapping[str, NDArray[np.bool_]]
+    """For each author, which documents are theirs."""
+    passages: Numbers
+    hashes: Sequence[bytes]
+    owner: Numbers
+    corpus: Corpus
+    _document_at: Numbers
+    _passage_at: Numbers
+    kept: LRUCache[str, Instances] = field(
+        default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda one: one[0].nbytes + one[1].nbytes + 200)
+    )
+    """Where words stand that were asked for already."""
+
+    def documents_at(self, numbers: Sequence[int]) -> Numbers:
+        """The places of documents by their numbers."""
+        return self._document_at[np.asarray(numbers, dtype=np.int64)]
+
+    def passages_at(self, numbers: Numbers) -> Numbers:
+        """The places of passages by their numbers."""
+        return self._passage_at[numbers]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of one space."""
+
+    query: Query
+    filter: Filter
+    limit: int
+    recency: float = 0.0
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The question's vector, and those of the passages: `rows` says where each one is in `pool`, -1 for none."""
+
+    vector: NDArray[np.float32]
+    pool: Pool
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
+
+    `parts` tells what each part of the score added.
+    """
+
+    document: Document
+    score: float
+    snippet: tuple[int, int]
+    highlights: Sequence[tuple[int, int]]
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+def shape(index: Index) -> Shape:
+    """The shape of all that is in the index."""
+    rows, found = index.columns(), index.passages()
+    documents = np.array(rows.numbers, dtype=np.int64)
+    document_at = _places(documents)
+    owner = document_at[np.array(found.documents, dtype=np.int64)]
+    order = np.lexsort((np.array(found.beginnings, dtype=np.int64), owner))
+    owner, numbers = owner[order], np.array(found.numbers, dtype=np.int64)[order]
+    parts = np.array(rows.parts, dtype=np.str_)
+    spoken = np.array(rows.kinds, dtype=np.str_) == TURN
+    corpus = ranking.corpus(
+        owner.astype(np.int32),
+        np.array(found.lengths, dtype=np.int32)[order],
+        np.cumsum(np.r_[False, parts[1:] != parts[:-1]]).astype(np.int32)[: len(parts)],
+        np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
+        seconds(rows.times),
+        # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
+        spoken & np.array(rows.asks, dtype=np.bool_),
+        spoken & np.array(rows.tells, dtype=np.bool_),
+    )
+    authors = _by_author(rows.authors)
+    hashes = [found.hashes[place] for place in order.tolist()]
+    return Shape(documents, authors, numbers, hashes, owner, corpus, document_at, _places(numbers))
+
+
+def _by_author(authors: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+    written = np.array(authors, dtype=np.str_)
+    return {str(author): written == author for author in np.unique(written) if author}
+
+
+def _places(numbers: Numbers) -> Numbers:
+    places = np.full(int(numbers.max(initial=0)) + 1, -1, dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    return places
+
+
+def seconds(times: Sequence[str]) -> NDArray[np.float64]:
+    """Times (ISO 8601, UTC, with `Z`) as seconds since 1970; NaN for an empty one."""
+    moments = np.array([time.removesuffix("Z") for time in times], dtype="datetime64[s]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))
+
+
+def search(index: Index, whole: Shape, meaning: Meaning | None, question: Question) -> list[Hit]:
+    """The best documents of the view for a question, the best one first; at most `limit`.
+
+    Without `meaning` by words alone.
+    """
+    if not len(whole.documents):
+        return []
+    query = question.query
+    candidates = _candidates(index, whole, question)
+    if candidates is not None and not candidates.any():
+        return []
+    instances = [_instances(index, whole, [word]) for word in query.words[:MOST_WORDS]]
+    instances += [
+        _instances(index, whole, index.completions(prefix, MOST_COMPLETIONS)) for prefix in query.prefixes[:MOST_WORDS]
+    ]
+    asked = _bounded(query)
+    cosines = _cosines(whole, meaning, candidates) if meaning else None
+    ranked = ranking.rank(
+        whole.corpus,
+        asked,
+        instances,
+        cosines,
+        candidates=candidates,
+        named=_named(whole, asked),
+        recency=question.recency,
+    )
+    best = _best(ranked.scores, np.flatnonzero(ranked.matched), question.limit)
+    held = _held(whole, instances)
+    hits = []
+    for place in best:
+        document = index.document(int(whole.documents[place]))
+        within = _best_passage(whole, int(place), held, cosines)
+        hits.append(
+            _hit(
+                document,
+                float(ranked.scores[place]),
+                query,
+                passages.split(document.text)[within],
+                {name: float(values[place]) for name, values in ranked.parts.items()},
+            )
+        )
+    return hits
+
+
+def _best(scores: NDArray[np.float64], found: Numbers, most: int) -> Numbers:
+    """Those with the highest scores, of the same score the later one first."""
+    if len(found) > most:
+        # Sorting all of them would take longer than all else.
+        least = np.partition(scores[found], len(found) - most)[len(found) - most]
+        found = found[scores[found] >= least]
+    return found[np.lexsort((-found, -scores[found]))][:most]
+
+
+def _bounded(query: Query) -> Query:
+    return replace(query, words=query.words[:MOST_WORDS], prefixes=query.prefixes[:MOST_WORDS])
+
+
+def _named(whole: Shape, query: Query) -> NDArray[np.bool_] | None:
+    """The documents whose author the query names; None where it names none."""
+    named = [mask for author, mask in whole.authors.items() if words.names(query, author)]
+    return np.logical_or.reduce(named) if named else None
+
+
+def _instances(index: Index, whole: Shape, terms: Sequence[str]) -> Instances:
+    """Where these words stand, by place in the order of ranking; kept as long as the documents stay the same."""
+    name = " ".join(terms)
+    if name not in whole.kept:
+        found = np.concatenate([np.empty((0, 2), dtype=np.int64), *(index.instances(term) for term in terms)])
+        at = whole.passages_at(found[:, 0])
+        if len(terms) > 1 or (at[1:] < at[:-1]).any():
+            order = np.lexsort((found[:, 1], at))
+            at, found = at[order], found[order]
+        instances = (at.astype(np.int32), found[:, 1].astype(np.int32))
+        with suppress(ValueError):
+            # One that is larger than all that may be kept is not.
+            whole.kept[name] = instances
+        return instances
+    return whole.kept[name]
+
+
+def _cosines(whole: Shape, meaning: Meaning, candidates: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+    """The cosine of each passage with the question; NaN for those that have no vector, and those that do not matter:
+    of documents that may not be found, and are no neighbours of any that may.
+    """
+    rows = meaning.rows
+    if candidates is not None:
+        near = candidates.copy()
+        near[1:] |= candidates[:-1]
+        near[:-1] |= candidates[1:]
+        rows = np.where(near[whole.owner], rows, -1)
+    there = np.flatnonzero(rows >= 0)
+    found = np.full(len(rows), np.nan, dtype=np.float32)
+    if len(there) < len(meaning.pool) * FEW:
+        found[there] = meaning.pool.cosines(meaning.vector, rows[there])
+    else:
+        found[there] = meaning.pool.cosines(meaning.vector)[rows[there]]
+    return found
+
+
+def _candidates(index: Index, whole: Shape, question: Question) -> NDArray[np.bool_] | None:
+    query, count = question.query, len(whole.documents)
+    allowed: NDArray[np.bool_] | None = None
+    lists = [index.admitted(question.filter), *(index.with_phrase(phrase) for phrase in query.phrases)]
+    for numbers in lists:
+        if numbers is not None:
+            mask = np.zeros(count, dtype=np.bool_)
+            mask[whole.documents_at(numbers)] = True
+            allowed = mask if allowed is None else allowed & mask
+    for phrase in query.excluded:
+        allowed = np.ones(count, dtype=np.bool_) if allowed is None else allowed
+        allowed[whole.documents_at(index.with_phrase(phrase))] = False
+    return allowed
+
+
+def _held(whole: Shape, instances: Sequence[Instances]) -> NDArray[np.int64]:
+    """How many different words of the query stand in each passage."""
+    counts = np.zeros(len(whole.passages), dtype=np.int64)
+    for places, _ in instances:
+        there = np.zeros(len(counts), dtype=np.bool_)
+        there[places] = True
+        counts += there
+    return counts
+
+
+def _best_passage(whole: Shape, place: int, held: NDArray[np.int64], cosines: NDArray[np.float32] | None) -> int:
+    """Which passage of a document answers best: by the words in it, then by its cosine; counted from 0."""
+    first, last = np.searchsorted(whole.owner, [place, place + 1])
+    some = held[first:last].astype(np.float64)
+    if cosines is not None:
+        some += np.nan_to_num(cosines[first:last], nan=-1.0) / 4
+    return int(np.argmax(some)) if len(some) else 0
+
+
+def _hit(document: Document, score: float, query: Query, within: tuple[int, int], parts: Mapping[str, float]) -> Hit:
+    start, end = passages.snippet(document.text, query, within=within)
+    marked = words.marks(document.text[start:end], query)
+    return Hit(document, score, (start, end), marked, parts)

@@ -1,0 +1,323 @@
+"""The documents of a space as one SQLite database: put in from what the bucket's objects tell, and asked by words.
+
+Derived state: it may lag, and can be thrown away at any time. Not safe for threads; its holder sees to that (view.py).
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from livemem.search import database, passages, words
+from livemem.search.database import Unusable
+from livemem.search.documents import Document, Reading
+
+HASH_BYTES = 16
+"""Of the SHA-256 by which a passage's vector is found."""
+
+_PLACES = 1 << 20
+"""More than a passage has words."""
+
+__all__ = ["Columns", "Filter", "Index", "Passages", "Unusable", "hash_of"]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which documents may be found; None is any. `since` and `until` are inclusive, ISO 8601 in UTC."""
+
+    kinds: tuple[str, ...] | None = None
+    author: str | None = None
+    category: str | None = None
+    tag: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+class Columns(NamedTuple):
+    """All documents as ranking sees them, without their texts: a list for each property."""
+
+    numbers: Sequence[int]
+    kinds: Sequence[str]
+    parts: Sequence[str]
+    """Their groups."""
+    roles: Sequence[str]
+    times: Sequence[str]
+    authors: Sequence[str]
+    asks: Sequence[int]
+    tells: Sequence[int]
+    """The last two as words.Traits says."""
+
+
+class Passages(NamedTuple):
+    """All passages in the same way: their numbers, their documents', where in its text each begins, how many words they
+    have, their vectors' names.
+    """
+
+    numbers: Sequence[int]
+    documents: Sequence[int]
+    beginnings: Sequence[int]
+    lengths: Sequence[int]
+    hashes: Sequence[bytes]
+
+
+def hash_of(prefix: str, text: str) -> bytes:
+    """The name of the vector of a text: 16 bytes of SHA-256 of what is sent to the model."""
+    return hashlib.sha256((prefix + text).encode(errors="replace")).digest()[:HASH_BYTES]
+
+
+class Index:
+    """The database. `prefix` stands before each text that is embedded (EMBEDDINGS_TEXT_PREFIX)."""
+
+    def __init__(self, path: Path, prefix: str = "") -> None:
+        """Open the file, or make it where there is none. Raises Unusable."""
+        self.path = path
+        self._prefix = prefix
+        self._db = database.open_file(path) if path.exists() else database.create(path)
+        if self.about("prefix") != prefix:
+            self._name_vectors_anew()
+
+    def close(self) -> None:
+        """Close it; the file stays."""
+        self._db.close()
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows that a statement gives, as tuples."""
+        return self._db.execute(statement, tuple(values)).fetchall()
+
+    def about(self, name: str) -> str | None:
+        """What was noted of the whole under this name."""
+        found = self._db.execute("SELECT value FROM about WHERE name = ?", (name,)).get
+        return None if found is None else str(found)
+
+    def note(self, **about: str) -> None:
+        """Note something of the whole."""
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO about VALUES(?, ?)", about.items())
+
+    def known(self) -> dict[str, str]:
+        """The marks of the objects that are in here, by their keys."""
+        return dict(self._all("SELECT key, mark FROM objects"))
+
+    def count(self) -> int:
+        """How many documents there are."""
+        return int(self._db.execute("SELECT count(*) FROM documents").get)
+
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def update(self, readings: Sequence[Reading], gone: Iterable[str] = ()) -> list[str]:
+        """Take in what was read of objects, and forget those that are gone, all of it or nothing.
+
+        Returns the keys of known objects that must be read once more: they tell of a document that another one told of
+        until now.
+        """
+        with self._db:
+            touched: set[str] = set()
+            for key in gone:
+                touched |= self._forget(key)
+            for reading in readings:
+                touched |= self._forget(reading.key)
+            for reading in readings:
+                touched |= self._claim(reading)
+            fresh = {(doc.id, reading.key): (doc, reading) for reading in readings for doc in reading.documents}
+            again = {unread for name in touched if (unread := self._settle(name, fresh))}
+            self._db.executemany("DELETE FROM objects WHERE key = ?", [(key,) for key in again])
+        return sorted(again)
+
+    def _forget(self, key: str) -> set[str]:
+        ids = {row[0] for row in self._all("SELECT id FROM claims WHERE object = ?", (key,))}
+        self._db.execute("DELETE FROM claims WHERE object = ?", (key,))
+        self._db.execute("DELETE FROM objects WHERE key = ?", (key,))
+        return ids
+
+    def _claim(self, reading: Reading) -> set[str]:
+        claims = {document.id: 0 for document in reading.documents} | dict.fromkeys(reading.gives_back, 1)
+        self._db.executemany(
+            "INSERT INTO claims VALUES(?, ?, ?, ?)",
+            [(name, reading.rank, reading.key, back) for name, back in claims.items()],
+        )
+        self._db.execute("INSERT INTO objects VALUES(?, ?)", (reading.key, reading.mark))
+        return set(claims)
+
+    def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
+        """Bring a document to what the object says that counts; returns the object's key if it is not at hand."""
+        claims = self._all("SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC", (name,))
+        if False:
+            claims = [claim for claim in claims if claim[0] == 0]
+        here = self._all("SELECT n, object FROM documents WHERE id = ?", (name,))
+        if not claims:
+            for row in here:
+                self._remove(row[0])
+            return None
+        key = claims[0][1]
+        if (name, key) in fresh:
+            document, reading = fresh[name, key]
+            self._put(document, reading, here[0][0] if here else None)
+            return None
+        if here and here[0][1] == key:
+            return None
+        return str(key)
+
+    def _put(self, document: Document, reading: Reading, number: int | None) -> None:
+        traits = words.traits(document.text)
+        values = {
+            "id": document.id,
+            "object": reading.key,
+            "kind": document.kind,
+            "part": document.group,
+            "position": document.position,
+            "title": document.title,
+            "time": document.time,
+            "author": document.author,
+            "role": document.role,
+            "category": document.category,
+            "source": json.dumps(dict(document.source), ensure_ascii=False),
+            "asks": traits.asks,
+            "tells": traits.tells,
+        }
+        same = (
+            number is not None
+            and self._db.execute(
+                "SELECT 1 FROM documents JOIN texts USING(n) WHERE n = ? AND text = ? AND title = ? AND time = ? "
+                "AND author = ?",
+                (number, document.text, document.title, document.time, document.author),
+            ).get
+        )
+        if number is not None and not same:
+            self._remove(number)
+            number = None
+        if number is None:
+            names = ", ".join(values)
+            marks = ", ".join("?" * len(values))
+            self._db.execute(f"INSERT INTO documents({names}) VALUES({marks})", tuple(values.values()))
+            number = self._db.last_insert_rowid()
+            self._db.execute("INSERT INTO texts VALUES(?, ?)", (number, document.text))
+            self._add_words(number, document)
+        else:
+            # A note that moves from its own object into a record: its words are here already.
+            names = ", ".join(f"{name} = ?" for name in values)
+            self._db.execute(f"UPDATE documents SET {names} WHERE n = ?", (*values.values(), number))  # noqa: S608
+            self._db.execute("DELETE FROM tags WHERE n = ?", (number,))
+        self._db.executemany("INSERT OR IGNORE INTO tags VALUES(?, ?)", [(number, tag) for tag in document.tags])
+
+    def _add_words(self, number: int, document: Document) -> None:
+        heading = words.terms(document.title)
+        for first, last in passages.split(document.text):
+            terms = [*heading, *words.terms(document.text[first:last])]
+            name = hash_of(self._prefix, embedded(document.title, document.text[first:last]))
+            self._db.execute(
+                "INSERT INTO passages(n, first, last, length, hash) VALUES(?, ?, ?, ?, ?)",
+                (number, first, last, len(terms), name),
+            )
+            self._db.execute(
+                "INSERT INTO words(rowid, terms) VALUES(?, ?)", (self._db.last_insert_rowid(), " ".join(terms))
+            )
+
+    def _remove(self, number: int) -> None:
+        self._db.execute("DELETE FROM words WHERE rowid IN (SELECT p FROM passages WHERE n = ?)", (number,))
+        for table in ("passages", "tags", "texts", "documents"):
+            self._db.execute(f"DELETE FROM {table} WHERE n = ?", (number,))  # noqa: S608
+
+    def _name_vectors_anew(self) -> None:
+        with self._db:
+            numbers = [row[0] for row in self._all("SELECT p FROM passages")]
+            self._db.executemany(
+                "UPDATE passages SET hash = ? WHERE p = ?",
+                ((hash_of(self._prefix, text), number) for number, text in self.texts(numbers).items()),
+            )
+        self.note(prefix=self._prefix)
+
+    def columns(self) -> Columns:
+        """All documents, those of a group one behind the other in its order."""
+        found = self._all(
+            "SELECT n, kind, part, role, time, author, asks, tells FROM documents ORDER BY part, position, n"
+        )
+        return Columns(*zip(*found, strict=True)) if found else Columns(*[()] * len(Columns._fields))
+
+    def passages(self) -> Passages:
+        """All passages, in no order: sorting them here would look each one up by its document."""
+        found = self._all("SELECT p, n, first, length, hash FROM passages")
+        return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
+
+    def instances(self, term: str) -> NDArray[np.int64]:
+        """Where a word stands, one row for each time: the number of the passage, and the place in it, in words."""
+        # As one text: a row of its own for each of 10,000 instances takes Python three times as long.
+        told = self._db.execute(
+            "SELECT group_concat(doc * ? + offset, ' ') FROM instances WHERE term = ?", (_PLACES, term)
+        ).get
+        packed = np.fromstring(told or "", dtype=np.int64, sep=" ")
+        return np.stack((packed // _PLACES, packed % _PLACES), axis=1)
+
+    def completions(self, beginning: str, most: int) -> list[str]:
+        """The words of the index that begin so, up to `most` of them."""
+        found = self._all(
+            "SELECT DISTINCT term FROM instances WHERE term >= ? AND term < ? LIMIT ?",
+            (beginning, beginning + "\x7f", most),
+        )
+        return [row[0] for row in found]
+
+    def with_phrase(self, terms: Sequence[str]) -> list[int]:
+        """The numbers of the documents in which these words stand one behind the other."""
+        match = '"' + " ".join(terms) + '"'
+        found = self._all("SELECT DISTINCT n FROM words JOIN passages ON p = words.rowid WHERE words MATCH ?", (match,))
+        return [row[0] for row in found]
+
+    def admitted(self, wanted: Filter) -> list[int] | None:
+        """The numbers of the documents that pass the filter; None where all do."""
+        tests = {
+            "author = ?": wanted.author,
+            "category = ?": wanted.category,
+            "n IN (SELECT n FROM tags WHERE tag = ?)": wanted.tag,
+            "time >= ?": wanted.since,
+            "time <= ? AND time <> ''": wanted.until,
+        }
+        given = {test: value for test, value in tests.items() if value is not None}
+        values: list[str] = list(given.values())
+        conditions = list(given)
+        if wanted.kinds is not None:
+            conditions.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
+            values += wanted.kinds
+        if not conditions:
+            return None
+        found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
+        return [row[0] for row in found]
+
+    def document(self, number: int) -> Document:
+        """A document whole."""
+        row = self._all(
+            "SELECT id, kind, text, part, position, title, time, author, role, category, source "
+            "FROM documents JOIN texts USING(n) WHERE n = ?",
+            (number,),
+        )[0]
+        tags = [tag for (tag,) in self._all("SELECT tag FROM tags WHERE n = ? ORDER BY tag", (number,))]
+        names = "id kind text group position title time author role category".split()
+        told: dict[str, Any] = dict(zip(names, row[:10], strict=True))
+        return Document(**told, tags=tuple(tags), source=json.loads(row[10]))
+
+    def texts(self, numbers: Collection[int]) -> dict[int, str]:
+        """What is embedded of passages, by their numbers."""
+        found: dict[int, str] = {}
+        for number in numbers:
+            title, text, first, last = self._all(
+                "SELECT title, text, first, last FROM passages JOIN documents USING(n) JOIN texts USING(n) WHERE p = ?",
+                (number,),
+            )[0]
+            found[number] = embedded(title, text[first:last])
+        return found
+
+    def copy_to(self, path: Path) -> None:
+        """Write the database to a file of its own, as small as it can be."""
+        with self._db:
+            self._db.execute("INSERT INTO words(words) VALUES('optimize')")
+        self._db.execute("VACUUM INTO ?", (str(path),))
+
+
+def embedded(title: str, text: str) -> str:
+    """What a model is given of a passage: a section's heading says what it is about."""
+    return f"{title}\n{text}" if title else text

@@ -1,0 +1,98 @@
+"""The passages of a long text, and the excerpt of a text that answers a query best.
+
+A word is here what white space parts from the next one: that is how the field counts passages, and no language matters.
+"""
+
+import re
+
+from livemem.search.words import Query, found
+
+WORDS = 100
+OVERLAP = 20
+LONGEST = 1_600
+"""Characters of a passage. Texts without spaces are cut there; embedding models read 256 tokens and more."""
+SNIPPET = 300
+_WORD = re.compile(rf"\S{{1,{LONGEST // WORDS * 4}}}")
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    """The character ranges of a text's passages: at least one, in order, `WORDS` long, `OVERLAP` in the one before.
+
+    100 words with 20 of overlap are what the measured sets were embedded with (docs/recall.md). A text without a word
+    is one empty passage.
+    """
+    words = [match.span() for match in _WORD.finditer(text)]
+    if not words:
+        return [(0, 0)]
+    ranges: list[tuple[int, int]] = []
+    first = 0
+    while True:
+        last = _last(words, first)
+        ranges.append((words[first][0], words[last][1]))
+        if last == len(words) - 1:
+            return ranges
+        first = max(first + 1, last + 1 - OVERLAP)
+
+
+def _last(words: list[tuple[int, int]], first: int) -> int:
+    """The last word of the passage that begins with the word `first`."""
+    last = min(first + WORDS, len(words)) - 1
+    while last > first and words[last][1] - words[first][0] > LONGEST:
+        last -= 1
+    return last
+
+
+def snippet(
+    text: str, query: Query, *, within: tuple[int, int] | None = None, longest: int = SNIPPET
+) -> tuple[int, int]:
+    """The characters of the excerpt that holds most different words of the query, then most of their instances.
+
+    `within` is the best passage, where one is known. An excerpt has at most `longest` characters and begins and ends
+    between words.
+    """
+    begin, end = within or (0, len(text))
+    hits = [(begin + start, begin + stop, term) for start, stop, term in found(text[begin:end], query)]
+    first, last = _densest(hits, longest)
+    room = max(0, longest - (last - first)) if hits else longest
+    start = max(begin, first - room // 2) if hits else begin
+    stop = min(end, start + longest)
+    start = max(begin, min(start, stop - longest))
+    return _between_words(text, start, stop, begin, end, keep=(first, last) if hits else None)
+
+
+def _densest(hits: list[tuple[int, int, str]], longest: int) -> tuple[int, int]:
+    """The characters of those words that fit into an excerpt and are the most different ones."""
+    best, found = (-1, -1), (0, 0)
+    counts: dict[str, int] = {}
+    left = 0
+    for right, (_, stop, term) in enumerate(hits):
+        counts[term] = counts.get(term, 0) + 1
+        while left < right and stop - hits[left][0] > longest:
+            gone = hits[left][2]
+            counts[gone] -= 1
+            if not counts[gone]:
+                del counts[gone]
+            left += 1
+        worth = (len(counts), right - left)
+        if worth > best:
+            best, found = worth, (hits[left][0], stop)
+    return found
+
+
+def _between_words(
+    text: str, start: int, stop: int, begin: int, end: int, keep: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Those characters without the halves of words at both ends; what is to be kept is not cut off."""
+    keep_start, keep_stop = keep or (stop, start)
+    if start > begin and not text[start - 1].isspace():
+        space = re.search(r"\s", text[start : min(keep_start, stop)])
+        start += space.end() if space else 0
+    if stop < end and not text[stop].isspace():
+        lowest = max(keep_stop, start)
+        cut = max(text.rfind(space, lowest, stop) for space in " \n\t")
+        stop = cut if cut > start else stop
+    while start < stop and text[start].isspace():
+        start += 1
+    while stop > start and text[stop - 1].isspace():
+        stop -= 1
+    return start, stop

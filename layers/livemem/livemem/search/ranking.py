@@ -1,0 +1,403 @@
+"""How documents are ranked: a pure function of where a query's words stand, of cosines and of who is whose neighbour.
+
+Every part of the score is brought to mean 0 and spread 1 over the candidates (over the best ones, of many), then added
+with its weight: parts of different kinds add up only so. `WEIGHTS` has them all; docs/recall.md says what each is worth
+on two sets of questions, and what was tried and left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from livemem.search.dates import Date
+from livemem.search.words import Query, asking_terms
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Instances = tuple[Integers, Integers]
+"""Where a term stands: passages and offsets in them, a pair for every instance, ascending by passage, then offset."""
+
+NO_ROLE, USER, ASSISTANT = 0, 1, 2
+
+WEIGHTS: Mapping[str, float] = {
+    "words": 1.0,
+    "cover": 0.3,
+    "pairs": 0.1,
+    "group": 0.5,
+    "dates": 1.5,
+    "near": 0.9,
+    "author": 1.4,
+    "role": 1.6,
+    "tells": 1.0,
+    "asks": -0.6,
+    "answers": 0.25,
+    "cosine": 0.9,
+    "around": 1.0,
+    "replies": 0.35,
+}
+"""Standard deviations that a part adds, chosen on both sets at once (docs/recall.md)."""
+
+OF_WORDS = ("words", "cover", "pairs", "group", "answers")
+"""Parts that rest on the words of the query alone."""
+ENOUGH = 0.35
+"""Share of the query's words, by their rarity, that one document must hold for them to count in full beside cosines.
+
+Where no document holds so much of the question, it was asked in other words: what a stray word finds then is chance.
+"""
+
+POOL = 500
+"""So many documents, the best by words and as many by cosines, tell the spread of a part where there are more."""
+HIGHEST = np.float32(7)
+"""Standard deviations that a part may have at most: what one document alone has is not worth everything."""
+
+K1, B = 0.9, 0.4
+REACH, DECAY = 4, 0.4
+"""Neighbours' words count as the document's own, each by a power of `DECAY` with its distance, up to `REACH` away."""
+ASKING = 0.4
+"""Weight of words that ask rather than tell (`which kind`, `mentioned`)."""
+PAIR = 6
+"""Terms between two words of the query that still make a pair."""
+SIDE = 0.5
+"""Share of each direct neighbour in the cosine `around` a document."""
+DATES = 6
+"""Dates of a query, and years of the documents, that are looked at: more are no question."""
+AFTER, BEFORE = 10.0, 5.0
+"""Days in which what happened at a date is still told, and in which it is announced: closeness falls to 1/e."""
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All documents, whatever is asked. `corpus` makes one; it holds as long as the documents stay the same.
+
+    Documents stand by group, and within a group by position; passages stand by document.
+    """
+
+    owner: Integers
+    """Of every passage its document, ascending."""
+    group: Integers
+    """Of every document its group, ascending."""
+    roles: NDArray[np.int8]
+    """Of every document NO_ROLE, USER or ASSISTANT."""
+    times: NDArray[np.float64]
+    """Of every document its time in seconds since 1970, NaN where it has none."""
+    asks: Flags
+    """Of every document whether a question is in it (`words.traits`)."""
+    tells: Flags
+    """Of every document whether someone speaks of themselves in it (`words.traits`)."""
+    passages: Floats
+    """Of every document its number of passages."""
+    first: NDArray[np.int64]
+    """Of every group its first document."""
+    where: NDArray[np.int64]
+    """Of every document the number of its group among the groups, from 0."""
+    shares: tuple[Floats, ...]
+    """For distance 1 and on: each document's share with the one so far before, 0 where that is of another group."""
+    days: tuple[Integers, Integers, Integers]
+    """Of every document the year, month and day of its time; 0 where it has none."""
+    years: tuple[int, ...]
+    """That documents are of, ascending."""
+    length: Floats
+    """Of every document the terms of its mean passage and, by their shares, its neighbours', over the mean of all."""
+    group_length: Floats
+    """Of every group the sum of its documents' mean passages, over the mean of all groups."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The scores of all documents. Compare them within one ranking only."""
+
+    scores: NDArray[np.float64]
+    """Finite for candidates, -inf for all others."""
+    matched: Flags
+    """Whether it is a hit: it holds a word of the query, is by an author or of a date named there, or has a cosine."""
+    parts: dict[str, Floats]
+    """What each part added to the score, per document; only parts that tell documents apart are there."""
+
+
+def corpus(
+    owner: Integers,
+    lengths: Integers,
+    group: Integers,
+    roles: NDArray[np.int8],
+    times: NDArray[np.float64],
+    asks: Flags,
+    tells: Flags,
+) -> Corpus:
+    """A corpus with all that can be computed before a query is known.
+
+    `lengths` are the numbers of terms of the passages; the others are fields of `Corpus`. Every document has a passage.
+    """
+    count = len(group)
+    passages = np.maximum(np.bincount(owner, minlength=count), 1).astype(np.float32)
+    new = np.ones(count, np.bool_)
+    new[1:] = group[1:] != group[:-1]
+    first = np.flatnonzero(new)
+    where = np.cumsum(new) - 1
+    shares = tuple(_shares(group, distance) for distance in range(1, REACH + 1))
+    mean = np.maximum(np.bincount(owner, lengths, count).astype(np.float32) / passages, 1)
+    length = _spread(mean, shares)
+    groups = _by_group(mean, first)
+    days = _days(times)
+    years = tuple(np.unique(days[0][days[0] > 0]).tolist())
+    return Corpus(
+        owner, group, roles, times, asks, tells, passages, first, where, shares, days, years,
+        length / length.mean() if count else length,
+        groups / groups.mean() if count else groups,
+    )  # fmt: skip
+
+
+def rank(
+    documents: Corpus,
+    query: Query,
+    instances: Sequence[Instances],
+    cosines: Floats | None = None,
+    *,
+    candidates: Flags | None = None,
+    named: Flags | None = None,
+    recency: float = 0.0,
+    weights: Mapping[str, float] = WEIGHTS,
+) -> Ranking:
+    """The scores of all documents for a query.
+
+    `instances` are those of `query.words` and then of `query.prefixes`, in their order. `cosines`: one per passage, NaN
+    where it has no vector (`whitening.cosines`); None ranks by words alone. `candidates`: the documents that may be
+    found, None for all; neighbours are taken from all. `named`: the documents whose author the query names
+    (`words.names`).
+    `recency`: the weight of a document's time, 0 for none.
+    """
+    count = len(documents.group)
+    allowed = np.ones(count, np.bool_) if candidates is None else candidates
+    found, asked = _lexical(documents, query, instances)
+    held = found["cover"] > 0
+    trust = 1.0
+    found |= _priors(documents, query, named)
+    matched = held | (found["near"] >= 1) if query.dates else held
+    if named is not None:
+        matched = matched | named
+    if cosines is not None and np.isfinite(cosines).any():
+        meant, known = _means(documents, cosines, allowed)
+        found |= {"cosine": meant, "around": _around(documents, meant)}
+        found["replies"] = _replies(documents, np.maximum(_standard(meant, candidates), 0))
+        matched = matched | known
+        trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
+    if recency:
+        times = np.where(np.isfinite(documents.times), documents.times, np.nan)
+        middle = np.nanmean(times) if np.isfinite(times).any() else 0.0
+        found["recency"] = np.nan_to_num(times - middle).astype(np.float32)
+    parts: dict[str, Floats] = {}
+    pool = _pool(found, candidates)
+    for name, values in found.items():
+        weight = recency if name == "recency" else weights.get(name, 0.0) * (trust if name in OF_WORDS else 1)
+        if weight and (part := _standard(values, pool)).any():
+            parts[name] = np.float32(weight) * part
+    scores = np.sum(list(parts.values()), axis=0, dtype=np.float64) if parts else np.zeros(count)
+    return Ranking(np.where(allowed, scores, -np.inf), matched & allowed, parts)
+
+
+def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) -> tuple[dict[str, Floats], float]:
+    """The parts that come from the words of the query, and the `cover` of a document that held them all."""
+    count = len(documents.group)
+    words, cover, own, group = (np.zeros(count, np.float32) for _ in range(4))
+    asking = asking_terms()
+    held_together = np.zeros(len(documents.first), np.float32)
+    terms = [*query.words, *query.prefixes]
+    asked = 0.0
+    for term, (passages, _) in zip(terms, instances, strict=True):
+        if not len(passages):
+            asked += float(_rarity(0, count)) * (ASKING if term in asking else 1)
+            continue
+        # Instances per passage: a long text says much about little, and its length is no merit.
+        density = (np.bincount(documents.owner[passages], minlength=count) / documents.passages).astype(np.float32)
+        rarity = _rarity(int(np.count_nonzero(density)), count)
+        weight = rarity * np.float32(ASKING if term in asking else 1)
+        asked += float(weight)
+        near = _spread(density, documents.shares)
+        words += weight * _saturated(near, documents.length)
+        own += weight * _saturated(density, documents.length)
+        cover += weight * (density > 0)
+        held_together += rarity * _saturated(_by_group(density, documents.first), documents.group_length)
+    if count:
+        group = held_together[documents.where]
+    found = {
+        "words": words,
+        "cover": cover,
+        "pairs": _pairs(documents, instances[: len(query.words)]),
+        "group": group,
+        "answers": _replies(documents, own),
+    }
+    return found, asked
+
+
+def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, Floats]:
+    """The parts that come from what a document is: who says it, when, and how."""
+    found = {
+        "role": (documents.roles == USER).astype(np.float32),
+        "tells": documents.tells.astype(np.float32),
+        # A person's questions to a model tell of that person; among others a question is no answer.
+        "asks": (documents.asks & (documents.roles == NO_ROLE)).astype(np.float32),
+    }
+    if named is not None:
+        found["author"] = named.astype(np.float32)
+    if query.dates:
+        found |= _dated(documents, query.dates[:DATES])
+    return found
+
+
+def _pairs(documents: Corpus, instances: Sequence[Instances]) -> Floats:
+    """Two words that follow each other in the query and stand near each other in a passage, rare pairs more."""
+    count = len(documents.group)
+    found = np.zeros(count, np.float32)
+    keys = [passages.astype(np.int64) * (1 << 32) + offsets for passages, offsets in instances]
+    for left, right in pairwise(keys):
+        if not len(left) or not len(right):
+            continue
+        after = np.minimum(np.searchsorted(right, left - PAIR), len(right) - 1)
+        near = np.abs(right[after] - left) <= PAIR
+        owners = documents.owner[np.unique(left[near] >> 32)]
+        share = np.bincount(owners, minlength=count) / documents.passages
+        found += _rarity(int(np.count_nonzero(share)), count) * share.astype(np.float32)
+    return found
+
+
+def _replies(documents: Corpus, values: Floats) -> Floats:
+    """What the document before is worth, where it asks and this one may answer; among those without roles."""
+    found = np.zeros(len(values), np.float32)
+    follows = (documents.shares[0][1:] > 0) & documents.asks[:-1] & (documents.roles[1:] == NO_ROLE)
+    found[1:] = np.where(follows, values[:-1], 0)
+    return found
+
+
+def _dated(documents: Corpus, dates: Sequence[Date]) -> dict[str, Floats]:
+    """Whether a document is of a date that is named, by the rarity of its year, month and day; and how close to it."""
+    times = documents.times
+    year, month, day = documents.days
+    of, near = np.zeros(len(times), np.float32), np.zeros(len(times), np.float32)
+    for values, asked in (
+        (year, {date.year for date in dates}),
+        (month, {date.month for date in dates}),
+        (day, {date.day for date in dates}),
+    ):
+        same = np.zeros(len(times), np.bool_)
+        for one in asked:
+            if one is not None:
+                same |= values == one
+        of += _rarity(int(np.count_nonzero(same)), len(times)) * same
+    for date in dates:
+        for one in (date.year,) if date.year else documents.years[-DATES:]:
+            near = np.maximum(near, _closeness(times, _range(one, date.month, date.day)))
+    return {"dates": of, "near": near}
+
+
+def _days(times: NDArray[np.float64]) -> tuple[Integers, Integers, Integers]:
+    known = np.isfinite(times)
+    days = np.where(known, times, 0).astype("datetime64[s]").astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    year = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    month = months.astype(np.int64) % 12 + 1
+    day = (days - months).astype(np.int64) + 1
+    found = [np.where(known, part, 0).astype(np.int32) for part in (year, month, day)]
+    return found[0], found[1], found[2]
+
+
+def _range(year: int, month: int | None, day: int | None) -> tuple[float, float]:
+    """The seconds since 1970 in which a date begins and ends; the 31st of a shorter month is in the next one."""
+    if month is None:
+        begin, end = np.datetime64(f"{year:04d}"), np.datetime64(f"{year:04d}") + 1
+    elif day is None:
+        begin = np.datetime64(f"{year:04d}-{month:02d}")
+        end = begin + 1
+    else:
+        begin = np.datetime64(f"{year:04d}-{month:02d}").astype("datetime64[D]") + (day - 1)
+        end = begin + 1
+    return float(begin.astype("datetime64[s]").astype(np.int64)), float(end.astype("datetime64[s]").astype(np.int64))
+
+
+def _closeness(times: NDArray[np.float64], span: tuple[float, float]) -> Floats:
+    after = np.maximum(times - span[1], 0) / (AFTER * _DAY)
+    before = np.maximum(span[0] - times, 0) / (BEFORE * _DAY)
+    return np.nan_to_num(np.exp(-after - before)).astype(np.float32)
+
+
+def _means(documents: Corpus, cosines: Floats, allowed: Flags) -> tuple[Floats, Flags]:
+    """Of every document the mean of its passages' cosines, that of all where it has none; and whether it has any."""
+    count = len(documents.group)
+    known = np.isfinite(cosines)
+    owners = documents.owner[known]
+    number = np.bincount(owners, minlength=count)
+    total = np.bincount(owners, cosines[known].astype(np.float64), count)
+    has = number > 0
+    meant = total / np.maximum(number, 1)
+    neutral = float(meant[has & allowed].mean()) if (has & allowed).any() else float(meant[has].mean())
+    return np.where(has, meant, neutral).astype(np.float32), has
+
+
+def _around(documents: Corpus, values: Floats) -> Floats:
+    """The mean of a document's value and half of each direct neighbour's."""
+    near = documents.shares[:1]
+    side = (near[0] > 0).astype(np.float32) * np.float32(SIDE)
+    return _spread(values, (side,)) / _spread(np.ones(len(values), np.float32), (side,))
+
+
+def _shares(group: Integers, distance: int) -> Floats:
+    same = np.zeros(len(group), np.float32)
+    same[distance:] = group[distance:] == group[:-distance]
+    return same * np.float32(DECAY**distance)
+
+
+def _spread(values: Floats, shares: Sequence[Floats]) -> Floats:
+    """Every document's value and its neighbours' by their shares."""
+    found = values.copy()
+    for distance, share in enumerate(shares, 1):
+        found[distance:] += share[distance:] * values[:-distance]
+        found[:-distance] += share[distance:] * values[distance:]
+    return found
+
+
+def _by_group(values: Floats, first: NDArray[np.int64]) -> Floats:
+    return np.add.reduceat(values, first) if len(first) else values[:0]
+
+
+def _saturated(frequency: Floats, length: Floats) -> Floats:
+    """BM25 without the rarity of the word."""
+    against = frequency + np.float32(K1 * (1 - B)) + np.float32(K1 * B) * length
+    return (np.float32(K1 + 1) * frequency / against).astype(np.float32, copy=False)
+
+
+def _rarity(holding: int, count: int) -> np.float32:
+    return np.float32(np.log(1 + (count - holding + 0.5) / (holding + 0.5)))
+
+
+def _pool(found: Mapping[str, Floats], candidates: Flags | None) -> Flags | None:
+    """The candidates over which parts are compared; None for all documents.
+
+    Of many, most hold no word of the query: over all of them what few have in common would outweigh the rest, the more
+    so the larger a space. So the best by words and the best by cosines stand for all.
+    """
+    count = len(found["words"]) if candidates is None else int(np.count_nonzero(candidates))
+    if count <= POOL:
+        return candidates
+    pool = np.zeros(len(found["words"]), np.bool_)
+    for name in ("words", "around"):
+        if name in found:
+            values = found[name] if candidates is None else np.where(candidates, found[name], -np.inf)
+            pool[np.argpartition(values, -POOL)[-POOL:]] = True
+    return pool
+
+
+def _standard(values: Floats, pool: Flags | None) -> Floats:
+    """With mean 0 and spread 1 over the pool; 0 where all are alike there."""
+    among = values if pool is None else values[pool]
+    if not len(among):
+        return np.zeros(len(values), np.float32)
+    mean = np.float32(among.mean(dtype=np.float64))
+    apart = among - mean
+    spread = float(np.sqrt(apart @ apart / len(apart)))
+    if spread <= 1e-5 * max(1.0, abs(float(mean))):
+        return np.zeros(len(values), np.float32)
+    found = (apart if pool is None else values - mean) / np.float32(spread)
+    return np.clip(found, -HIGHEST, HIGHEST, out=found)

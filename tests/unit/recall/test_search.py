@@ -1,0 +1,464 @@
+"""One search: filters before ranking, meaning beside words, and what it says of itself when something is missing."""
+
+from datetime import timedelta
+
+import pytest
+
+from livemem.access.principal import Principal
+from livemem.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable
+from livemem.notes import appending
+from livemem.recall import indexing, search
+from livemem.recall.asked import Asked
+from livemem.search.vectors import decode
+from livemem.store import keys
+from tests.support.searching import MODEL, find, ids, refuse, run_indexer, searching_world, texts
+from tests.support.world import EVERYONE, START, World
+
+INVOCATION_END = START + timedelta(days=1)
+PREFIX = f"demo/_vectors/{MODEL}-64/"
+
+
+def garage(**parts):
+    """A space whose notes an embedding model knows to be about the same, in other words."""
+    world, embedder = searching_world(**parts)
+    world.create_space()
+    for text in ("The automobile needs oil.", "Bread is in the oven.", "The kitchen is red."):
+        world.note(text)
+        world.clock.move(60)
+    return world, embedder
+
+
+def test_filters_are_applied_before_ranking_so_that_they_never_starve_the_result():
+    world = World()
+    world.create_space()
+    for number in range(150):
+        world.note(f"store store store {number}", agent="loud")
+        world.clock.move(1)
+    world.note("There was something about a store, among a lot of other things that were said.", agent="quiet")
+
+    assert [hit.document.author for hit in find(world.process, "store", author="quiet", limit=5).hits] == ["quiet"]
+
+
+def test_every_filter_admits_what_it_says():
+    world = World()
+    world.create_space()
+    for category, tags, agent in (("todo", ("a",), "ann"), ("issue", ("a", "b"), "bob"), ("todo", (), "bob")):
+        appending.append(world.process, "demo", agent, appending.Draft(category, "thing", tags))
+        world.clock.move(3_600)
+    order = sorted(ids(find(world.process, "thing")))
+
+    def which(**asked):
+        return [order.index(found) for found in sorted(ids(find(world.process, "thing", **asked)))]
+
+    assert which() == [0, 1, 2]
+    assert which(category="todo") == [0, 2]
+    assert which(tag="b") == [1]
+    assert which(author="bob") == [1, 2]
+    assert which(author="bob", category="todo") == [2]
+    assert which(since="2026-02-20T15:00:00Z") == [1, 2]
+    assert which(until="2026-02-20T15:00:00Z") == [0, 1]
+    assert which(since="2026-02-20T15:00:01Z", until="2026-02-20T15:59:59Z") == []
+    assert which(scope="bank") == []
+    assert which(scope="live,archive") == [0, 1, 2]
+    assert len(which(limit=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"text": ""}, "q"),
+        ({"text": "?!"}, "q"),
+        ({"text": "-store"}, "q"),
+        ({"text": "x" * 4_001}, "q"),
+        ({"text": "a", "scope": "live,"}, "scope"),
+        ({"text": "a", "scope": "conversations"}, "scope"),
+        ({"text": "a", "scope": "all,live"}, "scope"),
+        ({"text": "a", "category": "joke"}, "category"),
+        ({"text": "a", "author": "a_b"}, "author"),
+        ({"text": "a", "since": "yesterday"}, "since"),
+    ],
+)
+def test_what_can_not_be_asked_is_refused_by_name(asked, field):
+    with pytest.raises(InvalidRequest) as caught:
+        Asked.of(**asked)
+
+    assert [error.field for error in caught.value.fields] == [field]
+
+
+def test_phrases_must_be_there_and_excluded_words_must_not():
+    world = World()
+    world.create_space()
+    for text in ("the only store", "only one store", "a store"):
+        world.note(text)
+
+    assert texts(find(world.process, '"only store"')) == ["the only store"]
+    assert sorted(texts(find(world.process, "store -only"))) == ["a store"]
+    assert len(texts(find(world.process, "sto*"))) == 3
+
+
+def test_meaning_finds_what_words_do_not():
+    world, _ = garage()
+
+    answer = find(world.process, "car")
+
+    assert answer.ranking == "hybrid"
+    assert texts(answer)[0] == "The automobile needs oil."
+    assert not find(world.with_parts(), "car").hits
+
+
+def test_a_search_embeds_the_question_and_what_is_new_and_asks_for_the_indexer_once_a_minute():
+    world, embedder = garage()
+    find(world.process, "car")
+    assert [(len(texts), query) for texts, query in embedder.calls] == [(1, True), (3, False)]
+
+    embedder.calls.clear()
+    answer = find(world.process, "oil")
+    assert embedder.calls == [(["oil"], True)]
+    assert answer.unembedded == 0
+
+    world.do_asides()
+    assert world.reindexed == ["demo"]
+    world.note("Something new.")
+    find(world.process, "new")
+    world.do_asides()
+    assert world.reindexed == ["demo"]
+    world.clock.move(61)
+    world.note("Something newer.")
+    find(world.process, "newer")
+    world.do_asides()
+    assert world.reindexed == ["demo", "demo"]
+
+
+def test_what_the_indexer_has_embedded_is_read_and_not_asked_for_again():
+    world, embedder = garage()
+    assert run_indexer(world)["embedded"] == 3
+    embedder.calls.clear()
+    world.process = world.with_parts(embed=embedder)
+
+    answer = find(world.process, "car")
+
+    assert embedder.calls == [(["car"], True)]
+    assert texts(answer)[0] == "The automobile needs oil."
+    assert run_indexer(world)["embedded"] == 0
+
+
+def test_only_so_many_texts_are_embedded_by_a_search_and_it_says_how_many_are_left():
+    world, embedder = garage()
+    for number in range(40):
+        world.note(f"Note number {number}.")
+    embedder.calls.clear()
+
+    answer = find(world.process, "car")
+
+    assert [len(texts) for texts, _ in embedder.calls] == [1, 32]
+    assert answer.unembedded == 11
+    assert answer.ranking == "hybrid"
+
+
+def test_without_the_model_words_go_on_and_the_answer_says_so():
+    world, embedder = garage()
+    run_indexer(world)
+    embedder.fails = refuse("embedding_unavailable")
+
+    answer = find(world.process, "oven")
+
+    assert (answer.ranking, answer.failure) == ("bm25", "embedding_unavailable")
+    # All of it was embedded before: there is nothing for an indexer to do.
+    assert answer.unembedded == 0
+    world.do_asides()
+    assert world.reindexed == []
+    assert texts(answer) == ["Bread is in the oven."]
+
+    # It is not waited for by each search.
+    embedder.calls.clear()
+    assert find(world.process, "oil").failure == "embedding_unavailable"
+    assert embedder.calls == []
+    embedder.fails = lambda texts, query: None
+    world.clock.move(31)
+    assert find(world.process, "oil").ranking == "hybrid"
+
+
+def test_texts_that_the_model_refuses_are_found_by_their_words_and_counted():
+    world, embedder = garage()
+
+    def fail(texts, query):
+        if not query:
+            refuse("embedding_malformed")(texts, query)
+
+    embedder.fails = fail
+    answer = find(world.process, "oven")
+
+    assert (answer.ranking, answer.failure, answer.unembedded) == ("hybrid", "embedding_malformed", 3)
+    assert texts(answer)[0] == "Bread is in the oven."
+
+
+def test_a_model_of_another_length_meets_no_vector_of_the_one_before():
+    world, embedder = garage()
+    run_indexer(world)
+    embedder.dimensions = 32
+    world.process = world.with_parts(embed=embedder)
+
+    answer = find(world.process, "car")
+    assert answer.ranking == "hybrid"
+    assert texts(answer)[0] == "The automobile needs oil."
+
+    assert run_indexer(world)["embedded"] == 3
+    assert len(world.keys("demo/_vectors/")) == 2
+
+
+def test_nothing_wrong_is_ever_stored_in_a_segment():
+    world, embedder = garage()
+    embedder.fails = refuse("embedding_wrong_dimension")
+
+    assert run_indexer(world)["error"] == "embedding_wrong_dimension"
+    assert not world.keys("demo/_vectors/")
+
+
+def test_a_segment_holds_hashes_and_vectors_and_nothing_else():
+    world, _ = garage()
+    run_indexer(world)
+
+    assert world.keys("demo/_vectors/") == [f"{PREFIX}00000001.npz"]
+    names, vectors = decode(world.store.get(f"{PREFIX}00000001.npz").body, 64)
+    assert (len(set(names)), vectors.shape) == (3, (3, 64))
+    assert b"oven" not in world.store.get(f"{PREFIX}00000001.npz").body
+
+
+@pytest.mark.parametrize("body", [b"", b"PK\x03\x04", b"x" * 1_000])
+def test_a_damaged_segment_is_left_aside_and_made_anew(body):
+    world, embedder = garage()
+    run_indexer(world)
+    world.store.put(f"{PREFIX}00000001.npz", body)
+    world.process = world.with_parts(embed=embedder)
+
+    assert texts(find(world.process, "car"))[0] == "The automobile needs oil."
+    world.process = world.with_parts(embed=embedder)
+    assert run_indexer(world)["embedded"] == 3
+
+    embedder.calls.clear()
+    world.process = world.with_parts(embed=embedder)
+    find(world.process, "car")
+    assert embedder.calls == [(["car"], True)]
+    assert len(world.keys(PREFIX)) == 1
+
+
+def test_many_small_segments_become_one_of_what_is_still_there():
+    world, embedder = garage()
+    for number in range(17):
+        world.note(f"Note number {number}.")
+        run_indexer(world)
+        world.clock.move(60)
+    assert len(world.keys(PREFIX)) == 1
+
+    embedder.calls.clear()
+    world.process = world.with_parts(embed=embedder)
+    assert find(world.process, "car").unembedded == 0
+    assert embedder.calls == [(["car"], True)]
+
+
+def test_a_reader_that_meets_a_segment_that_was_just_merged_lists_again():
+    world, embedder = garage()
+    run_indexer(world)
+    body = world.store.get(f"{PREFIX}00000001.npz").body
+    reader = world.with_parts(embed=embedder)
+    gone = []
+
+    def merge(index, verb):
+        if verb == "GET" and not gone and any(key.startswith(PREFIX) for _, key in world.client.requests[-1:]):
+            gone.append(index)
+            world.inner.put_object(Bucket="b", Key=f"{PREFIX}00000002.npz", Body=body)
+            world.inner.delete_object(Bucket="b", Key=f"{PREFIX}00000001.npz")
+
+    world.client.requests.clear()
+    world.client.before = merge
+    embedder.calls.clear()
+    answer = find(reader, "car")
+    world.client.before = lambda index, verb: None
+
+    assert answer.unembedded == 0
+    assert embedder.calls == [(["car"], True)]
+
+
+def test_vectors_that_somebody_removed_are_made_anew_though_this_process_still_has_them():
+    world, _ = garage()
+    run_indexer(world)
+    world.inner.delete_object(Bucket="b", Key=f"{PREFIX}00000001.npz")
+
+    assert run_indexer(world)["embedded"] == 3
+    assert len(world.keys(PREFIX)) == 1
+
+
+def test_two_indexers_at_once_do_no_harm():
+    world, embedder = garage()
+    other = world.with_parts(embed=embedder)
+    done = []
+
+    def second(index, verb):
+        if verb == "PUT" and not done:
+            done.append(index)
+            run_indexer(world, other)
+
+    world.client.before = second
+    run_indexer(world)
+    world.client.before = lambda index, verb: None
+
+    assert done
+    assert len(world.keys(PREFIX)) == 2
+    embedder.calls.clear()
+    world.process = world.with_parts(embed=embedder)
+    assert find(world.process, "car").unembedded == 0
+    assert embedder.calls == [(["car"], True)]
+
+
+def test_an_indexer_that_has_no_time_at_all_does_not_go_on_for_ever():
+    world, _ = garage()
+
+    found = indexing.index(world.process, "demo", world.clock() + timedelta(seconds=10))
+
+    assert found["status"] == "unfinished"
+    assert world.reindexed == []
+
+
+def test_what_one_invocation_could_not_read_or_embed_the_next_one_goes_on_with(monkeypatch):
+    monkeypatch.setattr("livemem.search.view.READ_AT_ONCE", 4)
+    monkeypatch.setattr(indexing, "TEXTS", 4)
+    world, embedder = garage()
+    for number in range(20):
+        world.note(f"Note number {number}.")
+    told = []
+    while not told or world.reindexed:
+        world.reindexed.clear()
+        # Another environment each time, which has time for two looks at the clock.
+        moments = iter([world.clock()] * 2)
+        process = world.with_parts(embed=embedder, clock=lambda moments=moments: next(moments, INVOCATION_END))
+        told.append(indexing.index(process, "demo", world.clock() + timedelta(minutes=15)))
+        assert len(told) < 40
+
+    assert told[-1]["status"] == "done"
+    assert len(told) > 6
+    embedder.calls.clear()
+    answer = find(world.with_parts(embed=embedder), "car")
+    assert (answer.documents, answer.unembedded) == (23, 0)
+    assert embedder.calls == [(["car"], True)]
+
+
+def test_the_indexer_of_a_deleted_space_does_nothing():
+    world = World()
+
+    assert run_indexer(world, space_id="gone") == {"status": "gone"}
+
+
+def test_a_search_answers_though_nobody_takes_the_order_of_an_indexer():
+    world, embedder = garage()
+
+    def refuse_order(space_id):
+        raise StoreUnavailable("no")
+
+    world.process = world.with_parts(embed=embedder, reindex=refuse_order)
+    assert find(world.process, "oven").hits
+    world.do_asides()
+
+
+def test_each_consolidation_asks_for_the_indexer_and_goes_well_without_it():
+    world, _ = garage()
+    world.consolidate()
+    assert world.reindexed == ["demo"]
+
+    def refuse_order(space_id):
+        raise StoreUnavailable("no")
+
+    world.note("Another one.")
+    world.process = world.with_parts(reindex=refuse_order)
+    assert world.consolidate().status == "ok"
+
+
+def test_the_daily_sweep_asks_for_a_snapshot_that_nobody_made():
+    world, _ = garage()
+    world.consolidate()
+    world.reindexed.clear()
+
+    world.sweep_all()
+    assert world.reindexed == ["demo"]
+    run_indexer(world)
+    world.sweep_all()
+    assert world.reindexed == ["demo"]
+
+
+def test_another_prefix_of_texts_makes_other_vectors():
+    world, embedder = garage()
+    run_indexer(world)
+    settings = world.settings.model_copy(update={"embeddings_text_prefix": "passage: "})
+    world.process = world.with_parts(embed=embedder, settings=settings)
+
+    assert run_indexer(world)["embedded"] == 3
+
+
+class TestSeveral:
+    def spaces(self):
+        world = World()
+        for name in ("one", "two", "three"):
+            world.create_space(name)
+            world.note(f"The store of {name}.", space_id=name)
+            world.note(f"Another store of {name}, a second one.", space_id=name)
+        return world
+
+    def ask(self, world, named, principal=EVERYONE, **asked):
+        answers = search.several(world.process, principal, named, Asked.of("store", **asked))
+        return [(space_id, hit.document.text) for space_id, hit in search.merged(answers, asked.get("limit", 10))]
+
+    def test_the_best_of_each_come_first_then_the_second_ones(self):
+        found = self.ask(self.spaces(), "two,one")
+
+        assert [space_id for space_id, _ in found] == ["two", "one", "two", "one"]
+
+    def test_without_names_all_that_the_token_may_see(self):
+        world = self.spaces()
+
+        assert {space_id for space_id, _ in self.ask(world, None)} == {"one", "two", "three"}
+        limited = Principal("ann", frozenset({"read"}), frozenset({"one", "gone"}))
+        assert {space_id for space_id, _ in self.ask(world, None, limited)} == {"one"}
+
+    def test_a_space_that_the_token_may_not_see_is_refused_and_one_that_is_not_there_is_not_found(self):
+        world = self.spaces()
+        limited = Principal("ann", frozenset({"read"}), frozenset({"one", "gone"}))
+
+        with pytest.raises(Forbidden):
+            self.ask(world, "one,two", limited)
+        with pytest.raises(NotFound):
+            self.ask(world, "one,gone", limited)
+
+    @pytest.mark.parametrize("named", ["", "one,", ",".join(f"s{number}" for number in range(21)), "a/b"])
+    def test_names_that_are_none_or_too_many_are_refused(self, named):
+        with pytest.raises(InvalidRequest) as caught:
+            self.ask(self.spaces(), named)
+        assert [error.field for error in caught.value.fields] == ["spaces"]
+
+    def test_more_spaces_than_can_be_asked_must_be_named(self):
+        world = self.spaces()
+        for number in range(20):
+            world.create_space(f"more-{number}")
+
+        with pytest.raises(InvalidRequest) as caught:
+            self.ask(world, None)
+        assert caught.value.fields[0].field == "spaces"
+
+    def test_one_call_of_the_model_answers_for_all(self):
+        world, embedder = searching_world()
+        for name in ("one", "two"):
+            world.create_space(name)
+            world.note("The automobile needs oil.", space_id=name)
+            run_indexer(world, space_id=name)
+        embedder.calls.clear()
+
+        answers = search.several(world.process, EVERYONE, "one,two", Asked.of("car"))
+
+        assert [answer.ranking for answer in answers] == ["hybrid", "hybrid"]
+        assert embedder.calls == [(["car"], True)]
+
+
+def test_keys_of_segments_parse_back():
+    key = keys.segment("demo", "a-384", 512, 7)
+
+    assert key == "demo/_vectors/a-384-512/00000007.npz"
+    assert keys.parse_segment(key) == ("a-384", 512, 7)
+    assert keys.parse_segment("demo/_vectors/a-384-512/7.npz") is None

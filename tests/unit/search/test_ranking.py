@@ -1,0 +1,275 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from livemem.search import ranking
+from livemem.search.ranking import ASSISTANT, NO_ROLE, USER, corpus, rank
+from livemem.search.words import parse, terms, traits
+
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
+DAY = 86_400.0
+TEXTS = st.lists(st.lists(st.sampled_from([*WORDS, "why?"]), max_size=8).map(" ".join), min_size=1, max_size=12)
+
+
+class Held:
+    """A few documents as the view holds them; a text may be a list of passages."""
+
+    def __init__(self, texts, groups=None, roles=None, times=None):
+        cut = [
+            (at, passage) for at, text in enumerate(texts) for passage in (text if isinstance(text, list) else [text])
+        ]
+        whole = [" ".join(text) if isinstance(text, list) else text for text in texts]
+        found = [traits(text) for text in whole]
+        self.texts = [terms(passage) for _, passage in cut]
+        self.owner = [at for at, _ in cut]
+        self.group = groups or [0] * len(texts)
+        self.corpus = corpus(
+            np.array(self.owner, np.int32),
+            np.array([len(text) for text in self.texts], np.int32),
+            np.array(self.group, np.int32),
+            np.array(roles or [NO_ROLE] * len(texts), np.int8),
+            np.array(times or [math.nan] * len(texts)),
+            np.array([one.asks for one in found], np.bool_),
+            np.array([one.tells for one in found], np.bool_),
+        )
+
+    def instances(self, term):
+        places = [(p, o) for p, text in enumerate(self.texts) for o, word in enumerate(text) if word == term]
+        return np.array([p for p, _ in places], np.int32), np.array([o for _, o in places], np.int32)
+
+    def rank(self, text, cosines=None, **options):
+        query = parse(text)
+        found = [self.instances(term) for term in query.words]
+        values = None if cosines is None else np.array(cosines, np.float32)
+        return rank(self.corpus, query, found, values, **options)
+
+
+def flags(*values):
+    return np.array(values, np.bool_)
+
+
+def best(ranked):
+    return int(ranked.scores.argmax())
+
+
+def naive_words(held, query):
+    """The part `words` as one would write it down: for each document and word, over all its neighbours."""
+    count = len(held.group)
+    passages = [held.owner.count(at) for at in range(count)]
+    mean = [
+        max(1, sum(len(t) for o, t in zip(held.owner, held.texts, strict=True) if o == at) / passages[at])
+        for at in range(count)
+    ]
+
+    def near(values, at):
+        return sum(
+            ranking.DECAY ** abs(at - other) * values[other]
+            for other in range(count)
+            if abs(at - other) <= ranking.REACH and held.group[other] == held.group[at]
+        )
+
+    lengths = [near(mean, at) for at in range(count)]
+    average = sum(lengths) / count
+    total = [0.0] * count
+    for term in parse(query).words:
+        density = [
+            sum(t.count(term) for o, t in zip(held.owner, held.texts, strict=True) if o == at) / passages[at]
+            for at in range(count)
+        ]
+        holding = sum(value > 0 for value in density)
+        rarity = math.log(1 + (count - holding + 0.5) / (holding + 0.5))
+        for at in range(count):
+            tf = near(density, at)
+            total[at] += (
+                rarity * tf * (ranking.K1 + 1) / (tf + ranking.K1 * (1 - ranking.B + ranking.B * lengths[at] / average))
+            )
+    middle = sum(total) / count
+    spread = math.sqrt(sum((value - middle) ** 2 for value in total) / count)
+    return [(value - middle) / spread if spread > 1e-6 else 0.0 for value in total]
+
+
+@given(TEXTS, st.data())
+def test_the_words_of_neighbours_are_summed_as_the_plain_formula_says(texts, data):
+    groups = sorted(data.draw(st.lists(st.integers(0, 2), min_size=len(texts), max_size=len(texts))))
+    held = Held([[text, text + " beta"] if len(text) % 2 else text for text in texts], groups)
+    expected = naive_words(held, "alpha beta gamma")
+    found = held.rank("alpha beta gamma", weights={"words": 1.0}).parts.get("words", np.zeros(len(texts)))
+    assert found == pytest.approx(expected, abs=2e-3)
+
+
+@given(TEXTS, st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), st.data())
+def test_scores_are_finite_for_candidates_and_below_all_for_others(texts, query, data):
+    count = len(texts)
+    draw = lambda one: data.draw(st.lists(one, min_size=count, max_size=count))  # noqa: E731
+    held = Held(texts, sorted(draw(st.integers(0, 2))), draw(st.sampled_from([NO_ROLE, USER, ASSISTANT])))
+    cosines = draw(st.sampled_from([math.nan, -1.0, 0.0, 0.3, 1.0]))
+    allowed = np.array(draw(st.booleans()), np.bool_)
+    found = held.rank(query, cosines, candidates=allowed, recency=0.5)
+    assert np.isfinite(found.scores[allowed]).all()
+    assert np.isneginf(found.scores[~allowed]).all()
+    assert not found.matched[~allowed].any()
+    assert all(np.isfinite(part).all() for part in found.parts.values())
+
+
+@given(TEXTS)
+def test_the_order_of_a_query_s_words_changes_nothing_but_pairs(texts):
+    held = Held(texts)
+    weights = {name: weight for name, weight in ranking.WEIGHTS.items() if name != "pairs"}
+    one, other = (held.rank(query, weights=weights).scores for query in ("alpha beta gamma", "gamma alpha beta"))
+    assert one == pytest.approx(other, abs=1e-3)
+
+
+@given(TEXTS, st.lists(st.booleans(), min_size=12, max_size=12))
+def test_a_score_is_relative_to_the_candidates_and_their_order_is_not(texts, allowed):
+    held = Held(texts)
+    among = np.array(allowed[: len(texts)], np.bool_)
+    weights = {"words": 1.0}
+    everyone, some = (
+        held.rank("alpha beta", weights=weights),
+        held.rank("alpha beta", weights=weights, candidates=among),
+    )
+    if "words" in some.parts:
+        places = np.flatnonzero(among)
+        assert np.corrcoef(everyone.scores[places], some.scores[places])[0, 1] == pytest.approx(1, abs=1e-3)
+
+
+def test_groups_know_nothing_of_each_other():
+    held = Held(["alpha", "x", "y", "z"], [0, 0, 1, 1])
+    found = held.rank("alpha", weights={"words": 1.0}).scores
+    assert found[0] > found[1] > found[2] == found[3]
+
+
+def test_no_document_and_a_query_without_a_known_word_are_no_error():
+    empty = Held([])
+    assert len(empty.rank("alpha").scores) == 0
+    assert len(empty.rank("alpha in May 2023", [], recency=1.0).scores) == 0
+    found = Held(["one", "two"]).rank("unheard")
+    assert not found.matched.any()
+    assert np.isfinite(found.scores).all()
+
+
+def test_a_single_document_is_a_hit_when_it_holds_a_word():
+    found = Held(["alpha"]).rank("alpha")
+    assert found.scores.tolist() == [0.0]
+    assert found.matched.tolist() == [True]
+
+
+def test_without_vectors_only_documents_with_a_word_are_hits():
+    found = Held(["alpha", "beta", "alpha beta"]).rank("alpha")
+    assert found.matched.tolist() == [True, False, True]
+
+
+def test_with_vectors_every_document_that_has_one_is_a_hit():
+    found = Held(["alpha", "beta", "gamma"]).rank("alpha", [math.nan, 0.4, math.nan])
+    assert found.matched.tolist() == [True, True, False]
+
+
+def test_a_document_without_a_vector_is_neither_raised_nor_lowered_by_cosines():
+    found = Held(["x", "y", "z"], [0, 1, 2]).rank("unheard", [0.9, math.nan, 0.1])
+    assert found.parts["cosine"][1] == pytest.approx(0, abs=1e-6)
+    assert best(found) == 0
+
+
+def test_a_long_document_has_the_mean_of_its_passages_cosines():
+    found = Held([["a", "b"], "c"], [0, 1]).rank("unheard", [0.8, 0.2, 0.6], weights={"cosine": 1.0})
+    assert best(found) == 1
+
+
+def test_an_answer_follows_a_question_among_documents_without_roles():
+    texts = ["x y", "how did you get luna?", "from the shelter", "x y z"]
+    answered = Held(texts).rank("get luna", weights={"answers": 1.0})
+    assert best(answered) == 2
+    assert not Held(texts, roles=[USER, ASSISTANT] * 2).rank("get luna", weights={"answers": 1.0}).parts
+
+
+def test_what_a_person_said_comes_before_what_a_model_answered():
+    found = Held(["alpha", "alpha"], roles=[ASSISTANT, USER])
+    assert best(found.rank("alpha")) == 1
+
+
+def test_the_named_author_comes_first():
+    held = Held(["alpha", "alpha"])
+    assert best(held.rank("alpha", named=flags(False, True))) == 1
+
+
+def test_two_words_side_by_side_count_more_than_apart():
+    held = Held(["alpha beta " + "x " * 9, "alpha " + "x " * 9 + "beta"], [0, 1])
+    assert best(held.rank("alpha beta", weights={"pairs": 1.0})) == 0
+
+
+def test_words_that_ask_weigh_less_than_words_that_tell():
+    held = Held(["kind", "beta", "x"], [0, 1, 2])
+    assert best(held.rank("which kind of beta", weights={"words": 1.0})) == 1
+
+
+def test_documents_of_a_named_date_come_first_and_those_soon_after_next():
+    may = 19_478 * DAY  # 1 May 2023
+    held = Held(["x"] * 4, [0, 1, 2, 3], times=[may - 90 * DAY, may + 3 * DAY, may + 35 * DAY, math.nan])
+    found = held.rank("what happened in May 2023")
+    assert found.scores.argsort()[::-1].tolist()[:2] == [1, 2]
+    assert found.matched.tolist() == [False, True, False, False]
+
+
+def test_a_date_without_a_year_is_of_any_year_of_the_documents():
+    held = Held(["x"] * 3, [0, 1, 2], times=[19_478 * DAY, 19_844 * DAY, 19_900 * DAY])
+    assert held.rank("what about 1 May").matched.tolist() == [True, True, False]
+    assert not held.rank("what about 31 February").matched.any()
+
+
+def test_recency_is_an_option():
+    held = Held(["alpha"] * 3, [0, 1, 2], times=[1 * DAY, math.nan, 9 * DAY])
+    assert "recency" not in held.rank("alpha").parts
+    assert held.rank("alpha", recency=1.0).scores.argsort().tolist() == [0, 1, 2]
+
+
+def test_the_parts_add_up_to_the_score():
+    held = Held(["alpha beta", "beta I", "why?"], roles=[NO_ROLE, USER, ASSISTANT])
+    found = held.rank("alpha beta", [0.1, 0.2, 0.3])
+    assert np.sum(list(found.parts.values()), axis=0) == pytest.approx(found.scores, abs=1e-5)
+
+
+@settings(max_examples=20)
+@given(st.permutations(range(4)))
+def test_the_order_of_groups_changes_no_score(order):
+    texts = ["alpha beta", "beta", "alpha gamma", "delta"]
+    one = Held(texts, [0, 1, 2, 3]).rank("alpha beta").scores
+    other = Held([texts[at] for at in order], [0, 1, 2, 3]).rank("alpha beta").scores
+    assert other == pytest.approx(one[list(order)], abs=1e-4)
+
+
+def test_what_few_documents_have_in_common_does_not_outweigh_the_rest_in_a_large_space():
+    texts = ["alpha"] * 3 + ["x"] * 4 * ranking.POOL
+    cosines = [0.5, 0.9, 0.1] + [0.4] * 4 * ranking.POOL
+    found = Held(texts, list(range(len(texts)))).rank("alpha", cosines)
+    assert found.scores.argsort()[::-1].tolist()[0] == 1
+    assert all(np.abs(part).max() <= abs(ranking.WEIGHTS[name]) * ranking.HIGHEST for name, part in found.parts.items())
+
+
+def test_the_pool_is_taken_from_candidates_alone():
+    count = 3 * ranking.POOL
+    held = Held(["alpha beta"] * ranking.POOL + ["alpha"] + ["x"] * (count - ranking.POOL - 1), list(range(count)))
+    allowed = np.arange(count) >= ranking.POOL
+    found = held.rank("alpha beta", candidates=allowed)
+    assert best(found) == ranking.POOL
+    assert np.isfinite(found.scores[allowed]).all()
+
+
+def test_a_stray_word_of_a_question_in_other_words_counts_less_than_meaning():
+    # Half of all words hold `alpha`; nothing else of the question is known.
+    held = Held(["alpha beta", "gamma delta", "epsilon beta", "alpha gamma"], groups=[0, 1, 2, 3])
+    cosines = [0.2, 0.5, 0.2, 0.2]
+
+    assert best(held.rank("alpha unheard unseen unknown untold", cosines)) == 1
+    parts = held.rank("alpha unheard unseen unknown untold", cosines).parts
+    assert abs(parts["words"]).max() < abs(held.rank("alpha", cosines).parts["words"]).max()
+
+
+def test_by_words_alone_no_word_counts_less_for_what_is_unknown_beside_it():
+    held = Held(["alpha beta", "gamma delta", "epsilon beta", "alpha gamma"])
+
+    known, more = held.rank("alpha"), held.rank("alpha unheard unseen")
+
+    assert (known.parts["words"] == more.parts["words"]).all()

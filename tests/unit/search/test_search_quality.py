@@ -1,0 +1,103 @@
+"""French, identifiers and both: how often the right note comes first, of notes that are made to be mistaken for others.
+
+By words alone, and with the small model that the local runtime bundles. The bounds are what was measured, less one: a
+change of words or weights that costs answers is to be seen.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livemem.search import engine, words
+from livemem.search.documents import Document, Reading
+from livemem.search.engine import Meaning, Question
+from livemem.search.index import Filter, Index
+from livemem.search.vectors import Pool
+from local.offline_llm.encoder import Encoder
+from tests.support.search_pairs import NOTES, PAIRS, Pair
+
+
+class Found:
+    """At which place each question finds its note, from 0; with the model, and by words alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.index = Index(folder / "pairs.sqlite")
+        notes = [
+            Document(name, "note", text, "notes", f"{place:03d}", time=f"2026-02-20T14:{place:02d}:00Z", author="ann")
+            for place, (name, text) in enumerate(NOTES.items())
+        ]
+        self.index.update([Reading(f"demo/live/{note.id}.md", "1", (note,)) for note in notes])
+        self.shape = engine.shape(self.index)
+        self.encode = Encoder().encode
+        texts = self.index.texts([int(number) for number in self.shape.passages])
+        self.pool = Pool(512)
+        self.pool.add(self.shape.hashes, vectors(self.encode(list(texts.values()))))
+        self.rows = self.pool.rows_of(self.shape.hashes)
+        self.questions = vectors(self.encode([pair.query for pair in PAIRS]))
+
+    def place(self, pair: Pair, *, by_meaning: bool) -> int:
+        vector = self.questions[PAIRS.index(pair)]
+        meaning = Meaning(vector, self.pool, self.rows) if by_meaning else None
+        hits = engine.search(self.index, self.shape, meaning, Question(words.parse(pair.query), Filter(), 50))
+        ids = [hit.document.id for hit in hits]
+        return ids.index(pair.note) if pair.note in ids else 99
+
+    def share(self, kind: str, *, most: int, by_meaning: bool) -> tuple[int, int]:
+        """How many of a kind are found within the first `most`, and of how many."""
+        pairs = [pair for pair in PAIRS if pair.kind == kind]
+        return sum(self.place(pair, by_meaning=by_meaning) < most for pair in pairs), len(pairs)
+
+
+def vectors(found: Sequence[Sequence[float]]) -> np.ndarray:
+    return np.array([np.asarray(vector, dtype=np.float32) for vector in found])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Found]:
+    made = Found(tmp_path_factory.mktemp("pairs"))
+    yield made
+    made.index.close()
+
+
+LEAST = {
+    # (kind, with the model): within the first 1, within the first 5.
+    ("french", True): (25, 26),
+    ("probe", True): (6, 8),
+    ("identifier", True): (27, 29),
+    ("mixed", True): (13, 14),
+    ("french", False): (25, 26),
+    ("identifier", False): (25, 29),
+    ("mixed", False): (12, 14),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "by_meaning"), LEAST)
+def test_the_right_note_is_found(found: Found, kind: str, by_meaning: bool):
+    shares = [found.share(kind, most=most, by_meaning=by_meaning)[0] for most in (1, 5)]
+
+    assert all(share >= least for share, least in zip(shares, LEAST[kind, by_meaning], strict=True)), shares
+
+
+@pytest.mark.slow
+def test_what_is_asked_in_other_words_is_found_by_meaning_alone(found: Found):
+    assert found.share("probe", most=5, by_meaning=False)[0] == 0
+
+
+@pytest.mark.slow
+def test_what_may_not_be_found_changes_nothing_though_it_is_not_compared(found: Found, monkeypatch: pytest.MonkeyPatch):
+    # One note of all: its neighbours are compared, the others are left out.
+    day = Filter(since="2026-02-20T14:07:00Z", until="2026-02-20T14:09:00Z")
+    pair = PAIRS[0]
+    meaning = Meaning(found.questions[0], found.pool, found.rows)
+
+    few = engine.search(found.index, found.shape, meaning, Question(words.parse(pair.query), day, 5))
+    monkeypatch.setattr(engine, "FEW", 0.0)
+    all_of_them = engine.search(found.index, found.shape, meaning, Question(words.parse(pair.query), day, 5))
+
+    assert [(hit.document.id, hit.score) for hit in few] == [
+        (hit.document.id, pytest.approx(hit.score, abs=1e-4)) for hit in all_of_them
+    ]
+    assert len(few) == 3

@@ -1,0 +1,38 @@
+"""What a search needs is loaded by the functions that search, and by no other: the others have no layer with it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("numpy", "apsw", "Stemmer")
+PROGRAM = """
+import sys
+from scripts.openapi import load
+for name in sys.argv[1].split():
+    load(name)
+print(*(name for name in sys.argv[2].split() if name in sys.modules))
+"""
+
+
+def loaded(functions: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, functions, " ".join(HEAVY)],
+        cwd=ROOT,
+        env={"PYTHONPATH": "layers/livemem:.", "AWS_DEFAULT_REGION": "eu-west-1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_no_other_function_loads_what_a_search_needs():
+    others = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()} - {"search", "indexer"}
+
+    assert len(others) >= 7
+    assert loaded(" ".join(sorted(others))) == []
+
+
+def test_a_search_does():
+    assert loaded("search") == [*HEAVY]
