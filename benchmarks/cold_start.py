@@ -39,7 +39,7 @@ EVENTS = {
     "backup": "backup-space",
     "sweep": "sweep-schedule",
     "search": "search-space",
-    "indexer": "indexer-space",
+    "indexer": "indexer-run",
 }
 KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 PROGRAM = """

@@ -36,7 +36,7 @@ def warm_up_lambda(template: Template, url: str, say: Callable[[str], None]) -> 
         if function.triggers or function.schedules or not function.routes:
             began = time.monotonic()
             path = f"/2015-03-31/functions/{function.logical_id}/invocations"
-            status, failed = _send("POST", url + path, json.dumps(_event(function)).encode())
+            status, failed = _send("POST", url + path, json.dumps(first_event(function)).encode())
             if status != 200 or failed:
                 raise StackError(f"{function.logical_id} failed at its first invocation ({status}); see the log.")
             say(f"{function.logical_id} (Lambda) {time.monotonic() - began:.1f} s")
@@ -50,13 +50,14 @@ def _path(route: Route) -> str:
     return _PLACEHOLDER.sub("warm-up", route.path)
 
 
-def _event(function: Function) -> dict[str, Any]:
+def first_event(function: Function) -> dict[str, Any]:
+    """An event that starts nothing: no records, a schedule's own, or a run in a space that there is not."""
     now = datetime.now(UTC)
     if function.triggers:
         return {"Records": []}
     if function.schedules:
         return build_scheduled_event(function.schedules[0], now)
-    # Work that others start: of a run that there is not.
+    # What other functions start.
     sample: dict[str, Any] = json.loads((ROOT / "events" / f"{function.code.name}-run.json").read_bytes())
     return sample
 

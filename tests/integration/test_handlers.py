@@ -68,7 +68,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "consolidate-run": {"status": "ignored"},
         "counter-put": {"demo": "below_threshold"},
         "search-space": 200,
-        "indexer-space": {"status": "done", "snapshot": False},
+        "indexer-run": {"status": "done", "snapshot": False},
         "backup-create": 201,
     }
     if name in ("backup-nightly", "backup-space"):

@@ -149,17 +149,17 @@ def test_the_indexer_keeps_a_snapshot_and_what_it_did_is_told(demo):
     file = {"content": "# Store\n"}
     demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a.md", body=file)
 
-    told = demo.invoke("indexer", sample("indexer-space"))
+    told = demo.invoke("indexer", sample("indexer-run"))
 
     assert told == {"status": "done", "snapshot": True}
     assert [key for key in demo.written() if "/_search/" in key]
-    assert demo.invoke("indexer", sample("indexer-space")) == {"status": "done", "snapshot": False}
+    assert demo.invoke("indexer", sample("indexer-run")) == {"status": "done", "snapshot": False}
 
 
 def test_what_is_derived_is_in_no_backup_and_no_fork(demo):
     file = {"content": "# Store\n"}
     demo.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", space_id="demo", path="a.md", body=file)
-    demo.invoke("indexer", sample("indexer-space"))
+    demo.invoke("indexer", sample("indexer-run"))
     demo.http("backup", "POST", f"{SPACE}/backups", space_id="demo", body={})
     demo.http("backup", "POST", f"{SPACE}/fork", space_id="demo", body={"target_space_id": "copy"})
 

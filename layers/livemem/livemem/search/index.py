@@ -148,7 +148,8 @@ class Index:
     def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
         """Bring a document to what the object says that counts; returns the object's key if it is not at hand."""
         claims = self._all("SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC", (name,))
-        if False:
+        if claims and claims[0][2]:
+            # Given back last: it is what the live notes say, if anything.
             claims = [claim for claim in claims if claim[0] == 0]
         here = self._all("SELECT n, object FROM documents WHERE id = ?", (name,))
         if not claims:

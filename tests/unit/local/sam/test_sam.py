@@ -10,6 +10,7 @@ from local.functions.template import Function, PutTrigger, Template, read_templa
 from local.sam import minio
 from local.sam.config import read_config
 from local.sam.variables import Store, functions_variables, sam_variables
+from local.sam.warm_up import first_event
 
 STORE = Store("http://172.17.0.1:3002", "memory", "key", "secret")
 
@@ -92,3 +93,11 @@ def test_each_subscribed_function_has_a_webhook_and_a_notification_with_its_filt
     assert subscription["QueueArn"] == "arn:minio:sqs::COUNTER:webhook"
     assert subscription["Events"] == ["s3:ObjectCreated:Put"]
     assert subscription["Filter"]["Key"]["FilterRules"] == [{"Name": "suffix", "Value": ".md"}]
+
+
+def test_each_function_that_is_invoked_otherwise_than_by_a_route_has_an_event_for_its_first_call():
+    functions = read_template(ROOT / "template.yaml").functions
+    invoked = {each.code.name: first_event(each) for each in functions if each.schedules or not each.routes}
+    assert {name for name, event in invoked.items() if "space_id" in event} == {"consolidate", "indexer"}
+    assert invoked["counter"] == {"Records": []}
+    assert {"backup", "sweep"} < set(invoked)
