@@ -248,7 +248,11 @@ def test_many_small_segments_become_one_of_what_is_still_there():
         world.note(f"Note number {number}.")
         run_indexer(world)
         world.clock.move(60)
-    assert len(world.keys(PREFIX)) == 1
+        if number == 2:
+            world.inner.delete_object(Bucket="b", Key=f"demo/live/{world.live_ids()[0]}.md")
+    [segment] = world.keys(PREFIX)
+    names, _ = decode(world.store.get(segment).body, 64)
+    assert len(names) == len(world.live_ids()) == 19
 
     embedder.calls.clear()
     world.process = world.with_parts(embed=embedder)
@@ -276,6 +280,24 @@ def test_a_reader_that_meets_a_segment_that_was_just_merged_lists_again():
     world.client.before = lambda index, verb: None
 
     assert answer.unembedded == 0
+    assert embedder.calls == [(["car"], True)]
+
+
+def test_a_space_of_the_same_name_has_vectors_of_its_own_under_the_same_names():
+    world, embedder = garage()
+    run_indexer(world)
+    reader = world.with_parts(embed=embedder)
+    find(reader, "car")
+    for key in world.keys("demo/"):
+        world.inner.delete_object(Bucket="b", Key=key)
+    world.clock.move(3_600)
+    world.create_space()
+    world.note("A truck is an automobile too.")
+    run_indexer(world, world.with_parts(embed=embedder))
+    assert world.keys("demo/_vectors/") == [f"{PREFIX}00000001.npz"]
+
+    embedder.calls.clear()
+    find(reader, "car")
     assert embedder.calls == [(["car"], True)]
 
 

@@ -237,6 +237,19 @@ def test_a_space_of_the_same_name_shares_nothing_with_the_one_before():
     assert not find(world.process, "parser", scope="all").hits
 
 
+def test_the_view_in_use_is_kept_however_large_it_is_and_the_others_make_room(monkeypatch):
+    monkeypatch.setattr("livemem.search.view.FILES_BYTES", 0)
+    world = in_use()
+    world.create_space("other")
+    find(world.process, "parser", "other")
+    find(world.process, "parser")
+    world.client.reset()
+
+    find(world.process, "parser")
+    assert [verb for verb, _ in world.client.requests] == ["LIST"] * 3
+    assert list(world.process.cache(Views)._views) == ["demo"]
+
+
 def test_what_must_be_read_once_more_is_so_though_time_ran_out_in_between(monkeypatch):
     # An undo gives two notes back, whose own objects were read before; the time is over before they are read again.
     monkeypatch.setattr("livemem.search.view.READ_AT_ONCE", 1)
@@ -259,7 +272,17 @@ def test_what_could_not_be_taken_in_is_read_again(monkeypatch):
         with pytest.raises(ZeroDivisionError):
             find(world.process, "parser")
 
-    assert find(world.process, "parser").hits
+    assert holdings(world.process) == holdings(world.with_parts())
+
+
+@pytest.mark.parametrize("gone", [(2,), (1, 2)])
+def test_what_a_record_told_of_is_told_of_by_the_others_when_it_is_gone(gone):
+    world = in_use()
+    world.undo(1)
+    holdings(world.process)
+    world.store.delete_many([world.keys("demo/_consolidations/")[number - 1] for number in gone])
+
+    assert holdings(world.process) == holdings(world.with_parts())
 
 
 def test_a_snapshot_that_breaks_off_leaves_no_file_behind(monkeypatch):

@@ -94,7 +94,8 @@ def test_what_may_not_be_found_changes_nothing_though_it_is_not_compared(found: 
     meaning = Meaning(found.questions[0], found.pool, found.rows)
 
     few = engine.search(found.index, found.shape, meaning, Question(words.parse(pair.query), day, 5))
-    monkeypatch.setattr(engine, "FEW", 0.0)
+    compare = engine._cosines
+    monkeypatch.setattr(engine, "_cosines", lambda whole, meaning, _: compare(whole, meaning, None))
     all_of_them = engine.search(found.index, found.shape, meaning, Question(words.parse(pair.query), day, 5))
 
     assert [(hit.document.id, hit.score) for hit in few] == [
