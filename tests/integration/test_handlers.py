@@ -14,6 +14,7 @@ from livemem.access import decision
 from livemem.errors import NotConfigured
 from livemem.notes import appending
 from livemem.store import clients, keys
+from scripts.openapi import load
 from tests.support.functions import EVENTS, request, sample
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -616,6 +617,7 @@ def test_a_bad_variable_is_named_by_health_and_every_other_route_says_not_config
         assert BOOTSTRAP_KEY not in health["body"]
 
 
+@pytest.mark.filterwarnings("ignore:No application metrics")
 def test_a_run_that_finds_a_bad_variable_fails_so_that_lambda_tries_again(demo, monkeypatch):
     demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo")
     monkeypatch.setenv("LLMAAS_TEMPERATURE", "3")
@@ -661,7 +663,8 @@ def test_an_unexpected_error_is_told_without_its_text(demo, monkeypatch):
 def logged(demo):
     """The log lines of the packages, as they are written."""
     lines = io.StringIO()
-    append(demo)
+    # Loaded last: the packages' loggers follow it.
+    demo.modules["ingest"] = load("ingest")
     handler: Any
     (handler,) = logging.getLogger("livemem_http").handlers
     before = handler.setStream(lines)

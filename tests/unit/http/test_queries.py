@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from tests.support.functions import Context, fresh
+from tests.support.functions import Context, loaded
 from tests.support.routes import ROUTES, good
 
 HALF = "holds half a surrogate pair, which is no text"
 
 
 def answer(function, event):
-    found = fresh(function).handler(event, Context())
+    found = loaded(function).handler(event, Context())
     return found["statusCode"], json.loads(found["body"])
 
 
@@ -39,7 +39,7 @@ def test_a_parameter_of_another_route_is_unknown(unreachable):
 
 @pytest.mark.parametrize(("function", "key"), ROUTES)
 def test_every_parameter_that_the_code_declares_is_known(unreachable, function, key):
-    names = [field.alias for field in fresh(function).api.resolver.registered(key).dependant.query_params]
+    names = [field.alias for field in loaded(function).api.resolver.registered(key).dependant.query_params]
 
     _, problem = ask(function, key, dict.fromkeys(names, "1"))
 

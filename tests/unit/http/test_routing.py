@@ -7,7 +7,7 @@ import pytest
 
 from livemem_http import routing
 from scripts.openapi import HTTP_FUNCTIONS
-from tests.support.functions import Context, fresh
+from tests.support.functions import Context, loaded
 from tests.support.routes import ROUTES, good
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -69,7 +69,7 @@ def disagreeing(key):
 
 @pytest.mark.parametrize(("function", "key"), ROUTES)
 def test_a_request_whose_parts_disagree_is_no_route_and_the_store_is_not_asked(unreachable, function, key):
-    module = fresh(function)
+    module = loaded(function)
 
     answers = [module.handler(event, Context()) for event in disagreeing(key)]
 
@@ -86,7 +86,7 @@ def test_who_has_no_token_learns_of_an_unknown_route_what_all_learn(unreachable,
     event["body"] = "no json"
     event["queryStringParameters"] = {"unknown": "1"}
 
-    answer = fresh("reads").handler(event, Context())
+    answer = loaded("reads").handler(event, Context())
 
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (404, "application/problem+json")
     assert json.loads(answer["body"]) == {
@@ -100,14 +100,14 @@ def test_who_has_no_token_learns_of_an_unknown_route_what_all_learn(unreachable,
 
 
 def test_a_token_on_a_known_route_does_reach_the_store(unreachable):
-    answer = fresh("reads").handler(good("GET /v1/spaces/{space_id}", "lm_unknown"), Context())
+    answer = loaded("reads").handler(good("GET /v1/spaces/{space_id}", "lm_unknown"), Context())
 
     assert answer["statusCode"] == 503
 
 
 @pytest.mark.parametrize(("function", "key"), ROUTES)
 def test_the_handler_gets_what_access_was_checked_on(unreachable, function, key):
-    api = fresh(function).api
+    api = loaded(function).api
     event = good(key)
 
     match = routing.match(event, api.needs)

@@ -101,9 +101,14 @@ class Pool:
         # Of one that is there twice the last one counts.
         new = {name: index for index, name in enumerate(hashes) if name not in self._rows}
         first, end = len(self._rows), len(self._rows) + len(new)
-        self._make_room(end)
+        # All of them mostly: picking each out would take as long as reading them did.
+        fresh = vectors if len(new) == len(vectors) else vectors[list(new.values())]
+        if first:
+            self._make_room(end)
+            self._vectors[first:end] = fresh
+        else:
+            self._vectors = fresh
         self._rows.update(zip(new, range(first, end), strict=True))
-        self._vectors[first:end] = vectors[list(new.values())]
 
     def _make_room(self, rows: int) -> None:
         if rows <= len(self._vectors):

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 from ulid import ULID
 
@@ -122,6 +123,7 @@ def compact_time(moment: datetime) -> str:
     return text.replace("-", "").replace(":", "")
 
 
+@lru_cache(4_096)  # each listing of a space tells the same names
 def parse_note_id(note_id: str) -> NoteName:
     """The parts of a note's id, or InvalidName."""
     match = NOTE_ID.fullmatch(note_id)
