@@ -85,6 +85,16 @@ def test_what_can_not_be_asked_is_refused_by_name(asked, field):
     assert [error.field for error in caught.value.fields] == [field]
 
 
+@pytest.mark.parametrize("beginning", ["pars", "naïv", "прив", "καλη", "안녕하세", "tokenB"])
+def test_a_prefix_finds_words_of_any_script(beginning):
+    world = World()
+    world.create_space()
+    world.note("The parser. Une solution naïve. Привет, καλημέρα! 안녕하세요 tokenBudget")
+    world.note("Nothing of that.")
+
+    assert len(find(world.process, f"{beginning}*").hits) == 1
+
+
 def test_phrases_must_be_there_and_excluded_words_must_not():
     world = World()
     world.create_space()

@@ -212,7 +212,5 @@ def test_the_dates_of_a_question_are_known(text, found):
 
 
 def test_an_empty_query_is_empty():
-    assert parse("").is_empty
-    assert parse(" \x00 - ").is_empty
-    assert Query().is_empty
-    assert not parse("x").is_empty
+    assert parse("") == parse(" \x00 - ") == Query()
+    assert parse("x") != Query()

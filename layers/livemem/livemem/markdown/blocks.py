@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
+
+    Rule = Callable[[StateBlock, int, int, bool], bool]
 
 PARSE_EFFORT = 150_000
 """What one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two: 500 kB of
@@ -169,17 +171,21 @@ def collapse(text: str) -> str:
 def _markdown() -> MarkdownIt:
     # Loaded where Markdown is taken apart: most functions begin with something else.
     from markdown_it import MarkdownIt  # noqa: PLC0415
+    from markdown_it.rules_block import fence  # noqa: PLC0415
 
     markdown = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     # Sections need no inline parsing, which takes most of the time.
     markdown.core.ruler.enableOnly(["normalize", "block"])
     # Of all rules this one is tried on every line wherever a block may begin or a paragraph or quote may end.
-    markdown.block.ruler.at("fence", _counted_fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    markdown.block.ruler.at("fence", _counted(fence), {"alt": ["paragraph", "reference", "blockquote", "list"]})
     return markdown
 
 
-def _counted_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    state.env["effort"].spend(1 + (state.eMarks[start] - state.bMarks[start]) // _LONG_LINE)
-    from markdown_it.rules_block import fence  # noqa: PLC0415 - see _markdown
+def _counted(rule: Rule) -> Rule:
+    """The rule, which spends of the text's effort each time that it is tried."""
 
-    return fence(state, start, end, silent)
+    def counted(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        state.env["effort"].spend(1 + (state.eMarks[start] - state.bMarks[start]) // _LONG_LINE)
+        return rule(state, start, end, silent)
+
+    return counted

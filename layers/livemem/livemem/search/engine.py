@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from cachetools import LRUCache
@@ -40,8 +41,9 @@ class Shape:
     """
 
     documents: Numbers
-    authors: Mapping[str, NDArray[np.bool_]]
-    """For each author, which documents are theirs."""
+    authors: Sequence[str]
+    author: Numbers
+    """Of every document its author's place in `authors`."""
     passages: Numbers
     hashes: Sequence[bytes]
     owner: Numbers
@@ -103,26 +105,23 @@ def shape(index: Index) -> Shape:
     owner = document_at[np.array(found.documents, dtype=np.int64)]
     order = np.lexsort((np.array(found.beginnings, dtype=np.int64), owner))
     owner, numbers = owner[order], np.array(found.numbers, dtype=np.int64)[order]
-    parts = np.array(rows.parts, dtype=np.str_)
-    spoken = np.array(rows.kinds, dtype=np.str_) == TURN
+    # Not as NumPy's texts, all of which are as long as the longest one.
+    new = [False, *(one != other for one, other in pairwise(rows.parts))]
+    spoken = np.array([kind == TURN for kind in rows.kinds], dtype=np.bool_)
     corpus = ranking.corpus(
         owner.astype(np.int32),
         np.array(found.lengths, dtype=np.int32)[order],
-        np.cumsum(np.r_[False, parts[1:] != parts[:-1]]).astype(np.int32)[: len(parts)],
+        np.cumsum(new, dtype=np.int32)[: len(documents)],
         np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
         seconds(rows.times),
         # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
         spoken & np.array(rows.asks, dtype=np.bool_),
         spoken & np.array(rows.tells, dtype=np.bool_),
     )
-    authors = _by_author(rows.authors)
+    authors = {author: place for place, author in enumerate(dict.fromkeys(rows.authors))}
+    author = np.array([authors[name] for name in rows.authors], dtype=np.int64)
     hashes = [found.hashes[place] for place in order.tolist()]
-    return Shape(documents, authors, numbers, hashes, owner, corpus, document_at, _places(numbers))
-
-
-def _by_author(authors: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
-    written = np.array(authors, dtype=np.str_)
-    return {str(author): written == author for author in np.unique(written) if author}
+    return Shape(documents, [*authors], author, numbers, hashes, owner, corpus, document_at, _places(numbers))
 
 
 def _places(numbers: Numbers) -> Numbers:
@@ -196,8 +195,8 @@ def _bounded(query: Query) -> Query:
 
 def _named(whole: Shape, query: Query) -> NDArray[np.bool_] | None:
     """The documents whose author the query names; None where it names none."""
-    named = [mask for author, mask in whole.authors.items() if words.names(query, author)]
-    return np.logical_or.reduce(named) if named else None
+    named = [place for place, author in enumerate(whole.authors) if words.names(query, author)]
+    return np.isin(whole.author, named) if named else None
 
 
 def _instances(index: Index, whole: Shape, terms: Sequence[str]) -> Instances:

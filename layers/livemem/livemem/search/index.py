@@ -5,6 +5,7 @@ Derived state: it may lag, and can be thrown away at any time. Not safe for thre
 
 import hashlib
 import json
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,11 +228,10 @@ class Index:
 
     def _name_vectors_anew(self) -> None:
         with self._db:
-            numbers = [row[0] for row in self._all("SELECT p FROM passages")]
-            self._db.executemany(
-                "UPDATE passages SET hash = ? WHERE p = ?",
-                ((hash_of(self._prefix, text), number) for number, text in self.texts(numbers).items()),
-            )
+            # One by one: all texts of a large space would not fit into memory.
+            for (number,) in self._all("SELECT p FROM passages"):
+                name = hash_of(self._prefix, self.texts([number])[number])
+                self._db.execute("UPDATE passages SET hash = ? WHERE p = ?", (name, number))
         self.note(prefix=self._prefix)
 
     def columns(self) -> Columns:
@@ -259,7 +259,8 @@ class Index:
         """The words of the index that begin so, up to `most` of them."""
         found = self._all(
             "SELECT DISTINCT term FROM instances WHERE term >= ? AND term < ? LIMIT ?",
-            (beginning, beginning + "\x7f", most),
+            # UTF-8 sorts as its characters do, so behind all that begin so.
+            (beginning, beginning + chr(sys.maxunicode), most),
         )
         return [row[0] for row in found]
 

@@ -186,7 +186,7 @@ def rank(
         matched = matched | known
         trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
     if recency:
-        times = np.where(np.isfinite(documents.times), documents.times, np.nan)
+        times = documents.times
         middle = np.nanmean(times) if np.isfinite(times).any() else 0.0
         found["recency"] = np.nan_to_num(times - middle).astype(np.float32)
     parts: dict[str, Floats] = {}

@@ -142,7 +142,3 @@ class Pool:
         if rows is not None:
             return whitening.cosines(self._lens, vectors[rows], self._lengths[rows], vector)
         return whitening.cosines(self._lens, vectors, self._lengths, vector)
-
-    def known(self) -> dict[bytes, int]:
-        """Where each vector is, by its name."""
-        return self._rows

@@ -43,12 +43,14 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003fffd"
 )
-_RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+_RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^{_UNSPACED}]+")
 _NOT_IN_TERMS = re.compile(r"[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f\ud800-\udfff]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 # Between two digits of a whole, so that v1.31 and v1.3.1 stay apart. Not ASCII: the index keeps it within its term.
 _BETWEEN_DIGITS = "\u00b7"
+_BETWEEN = re.compile(r"(?<=\d)[^\w]+(?=\d)")
+_JOINTS = re.compile(f"[^\\w{_MARKS}{_BETWEEN_DIGITS}]+|_+")
 
 _STOP_WORDS = """
 a about above after again against ain all also although am among an and any anyone anything are aren arent as at be
@@ -110,11 +112,6 @@ class Query:
 
     dates: tuple[Date, ...] = ()
     """Dates that it names; the documents of that time rank higher, none is left out."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Nothing in it can rank or filter."""
-        return not (self.words or self.phrases or self.prefixes or self.excluded)
 
 
 def terms(text: str) -> list[str]:
@@ -271,8 +268,9 @@ def _piece(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def _word(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     end = start + len(text)
-    for run in _RUN.findall(_folded(text, accents=True)):
-        if not re.match(f"[{_UNSPACED}]", run):
+    for match in _RUN.finditer(_folded(text, accents=True)):
+        run = match[0]
+        if not match["unspaced"]:
             term = _stem(run)
             if term:
                 yield term, start, end
@@ -286,8 +284,7 @@ def _word(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 def _whole(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     contraction = _CONTRACTION.search(text)
     word = text[: contraction.start()] if contraction else text
-    joined = re.sub(r"(?<=\d)[^\w]+(?=\d)", _BETWEEN_DIGITS, word)
-    joined = re.sub(f"[^\\w{_MARKS}{_BETWEEN_DIGITS}]+|_+", "", joined)
+    joined = _JOINTS.sub("", _BETWEEN.sub(_BETWEEN_DIGITS, word))
     term = _stem(_folded(joined, accents=True))
     if term:
         yield term, start, start + len(text)

@@ -21,7 +21,7 @@ from botocore.utils import parse_timestamp
 from livemem import __version__
 from livemem.errors import StoreUnavailable
 from livemem.settings import Settings
-from livemem.store import listings
+from livemem.store import list_parser
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -72,7 +72,7 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
             response_checksum_validation="when_required",
         ),
     )
-    client.meta.events.register("before-parse.s3.ListObjectsV2", listings.read_objects)
+    client.meta.events.register("before-parse.s3.ListObjectsV2", list_parser.read_objects)
     return client
 
 

@@ -10,7 +10,7 @@ from botocore.parsers import create_parser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.store import clients, listings
+from livemem.store import clients, list_parser
 
 MODEL: Any = botocore.session.get_session().get_service_model("s3").operation_model("ListObjectsV2").output_shape
 SPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
@@ -46,7 +46,7 @@ def parse(body: bytes, *, ours: bool, status: int = 200) -> dict[str, Any]:
     response = {"status_code": status, "headers": {}, "body": body}
     custom: dict[str, Any] = {}
     if ours:
-        listings.read_objects(response, custom)
+        list_parser.read_objects(response, custom)
     return {**create_parser("rest-xml").parse(response, MODEL), **custom}
 
 
@@ -67,7 +67,7 @@ def test_it_is_read_as_the_client_reads_it(objects: list[tuple[str, datetime, st
 def test_what_is_no_listing_is_left_to_the_client(body: bytes):
     response, custom = {"status_code": 200, "headers": {}, "body": body}, {}
 
-    listings.read_objects(response, custom)
+    list_parser.read_objects(response, custom)
 
     assert (response["body"], custom) == (body, {})
 
@@ -78,7 +78,7 @@ def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: s
     body = body.replace(f"</{missing}>".encode(), f"</x{missing}>".encode())
     response, custom = {"status_code": 200, "headers": {}, "body": body}, {}
 
-    listings.read_objects(response, custom)
+    list_parser.read_objects(response, custom)
 
     assert (response["body"], custom) == (body, {})
 
@@ -86,7 +86,7 @@ def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: s
 def test_an_error_is_left_to_the_client():
     response, custom = {"status_code": 503, "headers": {}, "body": answer([ONE])}, {}
 
-    listings.read_objects(response, custom)
+    list_parser.read_objects(response, custom)
 
     assert custom == {}
 
