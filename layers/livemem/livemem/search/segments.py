@@ -95,7 +95,7 @@ class Segments:
     def _put(self, store: Store, dimensions: int, body: bytes, names: Sequence[bytes]) -> None:
         used = [parsed[2] for key in self._of(dimensions) if (parsed := keys.parse_segment(key))]
         number = max(used, default=0) + 1
-        for _ in range(TRIES - 1):
+        for _ in range(TRIES):
             key = keys.segment(self.space_id, self.model, dimensions, number)
             try:
                 store.put(key, body, if_none_match=True, content_type=MEDIA_TYPE)
