@@ -99,6 +99,7 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
         start=queue.append,
         later=queue.append,
         reindex=print,
+        summarize=print,
         new_suffix=lambda: secrets.token_hex(4),
     )
 

@@ -89,6 +89,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
         "start": lambda _: None,
         "later": lambda _: None,
         "reindex": lambda _: None,
+        "summarize": lambda _: None,
         "new_suffix": lambda: f"{next(suffixes):08x}",
     }
     prepare(Process(store=plain, **parts), count)

@@ -139,6 +139,7 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
         start=print,
         later=print,
         reindex=unheard,
+        summarize=print,
         new_suffix=lambda: secrets.token_hex(4),
         embed=embed,
     )

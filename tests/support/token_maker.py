@@ -26,7 +26,14 @@ def main(url: str, key: str, count: str, name: str) -> None:
 
     def make(number: int) -> None:
         process = Process(
-            store, settings, llm.connect(settings), start=print, later=print, reindex=print, new_suffix=str
+            store,
+            settings,
+            llm.connect(settings),
+            start=print,
+            later=print,
+            reindex=print,
+            summarize=print,
+            new_suffix=str,
         )
         wanted = tokens.NewToken(f"{name}-{number}", ["read"])
         tokens.create(process, caller, secret.new(), wanted)

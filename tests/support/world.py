@@ -23,6 +23,7 @@ from livemem.backups.manifest import Manifest
 from livemem.changes import progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
+from livemem.conversations import update
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.notes import appending
@@ -251,6 +252,7 @@ class World:
             "start": self.start,
             "later": self.later,
             "reindex": self.reindexed.append,
+            "summarize": self.start,
             "new_suffix": self.ids.suffix,
             "new_id": self.ids,
             "clock": self.clock,
@@ -340,6 +342,10 @@ class World:
     def work(self, payload: Mapping[str, Any] | None = None) -> Any:
         """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done."""
         todo = payload or self.queued.popleft()
+        if "conversation_id" in todo:
+            order = update.Order.of(todo)
+            where = todo["space_id"], todo["conversation_id"]
+            return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
         if "do" in todo:
             return work.carry_out(self.process, todo, self.clock() + INVOCATION)
         return consolidation.consolidate(

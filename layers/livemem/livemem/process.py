@@ -34,6 +34,11 @@ Reindex = Callable[[str], None]
 makes can be made at any time, so whoever asks for it goes on without.
 """
 
+Summarize = Callable[[Mapping[str, Any]], None]
+"""Queues one asynchronous invocation that makes summaries of a conversation (conversations/update.py); raises
+StoreUnavailable.
+"""
+
 Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
 
@@ -57,6 +62,7 @@ class Process:
     start: Start
     later: Later
     reindex: Reindex
+    summarize: Summarize
     new_suffix: Callable[[], str]
     embed: Embed | None = None
     new_id: Callable[[], str] = clocks.new_id

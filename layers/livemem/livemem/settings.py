@@ -118,6 +118,7 @@ class Settings(BaseSettings):
     consolidate_function_name: str = "ConsolidateFunction"
     backup_function_name: str = "BackupFunction"
     indexer_function_name: str = "IndexerFunction"
+    summarize_function_name: str = "SummarizeFunction"
     admin_bootstrap_key: str = ""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
     """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""

@@ -30,6 +30,9 @@ def process() -> Process:
     def reindex(space_id: str) -> None:
         clients.invoke_async(configured.indexer_function_name, {"space_id": space_id})
 
+    def summarize(payload: Mapping[str, Any]) -> None:
+        clients.invoke_async(configured.summarize_function_name, payload)
+
     return Process(
         store=open_store(configured),
         settings=configured,
@@ -38,6 +41,7 @@ def process() -> Process:
         start=start,
         later=later,
         reindex=reindex,
+        summarize=summarize,
         new_suffix=new_suffix,
     )
 

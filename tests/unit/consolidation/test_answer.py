@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from livemem.consolidation import answer
 from livemem.consolidation.answer import Answer, ContractError
+from livemem.llm import contract
 
 OPS = ["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
 GOOD = {"bank_files": [{"filename": "log.md", "action": "created", "content": "# Log\n"}], "synthesis": "One."}
@@ -184,7 +185,7 @@ def test_the_schema_is_one_that_strict_providers_take():
         assert each["additionalProperties"] is False
         assert each["required"] == list(each["properties"])
     text = json.dumps(found)
-    assert not [name for name in answer.UNKNOWN_TO_PROVIDERS if f'"{name}":' in text]
+    assert not [name for name in contract.UNKNOWN_TO_PROVIDERS if f'"{name}":' in text]
     assert len(text) < 5_000
 
 

@@ -14,9 +14,17 @@ from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import usage
 from livemem.spaces.lease import BACKOFF_LONGEST
 
+FOLDED_LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
+
 
 def check(process: Process, run: Run) -> None:
-    """Raise RunError if the day's tokens are used up, the service's or the space's.
+    """Raise RunError if the tokens of the run's day are used up, the service's or the space's (`check_day`)."""
+    check_day(process, run.space_id, clocks.parse(run.queued_at).date(), FOLDED_LATER)
+
+
+def check_day(process: Process, space_id: str, day: date, later: str) -> None:
+    """Raise RunError if the day's tokens are used up, the service's or the space's; `later` says what becomes of what
+    was to be done.
 
     No request without a budget; else 1 LIST per 1,000 runs of the day, and 1 GET for each that this process has not
     seen to have ended.
@@ -25,22 +33,19 @@ def check(process: Process, run: Run) -> None:
     limits = settings.llm_daily_token_budget, settings.llm_daily_token_budget_per_space
     if not any(limits):
         return
-    day = clocks.parse(run.queued_at).date()
     whole = bool(settings.llm_daily_token_budget)
-    used = usage.read(process, usage.runs_of(process, [day], None if whole else run.space_id))
-    of_space = sum((use.usage for one, use in used.items() if one.space_id == run.space_id), Usage()).tokens
+    used = usage.read(process, usage.runs_of(process, [day], None if whole else space_id))
+    of_space = sum((use.usage for one, use in used.items() if one.space_id == space_id), Usage()).tokens
     of_all = sum((use.usage for use in used.values()), Usage()).tokens
-    _refuse(of_all, limits[0], "all spaces together", "LLM_DAILY_TOKEN_BUDGET", day)
-    _refuse(of_space, limits[1], "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE", day)
-
-
-def _refuse(used: int, limit: int, whose: str, name: str, day: date) -> None:
-    if limit and used >= limit:
-        raise RunError(
-            BUDGET_EXHAUSTED,
-            f"On {day} (UTC) {whose} used {used} of {limit} tokens of the LLM ({name}). The notes are live; they are "
-            "folded on the next day, or as soon as there is more.",
-        )
+    for spent, limit, whose, name in (
+        (of_all, limits[0], "all spaces together", "LLM_DAILY_TOKEN_BUDGET"),
+        (of_space, limits[1], "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE"),
+    ):
+        if limit and spent >= limit:
+            raise RunError(
+                BUDGET_EXHAUSTED,
+                f"On {day} (UTC) {whose} used {spent} of {limit} tokens of the LLM ({name}). {later}",
+            )
 
 
 def pause(process: Process, run: Run) -> timedelta | None:

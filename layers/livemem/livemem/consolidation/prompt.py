@@ -65,14 +65,14 @@ def build(
     `rules_changed_at` is set if it is the first consolidation after that.
     """
     user = Template(_text("user")).substitute(
-        rules=_json(rules),
+        rules=json_line(rules),
         rules_changed=_rules_changed(rules_changed_at) if rules_changed_at and bank else "",
-        language=f"\nWrite bank and synthesis in the language {_json(language)}.\n" if language else "",
-        synthesis=_json(synthesis),
+        language=f"\nWrite bank and synthesis in the language {json_line(language)}.\n" if language else "",
+        synthesis=json_line(synthesis),
         today=today.isoformat(),
-        bank=_json([{"filename": file.path, "content": file.content} for file in bank]),
+        bank=json_line([{"filename": file.path, "content": file.content} for file in bank]),
         first="" if bank else _text("first"),
-        notes=_json([_shown(number, note) for number, note in enumerate(notes, 1)]),
+        notes=json_line([_shown(number, note) for number, note in enumerate(notes, 1)]),
     )
     return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
 
@@ -102,12 +102,12 @@ def size(messages: Messages) -> int:
 
 def note_tokens(note: Note) -> int:
     """Estimated tokens of one note in the prompt."""
-    return tokens(_json(_shown(1_000, note))) + 1
+    return tokens(json_line(_shown(1_000, note))) + 1
 
 
 def content_tokens(file: BankFile) -> int:
     """Estimated tokens of a bank file's content in the prompt."""
-    return tokens(_json(file.content))
+    return tokens(json_line(file.content))
 
 
 def need(note: Note, answer_limit: int | None) -> int:
@@ -148,7 +148,8 @@ def _shown(number: int, note: Note) -> dict[str, object]:
     }
 
 
-def _json(value: object) -> str:
+def json_line(value: object) -> str:
+    """A JSON value on one line, whatever readers take for the end of one: no text can forge what surrounds it."""
     # U+2028 and the like end a line for some readers; JSON may spell them.
     text = json.dumps(value, ensure_ascii=False)
     for separator in ("\u2028", "\u2029", "\x85"):

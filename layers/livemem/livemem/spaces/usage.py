@@ -110,6 +110,16 @@ def _keep_one(process: Process, space_id: str, run_id: str) -> None:
         process.store.put(key, documents.dump(asdict(use)), content_type=documents.JSON)
 
 
+def note(process: Process, space_id: str, job_id: str, usage: Usage, *, failed: bool, final: bool) -> None:
+    """Enter what a job that is no run of the space has used by now, below the day of its id: 1 PUT.
+
+    Each one replaces the job's earlier entry; the last one is `final`.
+    """
+    key = keys.run_of_day(clock.id_time(job_id).date(), space_id, job_id)
+    kept = {"usage": asdict(usage), "notes": 0, "failed": failed, "final": final}
+    process.store.put(key, documents.dump(kept), content_type=documents.JSON)
+
+
 def runs_of(process: Process, days: Sequence[date], space_id: str | None = None) -> list[Entered]:
     """The runs that were queued on these days, in one space or in all: 1 LIST a day and 1,000 runs."""
     listed = process.store.map(lambda day: list(process.store.scan(keys.runs_of_day(day, space_id))), days)
@@ -148,7 +158,8 @@ def _read(process: Process, key: str) -> tuple[RunUse, bool]:
     found = process.store.get(key)
     try:
         if found and keys.parse_run_of_day(key):
-            return _Kept.model_validate_json(found.body).use(), True
+            kept = _Kept.model_validate_json(found.body)
+            return kept.use(), kept.final
         run = _Run.model_validate_json(found.body) if found else _Run()
     except ValueError:
         return RunUse(), False
@@ -161,11 +172,12 @@ def _read(process: Process, key: str) -> tuple[RunUse, bool]:
 
 
 class _Kept(BaseModel, defer_build=True):
-    """An entry that keeps what its run used."""
+    """An entry that keeps what its run used, or a job by now."""
 
     usage: Usage
     notes: int
     failed: bool
+    final: bool = True
 
     def use(self) -> RunUse:
         return RunUse(self.usage, self.notes, self.failed)

@@ -1,4 +1,6 @@
-"""Every key of the bucket, built and parsed here alone (docs/bucket.md), and the rules of the names in them."""
+"""The keys of the bucket, built and parsed here and in conversation_keys.py alone (docs/bucket.md), and the rules of
+the names in them.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -51,6 +53,10 @@ _SEGMENT = re.compile(
     r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
 )
 _CLAIM = re.compile(r"conversations/[^/]+/claims/.+")
+_OF_CONVERSATION = re.compile(
+    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+"
+)
+"""What is written once of a conversation (conversation_keys.py)."""
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
 
 
@@ -452,6 +458,11 @@ def parse_search_snapshot(key: str) -> tuple[int, int] | None:
     return (int(match["schema"]), int(match["number"])) if match else None
 
 
+def search_order(space_id: str, order_id: str) -> str:
+    """The order to remove what searches keep of things that are no more there (recall/indexing.py)."""
+    return f"{search_prefix(space_id)}forget/{order_id}"
+
+
 def vectors_prefix(space_id: str) -> str:
     """Where the vectors of all models are (search/vectors.py)."""
     return f"{space_id}/_vectors/"
@@ -490,7 +501,8 @@ def is_immutable(name: str) -> bool:
     """Whether the key below a space is that of an object that is never written again with another content, so that a
     late copy of it does no harm.
     """
-    return parse_note(f"x/{name}") is not None or parse_record(f"x/{name}") is not None
+    of_notes = parse_note(f"x/{name}") is not None or parse_record(f"x/{name}") is not None
+    return of_notes or _OF_CONVERSATION.fullmatch(name) is not None
 
 
 def path_in_records(name: str) -> str | None:

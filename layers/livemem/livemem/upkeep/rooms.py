@@ -3,13 +3,24 @@
 from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
+from livemem.conversations import tending as conversations
 from livemem.erasure import tending as erasure
 from livemem.notes import tending as notes
 from livemem.recall import tending as recall
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces
 
-ROOMS = (spaces.ROOM, changes.ROOM, runs.ROOM, notes.ROOM, bank.ROOM, backups.ROOM, erasure.ROOM, recall.ROOM)
+ROOMS = (
+    spaces.ROOM,
+    changes.ROOM,
+    runs.ROOM,
+    notes.ROOM,
+    bank.ROOM,
+    backups.ROOM,
+    erasure.ROOM,
+    conversations.ROOM,
+    recall.ROOM,
+)
 """In the order in which they are tended: what is committed is finished before a new run is started."""
 
 

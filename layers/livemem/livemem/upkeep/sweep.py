@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from livemem.archives import expiry
 from livemem.arrivals import bringing
+from livemem.conversations import tending as conversations
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.runs import retention
@@ -82,6 +83,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
             else:
                 report.add(space_id, done)
                 resting.pop(space_id, None)
+    report.done |= _start_due_conversations(process, deadline)
     if left:
         logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
         _leave_to_the_next(
@@ -92,6 +94,16 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
         _remove_old_archives(process)
     _add_oldest(report, resting, process.clock())
     return report
+
+
+def _start_due_conversations(process: Process, deadline: datetime) -> dict[str, dict[str, float]]:
+    """Start the summaries that are due (conversations/tending.py)."""
+    try:
+        started = conversations.start_due(process, deadline)
+    except LiveMemoryError as error:
+        logger.warning("conversations were not looked at", extra={"error_code": error.code})
+        return {}
+    return {"conversations_started": started} if started else {}
 
 
 def _remove_old_days(process: Process) -> None:

@@ -1,0 +1,108 @@
+"""The contract with the LLM for a summary, and what is wrong with an answer that keeps to it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from livemem.conversations import language
+from livemem.conversations.parameters import Parameters
+from livemem.conversations.summary import ENTITIES, Entities
+from livemem.llm import contract
+from livemem.llm.contract import ContractError, Part
+
+ITEMS, ITEM_CHARACTERS = 50, 500
+"""Of a list: what is more is left out."""
+SHORT = 400
+"""Characters that a summary may always have."""
+LONG = 4_000
+"""Characters from which a summary that has twice those of its source is refused."""
+LEEWAY = 1.5
+"""By how much a summary may pass its target where the ratio is a limit."""
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class EntitiesAnswer(Part):
+    """What is named."""
+
+    persons: list[str] = []
+    organisations: list[str] = []
+    artifacts: list[str] = []
+    places: list[str] = []
+    times: list[str] = []
+    other: list[str] = []
+
+
+class SummaryAnswer(Part):
+    """The whole answer."""
+
+    summary: Text
+    key_findings: list[str] = []
+    files_mentioned: list[str] = []
+    topics: list[str] = []
+    entities: EntitiesAnswer = EntitiesAnswer()
+    signals: list[str] = []
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is to be summarised: its text, and all that may be cited as a file."""
+
+    text: str
+    citable: Collection[str] | str
+
+    def has(self, file: str) -> bool:
+        """Whether the file occurs."""
+        return file in self.citable or file in self.text
+
+
+def parse(text: str, source: Source) -> SummaryAnswer:
+    """The answer, with what it may not cite left out; raises ContractError."""
+    found = contract.parse(text, SummaryAnswer)
+    if not found.summary.strip():
+        raise ContractError("The summary is empty.")
+    length = len(found.summary)
+    if length > max(LONG, 2 * len(source.text)):
+        raise ContractError(f"The summary has {length} characters, its source has {len(source.text)}.")
+    return found.model_copy(
+        update={
+            "summary": found.summary.strip(),
+            "key_findings": tidy(found.key_findings),
+            "files_mentioned": [file for file in tidy(found.files_mentioned) if source.has(file)],
+            "topics": tidy(found.topics),
+            "signals": tidy(found.signals),
+        }
+    )
+
+
+def tidy(items: Collection[str]) -> list[str]:
+    """The items without blank ones and repeats, as many and as long as are kept."""
+    cut = (item.strip()[:ITEM_CHARACTERS] for item in items)
+    return list(dict.fromkeys(item for item in cut if item))[:ITEMS]
+
+
+def entities(found: SummaryAnswer) -> Entities:
+    """What is named, as it is stored."""
+    return Entities(**{name: tidy(getattr(found.entities, name)) for name in ENTITIES})
+
+
+def flaws(found: SummaryAnswer, source: Source, target: int, parameters: Parameters) -> dict[str, str]:
+    """What the model should mend, by name, each as a sentence to it."""
+    wrong = {}
+    length, most = len(found.summary), max(SHORT, len(source.text))
+    if not parameters.ratio_only:
+        most = min(most, max(SHORT, round(LEEWAY * target)))
+    if length > most:
+        wrong["too_long"] = f"The summary has {length} characters; it should have about {target}."
+    if language.differ(source.text, found.summary):
+        wrong["language"] = "The summary is not in the language of the conversation."
+    return wrong
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The answer as a JSON schema that providers take as strict."""
+    return contract.schema(SummaryAnswer)

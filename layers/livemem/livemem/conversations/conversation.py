@@ -1,0 +1,137 @@
+"""What a conversation is, and where it is found: written once when it begins."""
+
+import posixpath
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from livemem import clock, limits
+from livemem.conversations.parameters import Parameters, Profile
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import conversation_keys as keys
+from livemem.store import documents
+from livemem.store.documents import Document, Moment
+from livemem.store.probe import require_conditional_writes
+
+TITLE_BYTES = 500
+PATH_BYTES = 4_096
+HOST_BYTES = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+
+
+class Conversation(Document):
+    """`conversation.json`."""
+
+    conversation_id: str
+    title: str | None = None
+    cwd: str | None = None
+    """The folder that the agent works in, normalised."""
+    host: str | None = None
+    project_path: str | None = None
+    profile: Profile = "turns"
+    parameters: Parameters = Parameters()
+    created_at: Moment
+    uid: str
+    """Of the space that it began in."""
+    author: str
+
+
+@dataclass(frozen=True)
+class NewConversation:
+    """A conversation to be begun."""
+
+    title: str | None = None
+    cwd: str | None = None
+    host: str | None = None
+    project_path: str | None = None
+    profile: Profile = "turns"
+    parameters: Parameters = field(default_factory=Parameters)
+
+
+def normalised(path: str, field: str = "cwd") -> str:
+    """A folder's path in one spelling, by its text alone: what links lead to only the client knows.
+
+    `a//b/./c/..` is `a/b`; a Windows path has slashes. Raises InvalidRequest.
+    """
+    limits.check_text(field, path, PATH_BYTES)
+    if _CONTROL.search(path):
+        raise InvalidRequest.of(field, "must hold no control characters")
+    if _DRIVE.match(path) or path.startswith("\\\\"):
+        path = path.replace("\\", "/")
+    found = posixpath.normpath(path.strip())
+    # POSIX leaves exactly two slashes at the beginning to the system.
+    return found[1:] if found.startswith("//") and not path.startswith("\\\\") else found
+
+
+def check_host(host: str) -> str:
+    """Return the host's name, or raise InvalidRequest."""
+    limits.check_text("host", host, HOST_BYTES)
+    if _CONTROL.search(host):
+        raise InvalidRequest.of("host", "must hold no control characters")
+    return host
+
+
+def create(process: Process, space_id: str, author: str, wanted: NewConversation) -> Conversation:
+    """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest."""
+    if wanted.title is not None:
+        limits.check_text("title", wanted.title, TITLE_BYTES)
+    cwd = normalised(wanted.cwd) if wanted.cwd is not None else None
+    host = check_host(wanted.host) if wanted.host is not None else None
+    project = normalised(wanted.project_path, "project_path") if wanted.project_path is not None else None
+    head = heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    now = process.clock()
+    conversation = Conversation(
+        conversation_id=process.new_id(),
+        title=wanted.title,
+        cwd=cwd,
+        host=host,
+        project_path=project,
+        profile=wanted.profile,
+        parameters=wanted.parameters,
+        created_at=clock.iso_millis(now),
+        uid=head.meta.uid,
+        author=author,
+    )
+    key = keys.conversation(space_id, conversation.conversation_id)
+    # A lost race is our own first try, whose answer was lost: nobody else knows the id.
+    with suppress(PreconditionLost):
+        process.store.put(key, conversation.to_bytes(), if_none_match=True, content_type=documents.JSON)
+    process.store.map(lambda marker: _mark(process, marker), markers(space_id, conversation))
+    return conversation
+
+
+def markers(space_id: str, conversation: Conversation) -> list[str]:
+    """The keys under which the conversation is found by its folder: on its host, and on any."""
+    if conversation.cwd is None:
+        return []
+    hosts = dict.fromkeys(["", conversation.host or ""])
+    moment, conversation_id = clock.parse(conversation.created_at), conversation.conversation_id
+    return [keys.by_cwd(space_id, host, conversation.cwd, moment, conversation_id) for host in hosts]
+
+
+def _mark(process: Process, key: str) -> None:
+    process.store.put(key, b"", content_type=documents.JSON)
+
+
+def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
+    """The conversation, or None: 1 GET."""
+    found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
+    return Conversation.from_bytes(found.body) if found else None
+
+
+def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
+    """The conversation: 1 GET, and that of the space where this process has not seen it lately. Raises NotFound."""
+    heads.load_recent(process, space_id)
+    found = find(process, space_id, conversation_id)
+    if not found:
+        raise NotFound("conversation", conversation_id)
+    return found
+
+
+def no_summary(level: int, number: int) -> NotFound:
+    """The error for a summary that there is not."""
+    return NotFound("summary", f"{level}/{number}")

@@ -1,0 +1,152 @@
+"""A dry run: which seals and summaries an update would make, and what that costs. It writes nothing and asks nobody.
+
+Summaries that are not made yet are taken to have the length that is asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from livemem.consolidation.prompt import BYTES_PER_TOKEN
+from livemem.conversations import layers as found
+from livemem.conversations import making, names, planner, prompt, seals, sources, work
+from livemem.conversations.layers import Layers
+from livemem.conversations.planner import Block, Child
+from livemem.conversations.seals import At
+from livemem.process import Process
+from livemem.store import conversation_keys as keys
+
+ANSWER_CHARS = 600
+"""Of an answer besides the summary itself."""
+
+
+@dataclass
+class Plan:
+    """What would be done on a level: seals, and calls of the LLM; lengths in characters."""
+
+    level: int
+    seals: int = 0
+    calls: int = 0
+    reused: int = 0
+    source_chars: int = 0
+    summary_chars: int = 0
+
+
+@dataclass
+class Forecast:
+    """The whole plan. Tokens are estimated, four characters each."""
+
+    at: At
+    levels: list[Plan] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        """Calls of the LLM, where each first answer can be used."""
+        return sum(plan.calls for plan in self.levels)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """What would be sent, with the instructions of each call."""
+        chars = sum(plan.source_chars for plan in self.levels)
+        return (chars + self.calls * len(prompt.system())) // BYTES_PER_TOKEN
+
+    @property
+    def completion_tokens(self) -> int:
+        """What would be answered."""
+        chars = sum(plan.summary_chars + plan.calls * ANSWER_CHARS for plan in self.levels)
+        return chars // BYTES_PER_TOKEN
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A summary that is there, or would be; `fresh` if it is to be made."""
+
+    number: int
+    chars: int
+    raw_chars: int
+    fresh: bool
+
+
+def forecast(process: Process, at: At, levels: Sequence[int] = keys.LEVELS, earlier: Layers | None = None) -> Forecast:
+    """What an update of the generation would do; `earlier` is the generation from which summaries can be taken over.
+
+    1 LIST per 1,000 seals and summaries, and 1 GET for each turn that no seal covers and for each seal and summary that
+    this process has not read before.
+    """
+    layers, plan = found.read(process, at), Forecast(at)
+    there = _first_level(process, layers, earlier, plan)
+    for level in (2, 3):
+        if level <= max(levels):
+            there = _next_level(process, layers, level, there, plan)
+    plan.levels = [one for one in plan.levels if one.level in levels]
+    return plan
+
+
+def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan: Forecast) -> list[_Made]:
+    parameters, told = layers.at.parameters, Plan(1)
+    plan.levels.append(told)
+    current = found.current(process, layers, 1)
+    known = {one.number: one.chars for one in found.summaries(process, layers, 1, current)}
+    numbers = range(1, layers.sealed[1] + 1)
+    sealed = found.block_seals(process, layers, numbers)
+    sizes = [(number, seal.chars) for number, seal in zip(numbers, sealed, strict=True)]
+    fresh = list(work.blocks(process, layers))
+    sizes += [(layers.sealed[1] + place, block.chars) for place, block in enumerate(fresh, 1)]
+    told.seals = len(fresh)
+    told.reused = _reused(process, layers, earlier, fresh)
+    made = []
+    for number, chars in sizes:
+        length = known.get(number, parameters.target(chars))
+        made.append(_Made(number, length, chars, number not in known))
+        if number not in known:
+            told.calls += 1
+            told.source_chars += chars
+            told.summary_chars += length
+    told.calls -= told.reused
+    return made
+
+
+def _reused(process: Process, layers: Layers, earlier: Layers | None, fresh: Sequence[Block]) -> int:
+    """How many of the blocks an earlier generation has a summary of: 1 GET for each turn."""
+    if not earlier or not any(earlier.names[1].values()):
+        return 0
+    maker = making.maker(process, layers.at)
+    made = [name for some in earlier.names[1].values() for name in some]
+    there = {names.source_of(name) for name in made if names.maker_of(name) == maker}
+    if not there:
+        return 0
+    found_there = process.store.map(
+        lambda block: sources.of_block(process, layers.at, seals.of_block(block), 1).source in there, fresh
+    )
+    return sum(found_there)
+
+
+def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_Made], plan: Forecast) -> list[_Made]:
+    parameters, told = layers.at.parameters, Plan(level)
+    plan.levels.append(told)
+    current = found.current(process, layers, level)
+    known = {one.number: one.chars for one in found.summaries(process, layers, level, current)}
+    numbers = range(1, layers.sealed[level] + 1)
+    groups = [
+        (number, seal.children, seal.chars, seal.raw_chars)
+        for number, seal in zip(numbers, found.group_seals(process, layers, level, numbers), strict=True)
+    ]
+    behind = groups[-1][1][1] if groups else 0
+    waiting: Sequence[Child] = [Child(one.number, one.chars, one.raw_chars) for one in below if one.number > behind]
+    while group := planner.next_group(layers.at.built.profile, parameters, level, waiting):
+        first, last = group[0].number, group[-1].number
+        sizes = sum(child.chars for child in group), sum(child.raw_chars for child in group)
+        groups.append((len(groups) + 1, (first, last), *sizes))
+        waiting = [child for child in waiting if child.number > last]
+        told.seals += 1
+    fresh_below = {one.number for one in below if one.fresh}
+    made = []
+    for number, (first, last), chars, raw in groups:
+        # Above what is made anew all is made anew.
+        fresh = number not in known or any(one in fresh_below for one in range(first, last + 1))
+        length = parameters.target(chars) if fresh else known[number]
+        made.append(_Made(number, length, raw, fresh))
+        if fresh:
+            told.calls += 1
+            told.source_chars += chars
+            told.summary_chars += length
+    return made

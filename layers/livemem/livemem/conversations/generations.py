@@ -1,0 +1,149 @@
+"""Generations of seals and summaries: a rebuild with other parameters makes the next one, and switches to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from livemem import clock
+from livemem.conversations.conversation import Conversation
+from livemem.conversations.parameters import Parameters, Profile
+from livemem.errors import PreconditionLost
+from livemem.process import Process
+from livemem.store import conversation_keys as keys
+from livemem.store import documents
+from livemem.store.documents import Document, Moment
+
+FIRST = 1
+KEPT = timedelta(days=1)
+"""For which a generation that was replaced is still there: who reads it now may finish."""
+TRIES = 5
+
+
+class Built(Document):
+    """A generation, and what it is built with."""
+
+    generation: int
+    profile: Profile
+    parameters: Parameters
+    job_id: str = ""
+
+
+class Retired(Document):
+    """A generation that was replaced."""
+
+    generation: int
+    at: Moment
+
+
+class Generations(Document):
+    """`generation.json`, changed by compare-and-swap alone; where it is missing the first generation counts."""
+
+    generation: int = FIRST
+    rev: int = 0
+    profile: Profile | None = None
+    parameters: Parameters | None = None
+    building: Built | None = None
+    retired: list[Retired] = []
+    highest: int = FIRST
+    """The highest number that was ever given."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The generations of a conversation as they were read; `etag` is None where there is no document yet."""
+
+    space_id: str
+    conversation: Conversation
+    known: Generations
+    etag: str | None
+
+    def current(self) -> Built:
+        """The generation that counts."""
+        one = self.known
+        return Built(
+            generation=one.generation,
+            profile=one.profile or self.conversation.profile,
+            parameters=one.parameters or self.conversation.parameters,
+        )
+
+
+def read(process: Process, space_id: str, conversation: Conversation) -> Standing:
+    """The generations of the conversation: 1 GET."""
+    found = process.store.get(keys.generation(space_id, conversation.conversation_id))
+    known = Generations.from_bytes(found.body) if found else Generations()
+    return Standing(space_id, conversation, known, found.etag if found else None)
+
+
+def begin(process: Process, standing: Standing, profile: Profile, parameters: Parameters, job_id: str) -> Built:
+    """Begin to build the next generation, or go on with one of the same parameters; the latest wish counts.
+
+    Raises PreconditionLost.
+    """
+
+    def wanted(known: Generations) -> Generations | None:
+        there = known.building
+        if there and (there.profile, there.parameters) == (profile, parameters):
+            return None
+        fresh = Built(generation=known.highest + 1, profile=profile, parameters=parameters, job_id=job_id)
+        return known.model_copy(update={"building": fresh, "highest": fresh.generation})
+
+    building = _update(process, standing, wanted).known.building
+    assert building
+    return building
+
+
+def switch(process: Process, standing: Standing, built: Built) -> bool:
+    """Let a generation count that is built by now; False if it is wanted no more. Raises PreconditionLost."""
+
+    def wanted(known: Generations) -> Generations | None:
+        if not known.building or known.building.generation != built.generation:
+            return None
+        now = clock.iso(process.clock())
+        return known.model_copy(
+            update={
+                "generation": built.generation,
+                "profile": built.profile,
+                "parameters": built.parameters,
+                "building": None,
+                "retired": [*known.retired, Retired(generation=known.generation, at=now)],
+            }
+        )
+
+    return _update(process, standing, wanted).known.generation == built.generation
+
+
+def forget(process: Process, standing: Standing, removed: list[int]) -> None:
+    """Take replaced generations whose objects are gone out of the document. Raises PreconditionLost."""
+
+    def wanted(known: Generations) -> Generations | None:
+        left = [one for one in known.retired if one.generation not in removed]
+        return known.model_copy(update={"retired": left}) if left != known.retired else None
+
+    _update(process, standing, wanted)
+
+
+def _update(process: Process, standing: Standing, wanted: Callable[[Generations], Generations | None]) -> Standing:
+    """Apply a change to the newest document, again after each lost race: 1 PUT, none where there is no change."""
+    space_id, conversation = standing.space_id, standing.conversation
+    key = keys.generation(space_id, conversation.conversation_id)
+    for _ in range(TRIES):
+        changed = wanted(standing.known)
+        if changed is None:
+            return standing
+        changed = changed.model_copy(update={"rev": standing.known.rev + 1})
+        try:
+            etag = process.store.put(
+                key,
+                changed.to_bytes(),
+                if_match=standing.etag,
+                if_none_match=standing.etag is None,
+                content_type=documents.JSON,
+            )
+        except PreconditionLost:
+            standing = read(process, space_id, conversation)
+            # Perhaps our own first try, whose answer was lost.
+            if standing.known == changed:
+                return standing
+        else:
+            return Standing(space_id, conversation, changed, etag)
+    raise PreconditionLost("The conversation is rebuilt by several at once.")

@@ -1,0 +1,104 @@
+"""Taking in a conversation that was led elsewhere: lines of JSON, each a message or a whole turn."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from livemem import clock
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log
+from livemem.conversations.turn import Draft, ToolCall, check_message_id
+from livemem.errors import InvalidRequest, TooLarge
+from livemem.process import Process
+
+LINES = 2_000
+"""Of one call; 1 MiB of short messages."""
+SHOWN = 80
+
+
+class _Line(BaseModel):
+    """What a line may say; unknown fields are somebody else's and are left out."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    message_id: str | None = None
+    role: str | None = None
+    content: str | None = None
+    user_message: str = ""
+    assistant_message: str = ""
+    tool_calls: list[dict[str, Any]] = []
+    timestamp: str | None = None
+    client_timestamp: str | None = None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many lines became turns, how many were there already, and the newest turn."""
+
+    imported: int
+    repeated: int
+    last_turn: int
+
+
+def parse(text: str) -> list[Draft]:
+    """The turns in the lines, all checked; raises InvalidRequest or TooLarge, which names the line."""
+    drafts = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            drafts.append(_draft(f"line {number}", line))
+    if not drafts:
+        raise InvalidRequest.of("body", "holds no line")
+    if len(drafts) > LINES:
+        raise TooLarge.of("body", len(drafts), LINES, "lines")
+    return drafts
+
+
+def _draft(where: str, text: str) -> Draft:
+    try:
+        line = _Line.model_validate(json.loads(text))
+        calls = [ToolCall.model_validate(call) for call in line.tool_calls]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequest.of(f"{where}{f': {field}' if field else ''}", first["msg"]) from None
+    except (ValueError, RecursionError):
+        raise InvalidRequest.of(where, "is not JSON") from None
+    if line.message_id is None:
+        raise InvalidRequest.of(f"{where}: message_id", "is needed, so that an import can be repeated")
+    check_message_id(line.message_id, f"{where}: ")
+    moment = line.client_timestamp or line.timestamp
+    _check_moment(where, moment)
+    more: dict[str, Any] = {
+        "message_id": line.message_id,
+        "client_timestamp": moment,
+        "tool_calls": tuple(calls),
+    }
+    if line.role is None:
+        return Draft(line.user_message, line.assistant_message, **more)
+    try:
+        return Draft.of_message(line.role, line.content or "", **more)
+    except InvalidRequest as error:
+        raise InvalidRequest.of(f"{where}: role", error.fields[0].message) from None
+
+
+def _check_moment(where: str, text: str | None) -> None:
+    try:
+        if text is not None:
+            clock.parse(text)
+    except ValueError:
+        raise InvalidRequest.of(f"{where}: timestamp", "must be a time in ISO 8601") from None
+
+
+def take_in(process: Process, space_id: str, conversation_id: str, author: str, drafts: Sequence[Draft]) -> Imported:
+    """Append the turns in their order; those whose `message_id` is known already stay as they are.
+
+    3 round trips for each. Who is interrupted sends the same once more. Raises NotFound, InvalidRequest.
+    """
+    conversations.load(process, space_id, conversation_id)
+    drafts = [log.prepare(process, draft, f"{draft.message_id}: ") for draft in drafts]
+    appended = log.append_all(process, space_id, conversation_id, author, drafts)
+    fresh = sum(one.fresh for one in appended)
+    return Imported(fresh, len(appended) - fresh, max(one.turn.turn_index for one in appended))

@@ -1,0 +1,133 @@
+"""Jobs: what one run that makes summaries did, for people and for the budget of the day."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Literal
+
+from livemem import clock
+from livemem.conversations.summary import Usage
+from livemem.errors import LiveMemoryError, NotFound
+from livemem.llm.usage import Usage as Counted
+from livemem.process import Process
+from livemem.spaces import usage
+from livemem.store import conversation_keys as keys
+from livemem.store import documents
+from livemem.store.documents import Document, Moment
+
+logger = logging.getLogger(__name__)
+
+Strategy = Literal["incremental", "full", "redo"]
+Status = Literal["queued", "running", "done", "failed"]
+FINAL = ("done", "failed")
+
+
+class Problem(Document):
+    """Why a job did not do all: what is missing is tried again by itself."""
+
+    code: str
+    detail: str
+
+
+class Job(Document):
+    """`jobs/{ulid}.json`."""
+
+    job_id: str
+    conversation_id: str
+    strategy: Strategy
+    status: Status
+    generation: int
+    created_at: Moment
+    started_at: Moment | None = None
+    ended_at: Moment | None = None
+    sealed: dict[str, int] = {}
+    """New seals by level (`1`)."""
+    generated: dict[str, int] = {}
+    """Summaries that were made by level."""
+    reused: int = 0
+    """Summaries that an earlier generation had of the same input."""
+    llm: Usage = Usage()
+    latency_ms: dict[str, float] = {}
+    """`mean` and `max` of the summaries, calls and retries together."""
+    dirty_share: float | None = None
+    """Share of the summaries that was missing when it began."""
+    queue_length: int = 0
+    """Summaries that are still missing and could be made."""
+    error: Problem | None = None
+
+    def ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.status in FINAL
+
+
+def new(process: Process, conversation_id: str, strategy: Strategy, generation: int) -> Job:
+    """A job that is not written yet."""
+    return Job(
+        job_id=process.new_id(),
+        conversation_id=conversation_id,
+        strategy=strategy,
+        status="queued",
+        generation=generation,
+        created_at=clock.iso_millis(process.clock()),
+    )
+
+
+def write(process: Process, space_id: str, job: Job) -> None:
+    """Write the job as it is now: 1 PUT. One writer at a time: who has the conversation's claim, or has made it."""
+    process.store.put(keys.job(space_id, job.conversation_id, job.job_id), job.to_bytes(), content_type=documents.JSON)
+
+
+def note(process: Process, space_id: str, job: Job) -> None:
+    """Write the job, and what it has used for the budget of its day: 2 PUTs. Counters never fail a job."""
+    used = counted(job.llm)
+    with suppress(LiveMemoryError):
+        write(process, space_id, job)
+        if used.calls:
+            usage.note(process, space_id, job.job_id, used, failed=job.status == "failed", final=job.ended())
+
+
+def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:
+    """The job, or None: 1 GET. Raises InvalidName."""
+    found = process.store.get(keys.job(space_id, conversation_id, job_id))
+    return Job.from_bytes(found.body) if found else None
+
+
+def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job:
+    """The job: 1 GET. Raises InvalidName, NotFound."""
+    found = find(process, space_id, conversation_id, job_id)
+    if not found:
+        raise NotFound("job", job_id)
+    return found
+
+
+def page(
+    process: Process, space_id: str, conversation_id: str, *, limit: int, after: str | None
+) -> tuple[list[Job], str | None]:
+    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each."""
+    listed = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
+    ids = sorted((found for entry in listed if (found := keys.parse_job(entry.key))), reverse=True)
+    ids = [one for one in ids if after is None or one < after]
+    some = ids[:limit]
+    items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
+    jobs = [Job.from_bytes(item.body) for item in items if item]
+    return jobs, some[-1] if len(ids) > limit else None
+
+
+def added(earlier: Usage, used: Sequence[Counted]) -> Usage:
+    """What was asked of the LLM before and by these, together."""
+    return stored(sum(used, counted(earlier)))
+
+
+def counted(usage: Usage) -> Counted:
+    """A stored usage as numbers to reckon with."""
+    return Counted(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.estimated_tokens)
+
+
+def stored(total: Counted) -> Usage:
+    """The same as it is stored."""
+    return Usage(
+        calls=total.calls,
+        prompt_tokens=total.prompt_tokens,
+        completion_tokens=total.completion_tokens,
+        estimated_tokens=total.estimated_tokens,
+    )

@@ -1,0 +1,126 @@
+"""What there is of seals and summaries in a generation, as a listing tells it, and what is missing."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from livemem.conversations import names
+from livemem.conversations.seals import At, BlockSeal, GroupSeal
+from livemem.conversations.summary import Summary
+from livemem.process import Process
+from livemem.store import conversation_keys as keys
+from livemem.store.documents import Document
+
+D = TypeVar("D", bound=Document)
+
+
+@dataclass
+class Layers:
+    """The seals and summaries of a generation. `sealed` has how many seals of each level stand in a row."""
+
+    at: At
+    sealed: dict[int, int]
+    names: dict[int, dict[int, list[str]]]
+    """By level and number the names of what was made of it, at whatever time."""
+    etags: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, level: int, number: int, name: str) -> None:
+        """Take in a summary that was made just now."""
+        there = self.names[level].setdefault(number, [])
+        if name not in there:
+            there.append(name)
+
+
+def read(process: Process, at: At) -> Layers:
+    """The seals and summaries of a generation: 1 LIST per 1,000 of them."""
+    numbers: dict[int, set[int]] = {level: set() for level in keys.LEVELS}
+    found: dict[int, dict[int, list[str]]] = {level: defaultdict(list) for level in keys.LEVELS}
+    etags = {}
+    for entry in process.store.scan(keys.generation_prefix(at.space_id, at.conversation_id, at.generation)):
+        etags[entry.key] = entry.etag
+        seal, summary = keys.parse_seal(entry.key), keys.parse_summary(entry.key)
+        if seal:
+            numbers[seal.level].add(seal.number)
+        elif summary:
+            found[summary.level][summary.number].append(summary.name)
+    sealed = {level: _in_a_row(some) for level, some in numbers.items()}
+    return Layers(at, sealed, {level: dict(some) for level, some in found.items()}, etags)
+
+
+def _in_a_row(numbers: set[int]) -> int:
+    count = 0
+    while count + 1 in numbers:
+        count += 1
+    return count
+
+
+def block_seals(process: Process, layers: Layers, numbers: Sequence[int]) -> list[BlockSeal]:
+    """These seals of level 1, which must be there: 1 GET for each that this process has not read before."""
+    return _read(process, layers, BlockSeal, [layers.at.seal_key(1, number) for number in numbers])
+
+
+def group_seals(process: Process, layers: Layers, level: int, numbers: Sequence[int]) -> list[GroupSeal]:
+    """These seals of level 2 or 3, likewise."""
+    return _read(process, layers, GroupSeal, [layers.at.seal_key(level, number) for number in numbers])
+
+
+def summaries(process: Process, layers: Layers, level: int, named: Mapping[int, str]) -> list[Summary]:
+    """These summaries of a level by their numbers, likewise."""
+    return _read(process, layers, Summary, [layers.at.summary_key(level, *one) for one in named.items()])
+
+
+def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]) -> list[D]:
+    def one(key: str) -> D:
+        etag = layers.etags.get(key, "")
+        known = process.reads.get(kind, key, etag) if etag else None
+        if known:
+            return known
+        found = process.store.get(key)
+        if not found:
+            raise Vanished(key)
+        document = kind.from_bytes(found.body)
+        return process.reads.put(key, found.etag, document, [found.body])
+
+    return process.store.map(one, wanted)
+
+
+class Vanished(Exception):
+    """What was listed is gone: the conversation, or its generation, is removed right now."""
+
+
+def current(process: Process, layers: Layers, level: int) -> dict[int, str]:
+    """The summaries of a level that count, by their numbers; the others are missing."""
+    numbers = range(1, layers.sealed[level] + 1)
+    there = layers.names[level]
+    if level == 1:
+        # A block's text never changes, so whatever was made of it has that source.
+        found = {number: names.current(there.get(number, ())) for number in numbers}
+    else:
+        below = current(process, layers, level - 1)
+        groups = group_seals(process, layers, level, numbers)
+        sources = [source_of_group(below, seal) for seal in groups]
+        found = {
+            number: names.current(there.get(number, ()), source)
+            for number, source in zip(numbers, sources, strict=True)
+            if source
+        }
+    return {number: name for number, name in found.items() if name}
+
+
+def source_of_group(below: Mapping[int, str], seal: GroupSeal) -> str | None:
+    """The source of a group's summary, or None while one of its children is missing."""
+    first, last = seal.children
+    children = [below.get(number) for number in range(first, last + 1)]
+    return names.source(children) if all(children) else None
+
+
+def missing(process: Process, layers: Layers, level: int) -> list[int]:
+    """The numbers of a level whose summary is missing, and can be made: all that it is made of is there."""
+    there = current(process, layers, level)
+    numbers = [number for number in range(1, layers.sealed[level] + 1) if number not in there]
+    if level == 1 or not numbers:
+        return numbers
+    below = current(process, layers, level - 1)
+    groups = group_seals(process, layers, level, numbers)
+    return [number for number, seal in zip(numbers, groups, strict=True) if source_of_group(below, seal) is not None]

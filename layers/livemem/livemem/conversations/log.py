@@ -1,0 +1,233 @@
+"""The log of a conversation: turns with dense numbers, each message exactly once.
+
+A message's id names, before its turn is written, the turn behind which it is to be looked for. Whoever appends tries
+one number after the other from there on: each is somebody else's turn, its own from an earlier try, or free. So a
+repeat meets its own turn before a free number, and of two who do the same at once the second meets the first one's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from livemem.conversations import conversation as conversations
+from livemem.conversations import due
+from livemem.conversations import turn as turns
+from livemem.conversations.conversation import Conversation
+from livemem.conversations.turn import Draft, Turn
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import conversation_keys as keys
+from livemem.store import documents
+from livemem.store.documents import Document
+from livemem.store.objects import Entry
+from livemem.store.probe import require_conditional_writes
+
+AT_ONCE = 16
+"""Turns that are read side by side."""
+TRIES = 10_000
+"""Numbers that an append tries: more writers than that at once there are not."""
+OTHER = "was used for another turn of this conversation"
+
+
+class Floor(Document):
+    """`ids/{sha256(message_id)}.json`: behind which turn the message's own is."""
+
+    floor: int
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A turn of the log; not `fresh` if it was there already."""
+
+    turn: Turn
+    fresh: bool
+
+
+def append(process: Process, space_id: str, conversation_id: str, author: str, draft: Draft) -> Appended:
+    """Append a turn: 3 round trips with a `message_id`, 2 without. The model is never waited for.
+
+    Raises NotFound, InvalidRequest, TooLarge; a repeat gives the turn that is there.
+    """
+    draft = prepare(process, draft)
+    keys.check_conversation_id(conversation_id)
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    named = draft.message_id
+    looks: list[Callable[[], Any]] = [
+        lambda: conversations.find(process, space_id, conversation_id),
+        lambda: last_index(process, space_id, conversation_id),
+        lambda: find_floor(process, space_id, conversation_id, named) if named else None,
+    ]
+    found, tail, floor = process.store.map(lambda look: look(), looks)
+    if not found:
+        raise NotFound("conversation", conversation_id)
+    return _append(process, _At(space_id, found, author), draft, tail, floor)
+
+
+def prepare(process: Process, draft: Draft, where: str = "") -> Draft:
+    """The turn as it is to be stored: checked as it was sent, then redacted if the settings say so."""
+    turns.check(draft, where)
+    return turns.redacted(draft) if process.settings.redact_secrets else draft
+
+
+@dataclass(frozen=True)
+class _At:
+    """Where somebody writes."""
+
+    space_id: str
+    conversation: Conversation
+    author: str
+
+    @property
+    def conversation_id(self) -> str:
+        return self.conversation.conversation_id
+
+
+def append_all(
+    process: Process, space_id: str, conversation_id: str, author: str, drafts: Sequence[Draft]
+) -> list[Appended]:
+    """Append checked turns, one behind the other: 2 round trips each after 2 for all.
+
+    Raises NotFound, InvalidRequest; those before the one that fails are in the log then.
+    """
+    require_conditional_writes(process.store)
+    at = _At(space_id, conversations.load(process, space_id, conversation_id), author)
+    tail = last_index(process, space_id, conversation_id)
+    floors = process.store.map(
+        lambda draft: find_floor(process, space_id, conversation_id, draft.message_id) if draft.message_id else None,
+        drafts,
+    )
+    done: list[Appended] = []
+    for draft, floor in zip(drafts, floors, strict=True):
+        # The same id twice in one call: the second meets what the first has written.
+        done.append(_append(process, at, draft, tail, floor))
+        tail = max(tail, done[-1].turn.turn_index)
+    return done
+
+
+def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | None) -> Appended:
+    """Append with what the first look told: the newest turn, and the message's floor if it came before."""
+    message_id = draft.message_id or process.new_id()
+
+    def claim() -> int:
+        if draft.message_id is None:
+            return tail
+        return floor if floor is not None else _claim(process, at, draft.message_id, tail)
+
+    def mark() -> int:
+        due.mark(process, at.space_id, at.conversation_id, at.conversation.parameters)
+        return 0
+
+    # Where the message came before, its turn may lie anywhere up to the newest.
+    behind = process.store.map(lambda step: step(), [claim, mark])[0]
+    if behind < tail:
+        mine = _own(process, at, message_id, behind + 1, tail)
+        if mine:
+            return _repeated(process, at, draft, mine)
+        behind = tail
+    return _write(process, at, draft, message_id, behind + 1)
+
+
+def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
+    """The floor of a message that has none yet: the first one that is written counts."""
+    key = keys.message(at.space_id, at.conversation_id, message_id)
+    try:
+        process.store.put(key, Floor(floor=tail).to_bytes(), if_none_match=True, content_type=documents.JSON)
+    except PreconditionLost:
+        floor = find_floor(process, at.space_id, at.conversation_id, message_id)
+        return tail if floor is None else floor
+    return tail
+
+
+def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
+    """Behind which turn a message's own is; None if it never came: 1 GET."""
+    found = process.store.get(keys.message(space_id, conversation_id, message_id))
+    return Floor.from_bytes(found.body).floor if found else None
+
+
+def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> Turn | None:
+    """The message's turn among these, or None."""
+    for start in range(first, last + 1, AT_ONCE):
+        some = read(process, at.space_id, at.conversation_id, range(start, min(start + AT_ONCE, last + 1)))
+        mine = next((turn for turn in some if turn.message_id == message_id), None)
+        if mine:
+            return mine
+    return None
+
+
+def _write(process: Process, at: _At, draft: Draft, message_id: str, first: int) -> Appended:
+    for index in range(first, first + TRIES):
+        turn, apart = turns.made(draft, message_id, index, at.author, process.clock())
+        key = keys.turn(at.space_id, at.conversation_id, index)
+        try:
+            process.store.put(key, turn.to_bytes(), if_none_match=True, content_type=documents.JSON)
+        except PreconditionLost:
+            there = process.store.get(key)
+            other = Turn.from_bytes(there.body) if there else None
+            if other and other.message_id == message_id:
+                return _repeated(process, at, draft, other)
+            if not other:
+                # Somebody deletes the conversation right now.
+                raise NotFound("conversation", at.conversation_id) from None
+            continue
+        _keep_apart(process, at, index, apart)
+        return Appended(turn, fresh=True)
+    raise PreconditionLost("Too many turns were appended at once.")
+
+
+def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) -> None:
+    """Write large results: the number is ours by now, so whoever repeats the message writes the same once more."""
+
+    def put(place: int) -> None:
+        key = keys.tool_result(at.space_id, at.conversation_id, index, place)
+        try:
+            process.store.put(key, apart[place], if_none_match=True, content_type=documents.JSON)
+        except PreconditionLost:
+            return
+
+    process.store.map(put, list(apart))
+
+
+def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
+    wanted, apart = turns.made(draft, there.message_id, there.turn_index, at.author, process.clock())
+    if not turns.same(wanted, there):
+        raise InvalidRequest.of("message_id", OTHER)
+    _keep_apart(process, at, there.turn_index, apart)
+    return Appended(there, fresh=False)
+
+
+def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:
+    """The newest turns as a listing shows them, the newest first: 1 LIST, up to 1,000 of them."""
+    listed = process.store.scan(keys.turns_prefix(space_id, conversation_id), limit=most)
+    return [entry for entry in listed if keys.parse_turn(entry.key)]
+
+
+def last_index(process: Process, space_id: str, conversation_id: str) -> int:
+    """The number of the newest turn; 0 where there is none: 1 LIST."""
+    found = newest(process, space_id, conversation_id, 1)
+    parsed = keys.parse_turn(found[0].key) if found else None
+    return parsed[2] if parsed else 0
+
+
+def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
+    """These turns, those that are there: 1 GET each, side by side."""
+    found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
+    return [Turn.from_bytes(item.body) for item in found if item]
+
+
+def close(
+    process: Process, space_id: str, conversation_id: str, author: str, message_id: str | None
+) -> Appended | None:
+    """Append a turn that closes the conversation, so that what is left is summarised; None where it is empty.
+
+    One that was closed last stays as it is. Further turns may come.
+    """
+    conversations.load(process, space_id, conversation_id)
+    last = last_index(process, space_id, conversation_id)
+    if not last:
+        return None
+    there = read(process, space_id, conversation_id, [last])
+    if there and there[0].close:
+        return Appended(there[0], fresh=False)
+    return append(process, space_id, conversation_id, author, Draft(message_id=message_id, close=True))

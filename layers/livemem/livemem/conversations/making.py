@@ -1,0 +1,128 @@
+"""Making one summary: asked of the LLM, or taken from an earlier generation, and stored under the hash of its input."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from livemem import clock
+from livemem.conversations import answer, asking, names, prompt
+from livemem.conversations.jobs import stored
+from livemem.conversations.layers import Layers
+from livemem.conversations.seals import At
+from livemem.conversations.sources import Material
+from livemem.conversations.summary import Summary
+from livemem.errors import PreconditionLost, RunError
+from livemem.llm.usage import Usage as Counted
+from livemem.process import Process
+from livemem.store import documents
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of one summary: its name where it is stored now, else why it is not; and what it took."""
+
+    level: int
+    number: int
+    name: str | None
+    usage: Counted = field(default_factory=Counted)
+    seconds: float = 0.0
+    reused: bool = False
+    error: str | None = None
+    detail: str = ""
+
+    @property
+    def ends_job(self) -> bool:
+        """Whether the failure says that others would fail too."""
+        return self.error is not None and self.error not in asking.OF_THE_SOURCE
+
+
+def maker(process: Process, at: At) -> str:
+    """The part of a summary's name that stands for prompt, model and ratio."""
+    return names.maker(prompt.version(), process.settings.llmaas_model, at.parameters)
+
+
+def make(
+    process: Process,
+    layers: Layers,
+    material: Material,
+    deadline: datetime,
+    *,
+    redo: int = 0,
+    earlier: Layers | None = None,
+) -> Made:
+    """Make a summary and store it: 1 or 2 calls of the LLM, 1 PUT; where an `earlier` generation has one of the very
+    same input, 1 GET and 1 PUT instead.
+    """
+    at, level, number = layers.at, material.level, material.number
+    name = names.name(material.source, redo, maker(process, at))
+    started = process.timer()
+    copied = _copied(process, layers, earlier, material, name)
+    if copied:
+        return Made(level, number, copied, reused=True)
+    target = at.parameters.target(material.chars)
+    try:
+        asked = asking.ask(process, material.messages(target), material.text, target, at.parameters, deadline)
+    except RunError as error:
+        return Made(level, number, None, Counted.of(error.usage), 0.0, error=error.code, detail=error.detail)
+    found = asked.answer
+    summary = Summary(
+        level=level,
+        number=number,
+        covers=material.covers,
+        children=material.children,
+        range_start=material.range_start,
+        range_end=material.range_end,
+        created_at=material.range_end,
+        generated_at=clock.iso_millis(process.clock()),
+        summary=found.summary,
+        key_findings=found.key_findings,
+        files_mentioned=answer.tidy([*found.files_mentioned, *material.files]),
+        topics=found.topics,
+        entities=answer.entities(found),
+        signals=found.signals,
+        tools_used=list(material.tools),
+        chars=len(found.summary),
+        source_chars=material.chars,
+        model=process.settings.llmaas_model,
+        prompt_version=prompt.version(),
+        usage=stored(asked.usage),
+        redo=redo,
+        flaws=list(asked.flaws),
+    )
+    _store(process, at, summary, name)
+    return Made(level, number, name, asked.usage, process.timer() - started)
+
+
+def _store(process: Process, at: At, summary: Summary, name: str) -> None:
+    key = at.summary_key(summary.level, summary.number, name)
+    try:
+        process.store.put(key, summary.to_bytes(), if_none_match=True, content_type=documents.JSON)
+    except PreconditionLost:
+        # Somebody made it of the same input, which is as good.
+        return
+
+
+def _copied(process: Process, layers: Layers, earlier: Layers | None, material: Material, name: str) -> str | None:
+    """The name of a summary of the same input that an earlier generation has, if it has one; it is here then, too.
+
+    There it may have another number. One that was made anew by hand goes before.
+    """
+    if not earlier:
+        return None
+    wanted = names.source_of(name), names.maker_of(name)
+    same = [
+        (names.redo_of(one), one, number)
+        for number, some in earlier.names[material.level].items()
+        for one in some
+        if (names.source_of(one), names.maker_of(one)) == wanted
+    ]
+    if not same:
+        return None
+    _, there, number = max(same)
+    found = process.store.get(earlier.at.summary_key(material.level, number, there))
+    if not found:
+        return None
+    copy = Summary.from_bytes(found.body).model_copy(
+        update={"number": material.number, "children": material.children, "covers": material.covers}
+    )
+    _store(process, layers.at, copy, there)
+    return there

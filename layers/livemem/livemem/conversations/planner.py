@@ -1,0 +1,232 @@
+"""Where blocks of turns and groups of summaries end: pure functions, scanned greedily from the last seal.
+
+Every worker that sees the same log finds the same ends, whatever it saw before. Rules: docs/conversations.md, with the
+precedence slice, duo (two sides stay together), chars, time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from livemem.conversations.parameters import LEAST_SLICED, Parameters, Profile
+
+Reason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
+
+HARDCAP = 1.5
+"""Windows after which a block ends without an assistant's side."""
+LEAST_GROUP, MOST_GROUP, LONGEST_GROUP = 0.8, 1.2, 1.5
+"""Shares of `group_chars`: below the first one a group takes the next summary even if it passes the second one, as long
+as it stays below the third.
+"""
+LEAST_CHILDREN = 2
+"""Of a group that ends by the characters of its turns."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the planner must know of a turn. `ends` is that its last side is the assistant's, `close` that somebody has
+    closed the conversation with it.
+    """
+
+    index: int
+    chars: int
+    ends: bool
+    close: bool
+    moment: datetime
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the log: characters of turn `index` before it."""
+
+    index: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Turns from `start` up to `end`, of which `end_offset` characters are covered; what follows begins at `next`."""
+
+    start: Place
+    end: int
+    end_offset: int
+    next: Place
+    reason: Reason
+    chars: int
+    range_start: datetime
+    range_end: datetime
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The bounds of a profile, in characters."""
+
+    window: float
+    upper: float
+    least: int
+    sliced_from: float
+    hard: float
+    every_turn: bool
+    by_chars: bool
+    by_time: bool
+    any_side: bool
+    pause: timedelta
+
+
+def _rules(profile: Profile, parameters: Parameters) -> _Rules:
+    every_turn = profile == "turns"
+    window = parameters.window_chars * (LEAST_SLICED if every_turn else 1)
+    return _Rules(
+        window=window,
+        upper=window * (1 + parameters.wiggle),
+        least=parameters.min_flush_chars,
+        sliced_from=window * (1 + parameters.wiggle),
+        hard=HARDCAP * window,
+        every_turn=every_turn,
+        by_chars=parameters.seal_policy != "time",
+        by_time=not every_turn and parameters.seal_policy != "chars",
+        any_side=not parameters.ensure_assistant,
+        pause=timedelta(milliseconds=parameters.flush_after_ms),
+    )
+
+
+def next_block(
+    profile: Profile,
+    parameters: Parameters,
+    turns: Sequence[Size],
+    start: Place,
+    now: datetime | None = None,
+) -> Block | None:
+    """The first block from `start` on, or None while it is still open.
+
+    `turns` are those from `start.index` on, without a gap. With `now` they reach to the end of the log, and what is
+    old enough by then ends.
+    """
+    scan = _Scan(_rules(profile, parameters), start)
+    for turn in turns:
+        block = scan.take(turn)
+        if block:
+            return block
+    return scan.at_the_end(now) if now else None
+
+
+class _Scan:
+    """One greedy scan; `acc` is the number of characters so far, `ok` the last place behind an assistant's side."""
+
+    def __init__(self, rules: _Rules, start: Place) -> None:
+        self.rules, self.start = rules, start
+        self.acc = 0
+        self.last: Size | None = None
+        self.first: Size | None = None
+        self.ok: tuple[Size, int] | None = None
+        self.waiting = False
+        """Whether a pause was seen, so that the block ends behind the next assistant's side."""
+
+    def take(self, turn: Size) -> Block | None:
+        """The block that ends before, within or behind this turn."""
+        rules = self.rules
+        self.first = self.first or turn
+        size = turn.chars - (self.start.offset if turn.index == self.start.index else 0)
+        if self.last and self._paused(turn.moment):
+            if self._may_end(self.last):
+                return self._behind(self.last, self.acc, "time")
+            self.waiting = True
+        # Precedence: a turn that is too long for any block comes first.
+        if size > rules.sliced_from:
+            return self._slice(turn, size)
+        if self.last and self.ok and self.acc + size > rules.upper and self.ok[1] >= rules.least and rules.by_chars:
+            return self._behind(*self.ok, "duo")
+        self.acc += size
+        self.last = turn
+        return self._after(turn)
+
+    def _after(self, turn: Size) -> Block | None:
+        rules = self.rules
+        if self._may_end(turn):
+            self.ok = (turn, self.acc)
+            if rules.every_turn and self.acc and turn.ends:
+                return self._behind(turn, self.acc, "turn")
+            if rules.by_chars and self.acc >= rules.window:
+                return self._behind(turn, self.acc, "chars")
+            if self.waiting:
+                return self._behind(turn, self.acc, "time")
+        # A time policy has no size to keep to, a model has: the cap holds for all.
+        if self.acc >= rules.hard:
+            return self._behind(turn, self.acc, "hardcap")
+        if turn.close and self.acc:
+            return self._behind(turn, self.acc, "close")
+        return None
+
+    def _slice(self, turn: Size, size: int) -> Block:
+        """The block that ends before a turn which is too long, or within it."""
+        if self.last and self.acc >= self.rules.least and self._may_end(self.last):
+            return self._behind(self.last, self.acc, "slice")
+        taken = int(self.rules.window) - self.acc
+        if self.last and taken <= 0:
+            return self._behind(self.last, self.acc, "hardcap")
+        offset = turn.chars - size + taken
+        return self._block(turn, offset, Place(turn.index, offset), "slice", self.acc + taken)
+
+    def at_the_end(self, now: datetime) -> Block | None:
+        """The block that is old enough by now."""
+        if self.last and self._paused(now) and self._may_end(self.last):
+            return self._behind(self.last, self.acc, "time")
+        return None
+
+    def _paused(self, moment: datetime) -> bool:
+        assert self.last
+        # A clock that ran backwards makes no pause.
+        return self.rules.by_time and self.acc >= self.rules.least and moment - self.last.moment > self.rules.pause
+
+    def _may_end(self, turn: Size) -> bool:
+        return turn.ends or self.rules.any_side
+
+    def _behind(self, turn: Size, chars: int, reason: Reason) -> Block:
+        return self._block(turn, turn.chars, Place(turn.index + 1, 0), reason, chars)
+
+    def _block(self, turn: Size, end_offset: int, following: Place, reason: Reason, chars: int) -> Block:
+        assert self.first
+        return Block(self.start, turn.index, end_offset, following, reason, chars, self.first.moment, turn.moment)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A summary of the level below: its number, its characters, and those of the turns that it covers."""
+
+    number: int
+    chars: int
+    raw_chars: int
+
+
+def next_group(
+    profile: Profile, parameters: Parameters, level: int, children: Sequence[Child]
+) -> Sequence[Child] | None:
+    """The first group of these adjacent summaries, or None while it is still open.
+
+    `children` are those behind the last group of the level, without a gap.
+    """
+    if profile == "turns" and level == 2:
+        return _by_turns(parameters, children)
+    acc = 0
+    for count, child in enumerate(children):
+        longer = acc + child.chars
+        short = acc < parameters.group_chars * LEAST_GROUP and longer <= parameters.group_chars * LONGEST_GROUP
+        if count and longer > parameters.group_chars * MOST_GROUP and not short:
+            return children[:count]
+        acc = longer
+        if acc >= parameters.group_chars:
+            return children[: count + 1]
+    return None
+
+
+def _by_turns(parameters: Parameters, children: Sequence[Child]) -> Sequence[Child] | None:
+    """The published rule counts turns without a summary, of which there are none where every turn has one: it would
+    never end a group.
+    """
+    acc = 0
+    for count, child in enumerate(children, 1):
+        acc += child.raw_chars
+        if acc > parameters.group_raw_chars and count >= LEAST_CHILDREN:
+            return children[:count]
+    return None

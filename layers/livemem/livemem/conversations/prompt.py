@@ -1,0 +1,72 @@
+"""What the LLM is asked: turns or summaries as JSON values on one line each, so that no text can forge the prompt."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import resources
+from string import Template
+from typing import Any
+
+from livemem.consolidation.prompt import json_line
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import Turn
+from livemem.llm.client import Messages
+
+NAMES = ("system", "turns", "summaries")
+
+
+@lru_cache(maxsize=8)
+def _text(name: str) -> str:
+    return resources.files("livemem.conversations").joinpath("prompts", f"{name}.md").read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """A short hash of all prompt texts."""
+    return hashlib.sha256("\0".join(_text(name) for name in NAMES).encode()).hexdigest()[:12]
+
+
+def system() -> str:
+    """The instructions, the same for all."""
+    return _text("system")
+
+
+def of_turns(parts: Sequence[tuple[Turn, str, str]], before: str, target: int) -> Messages:
+    """The question for a block: each turn with the parts of its user's and its assistant's side that are in it.
+
+    `before` is what stands just before the block; `target` in characters.
+    """
+    turns = [_shown(turn, user, assistant) for turn, user, assistant in parts]
+    return _messages("turns", target, before=json_line(before or None), turns=json_line(turns))
+
+
+def _shown(turn: Turn, user: str, assistant: str) -> dict[str, Any]:
+    return {
+        "turn": turn.turn_index,
+        "at": turn.client_timestamp or turn.timestamp,
+        "role": turn.role,
+        "user": user,
+        "assistant": assistant,
+        "tools": list(dict.fromkeys(call.name for call in turn.tool_calls)),
+    }
+
+
+def of_summaries(children: Sequence[Summary], target: int) -> Messages:
+    """The question for a group of summaries; `target` in characters."""
+    shown = [
+        {
+            "turns": list(child.covers.turns),
+            "until": child.range_end,
+            "summary": child.summary,
+            "key_findings": child.key_findings,
+            "topics": child.topics,
+            "signals": child.signals,
+        }
+        for child in children
+    ]
+    return _messages("summaries", target, summaries=json_line(shown))
+
+
+def _messages(name: str, target: int, **values: str) -> Messages:
+    user = Template(_text(name)).substitute(target=target, **values)
+    return [{"role": "system", "content": system()}, {"role": "user", "content": user}]

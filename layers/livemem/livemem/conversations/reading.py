@@ -1,0 +1,266 @@
+"""What is read of a conversation: its turns by pages, its summaries, and how far they go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from livemem.conversations import conversation as conversations
+from livemem.conversations import generations, log, turn
+from livemem.conversations import layers as found
+from livemem.conversations.conversation import Conversation
+from livemem.conversations.layers import Layers
+from livemem.conversations.seals import At
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import Turn
+from livemem.errors import NotFound
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import conversation_keys as keys
+
+TurnOrder = Literal["newest", "oldest"]
+State = Literal["sealed", "pending"]
+MOST_OPEN = 2_000
+"""Turns behind the last seal that are read to count their characters."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A conversation as a list shows it. `last` is its newest turn."""
+
+    conversation: Conversation
+    last: Turn | None
+
+    @property
+    def turn_count(self) -> int:
+        """How many turns it has: their numbers are dense."""
+        return self.last.turn_index if self.last else 0
+
+
+@dataclass(frozen=True)
+class Level:
+    """How far a level is: seals, those that have their summary, and those that wait for it."""
+
+    level: int
+    sealed: int
+    summarised: int
+
+    @property
+    def pending(self) -> int:
+        """Seals whose summary is missing."""
+        return self.sealed - self.summarised
+
+
+@dataclass(frozen=True)
+class Detail:
+    """A conversation with what its generation holds."""
+
+    listed: Listed
+    at: At
+    building: int | None
+    levels: Sequence[Level]
+    open_turns: int
+    """Turns behind the last seal, at least in part."""
+    open_chars: int
+    """Their characters that no seal covers; of at most 2,000 turns."""
+    ungrouped_chars: int
+    """Characters of turns whose summary of level 1 is in no group yet."""
+
+
+def page(
+    process: Process, space_id: str, *, cwd: str | None, host: str | None, limit: int, after: str | None
+) -> tuple[list[Listed], str | None]:
+    """The conversations of a space, or of a folder, the newest first, and the id after which the next page begins.
+
+    1 LIST per 1,000 of them, and 1 LIST and 2 GETs for each on the page. Raises NotFound, InvalidRequest.
+    """
+    heads.load_recent(process, space_id)
+    ids = _ids(process, space_id, cwd, host)
+    waiting = [one for one in ids if after is None or one < after]
+    shown: list[Listed] = []
+    while waiting and len(shown) < limit:
+        some, waiting = waiting[: limit - len(shown)], waiting[limit - len(shown) :]
+        looked_at = process.store.map(lambda one: _listed(process, space_id, one), some)
+        # Markers outlive a deletion that was interrupted.
+        shown += [one for one in looked_at if one]
+    return shown, shown[-1].conversation.conversation_id if waiting else None
+
+
+def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> list[str]:
+    if cwd is None:
+        return sorted(process.store.folders(keys.prefix(space_id)), reverse=True)
+    folder = keys.by_cwd_prefix(space_id, conversations.check_host(host) if host else "", conversations.normalised(cwd))
+    found = (keys.parse_by_cwd(entry.key) for entry in process.store.scan(folder))
+    # By their ids, which tell the time too: a page goes on behind one of them.
+    return sorted((one for one in found if one), reverse=True)
+
+
+def of_folder(process: Process, space_id: str, cwd: str, host: str | None) -> list[str]:
+    """The ids of the conversations of a folder, the newest first: 1 LIST per 1,000. Raises NotFound, InvalidRequest."""
+    heads.load_recent(process, space_id)
+    return _ids(process, space_id, cwd, host)
+
+
+def _listed(process: Process, space_id: str, conversation_id: str) -> Listed | None:
+    try:
+        keys.check_conversation_id(conversation_id)
+    except ValueError:
+        return None
+    conversation = conversations.find(process, space_id, conversation_id)
+    return Listed(conversation, last_turn(process, space_id, conversation_id)) if conversation else None
+
+
+def last_turn(process: Process, space_id: str, conversation_id: str) -> Turn | None:
+    """The newest turn, or None: 1 LIST, 1 GET."""
+    index = log.last_index(process, space_id, conversation_id)
+    return next(iter(log.read(process, space_id, conversation_id, [index])), None) if index else None
+
+
+def standing(process: Process, space_id: str, conversation_id: str) -> tuple[generations.Standing, At]:
+    """The conversation's generations, and the one that counts: 2 GETs. Raises NotFound."""
+    conversation = conversations.load(process, space_id, conversation_id)
+    known = generations.read(process, space_id, conversation)
+    return known, At(space_id, conversation, known.current())
+
+
+def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
+    """The conversation with what there is of seals and summaries. Raises NotFound."""
+    known, at = standing(process, space_id, conversation_id)
+    last = last_turn(process, space_id, conversation_id)
+    layers = _layers(process, at)
+    levels = [Level(level, layers.sealed[level], len(found.current(process, layers, level))) for level in keys.LEVELS]
+    count = layers.sealed[1]
+    start = found.block_seals(process, layers, [count])[0].next if count else (1, 0)
+    last_index = last.turn_index if last else 0
+    indexes = range(start[0], min(last_index, start[0] + MOST_OPEN - 1) + 1)
+    turns = log.read(process, space_id, conversation_id, indexes)
+    grouped = layers.sealed[2]
+    behind = found.group_seals(process, layers, 2, [grouped])[0].children[1] if grouped else 0
+    ungrouped = found.block_seals(process, layers, range(behind + 1, count + 1))
+    building = known.known.building
+    return Detail(
+        Listed(at.conversation, last),
+        at,
+        building.generation if building else None,
+        levels,
+        max(0, last_index - start[0] + 1),
+        sum(turn.char_count for turn in turns) - (start[1] if turns else 0),
+        sum(seal.chars for seal in ungrouped),
+    )
+
+
+def _layers(process: Process, at: At) -> Layers:
+    return found.read(process, at)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Turns of a page; `after` is the number after which the next page begins, None at the end."""
+
+    turns: list[Turn]
+    after: int | None
+
+
+def turns(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    *,
+    limit: int,
+    max_chars: int | None = None,
+    after: int | None = None,
+    order: TurnOrder = "newest",
+) -> Page:
+    """Whole turns, up to `limit` and `max_chars` characters, but at least one: 1 LIST, 1 GET each. Raises NotFound."""
+    conversations.load(process, space_id, conversation_id)
+    last = log.last_index(process, space_id, conversation_id)
+    if order == "newest":
+        wanted = range(min(last, after - 1) if after is not None else last, 0, -1)
+    else:
+        wanted = range(after + 1 if after is not None else 1, last + 1)
+    chosen: list[Turn] = []
+    chars = 0
+    while wanted and len(chosen) < limit:
+        size = min(log.AT_ONCE, limit - len(chosen))
+        some = log.read(process, space_id, conversation_id, wanted[:size])
+        wanted = wanted[size:]
+        for one in some:
+            chars += one.char_count
+            if max_chars is not None and chars > max_chars and chosen:
+                return Page(chosen, chosen[-1].turn_index)
+            chosen.append(one)
+    return Page(chosen, chosen[-1].turn_index if wanted and chosen else None)
+
+
+def whole_turn(process: Process, space_id: str, conversation_id: str, index: int) -> Turn:
+    """A turn with all that its tools gave: 1 GET, and 1 for each large result. Raises NotFound."""
+    conversations.load(process, space_id, conversation_id)
+    there = log.read(process, space_id, conversation_id, [index]) if 0 < index < keys.LAST_TURN else []
+    if not there:
+        raise NotFound("turn", str(index))
+    return turn.with_results(process, space_id, conversation_id, there[0])
+
+
+@dataclass(frozen=True)
+class Item:
+    """A seal of a level, with its summary where it has one."""
+
+    level: int
+    number: int
+    covers: tuple[int, int]
+    children: tuple[int, int] | None
+    range_start: str
+    range_end: str
+    chars: int
+    """Of what it covers: of the turns on level 1, of the summaries above."""
+    reason: str | None
+    name: str | None = None
+    summary: Summary | None = field(default=None)
+
+
+def summaries(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    *,
+    level: int | None,
+    state: State | None,
+    limit: int,
+    after: tuple[int, int] | None,
+) -> tuple[list[Item], tuple[int, int] | None]:
+    """The seals of a level, or of all, the highest level and the newest first, with their summaries; and the level and
+    number after which the next page begins. Raises NotFound.
+    """
+    _, at = standing(process, space_id, conversation_id)
+    layers = _layers(process, at)
+    wanted: list[tuple[int, int, str | None]] = []
+    for one in sorted(keys.LEVELS, reverse=True) if level is None else [level]:
+        there = found.current(process, layers, one)
+        for number in range(layers.sealed[one], 0, -1):
+            fits = state is None or (number in there) == (state == "sealed")
+            if fits and (after is None or (-one, -number) > (-after[0], -after[1])):
+                wanted.append((one, number, there.get(number)))
+    some = wanted[:limit]
+    items = process.store.map(lambda one: _item(process, layers, *one), some)
+    return items, some[-1][:2] if len(wanted) > limit else None
+
+
+def _item(process: Process, layers: Layers, level: int, number: int, name: str | None) -> Item:
+    summary = found.summaries(process, layers, level, {number: name})[0] if name else None
+    if level == 1:
+        block = found.block_seals(process, layers, [number])[0]
+        covers, children, reason = block.covers, None, block.reason
+        chars, start, end = block.chars, block.range_start, block.range_end
+    else:
+        group = found.group_seals(process, layers, level, [number])[0]
+        covers, children, reason = group.covers, group.children, None
+        chars, start, end = group.chars, group.range_start, group.range_end
+    return Item(level, number, covers, children, start, end, chars, reason, name, summary)
+
+
+def waiting_summaries(process: Process, layers: Layers, most: int) -> list[Summary]:
+    """The newest summaries of level 1 that are in no group of level 2, the newest first."""
+    there = found.current(process, layers, 1)
+    grouped = layers.sealed[2]
+    behind = found.group_seals(process, layers, 2, [grouped])[0].children[1] if grouped else 0
+    numbers = [number for number in sorted(there, reverse=True) if number > behind][:most]
+    return found.summaries(process, layers, 1, {number: there[number] for number in numbers})

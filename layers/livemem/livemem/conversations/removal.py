@@ -1,0 +1,93 @@
+"""Removing a conversation: its turns, summaries, markers, and what a search keeps of them."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+
+from livemem.conversations import conversation as conversations
+from livemem.errors import NotFound, StoreUnavailable
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import conversation_keys as keys
+from livemem.store import keys as all_keys
+from livemem.store.objects import DELETE_BATCH, Entry
+
+logger = logging.getLogger(__name__)
+
+ROUNDS = 3
+"""Looks for what somebody wrote while it was removed."""
+REMAINS_AFTER = timedelta(hours=1)
+"""After which a folder without its conversation is what a deletion left behind."""
+
+
+def delete(process: Process, space_id: str, conversation_id: str) -> None:
+    """Remove a conversation: 1 LIST and 1 DeleteObjects per 1,000 objects. Raises NotFound.
+
+    What it is goes first, so from then on nobody writes to it; who dies in between leaves the rest to a repeat, or to
+    the sweep.
+    """
+    heads.load_recent(process, space_id)
+    conversation = conversations.find(process, space_id, conversation_id)
+    if not conversation and not process.store.first(keys.folder(space_id, conversation_id)).entries:
+        raise NotFound("conversation", conversation_id)
+    if conversation:
+        process.store.delete(keys.conversation(space_id, conversation_id))
+        process.store.delete_many(conversations.markers(space_id, conversation))
+    clear(process, space_id, conversation_id)
+    logger.info("conversation removed", extra={"space_id": space_id, "conversation_id": conversation_id})
+
+
+def clear(process: Process, space_id: str, conversation_id: str) -> None:
+    """Remove all that is below a conversation, and tell the search to forget it."""
+    for _ in range(ROUNDS):
+        found = False
+        for batch in _batches(process.store.scan(keys.folder(space_id, conversation_id))):
+            found = True
+            process.store.delete_many([entry.key for entry in batch])
+        if not found:
+            break
+    forget(process, space_id, process.new_id())
+
+
+def _batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    batch: list[Entry] = []
+    for entry in entries:
+        batch.append(entry)
+        if len(batch) == DELETE_BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def forget(process: Process, space_id: str, order_id: str) -> None:
+    """Order that snapshots and vectors of what is no more there are removed; the indexer does it, and the sweep sees to
+    it that it does: 1 PUT.
+    """
+    process.store.put(all_keys.search_order(space_id, order_id), b"")
+    with suppress(StoreUnavailable):
+        process.reindex(space_id)
+
+
+def clear_remains(process: Process, space_id: str, there: set[str]) -> int:
+    """Remove the folders and markers of conversations that are not `there`, an hour after they were last written to;
+    returns how many.
+    """
+    count = 0
+    for name in process.store.folders(keys.prefix(space_id)):
+        if name in there or not all_keys.RUN_ID.fullmatch(name):
+            continue
+        entries = list(process.store.scan(keys.folder(space_id, name)))
+        known = any(entry.key == keys.conversation(space_id, name) for entry in entries)
+        if not known and entries and all(entry.age > REMAINS_AFTER for entry in entries):
+            clear(process, space_id, name)
+            count += 1
+    stray = [
+        entry.key
+        for entry in process.store.scan(f"{space_id}/_by_cwd/")
+        if (found := keys.parse_by_cwd(entry.key)) and found not in there and entry.age > REMAINS_AFTER
+    ]
+    for start in range(0, len(stray), DELETE_BATCH):
+        process.store.delete_many(stray[start : start + DELETE_BATCH])
+    return count

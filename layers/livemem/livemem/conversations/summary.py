@@ -1,0 +1,66 @@
+"""A summary as it is stored, under the hash of its input."""
+
+from typing import Literal
+
+from livemem.store.documents import Document, Moment
+
+ENTITIES = ("persons", "organisations", "artifacts", "places", "times", "other")
+
+
+class Entities(Document):
+    """What is named in the source."""
+
+    persons: list[str] = []
+    organisations: list[str] = []
+    artifacts: list[str] = []
+    places: list[str] = []
+    times: list[str] = []
+    other: list[str] = []
+
+
+class Covers(Document):
+    """The first and the last turn, at least in part."""
+
+    turns: tuple[int, int]
+
+
+class Usage(Document):
+    """What making it has asked of the LLM: one call, or two where the first answer could not be used."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated_tokens: int = 0
+
+
+class Summary(Document):
+    """`g{generation}/summaries/l{level}/{number}/{hash}.json`."""
+
+    level: Literal[1, 2, 3]
+    number: int
+    covers: Covers
+    children: tuple[int, int] | None = None
+    """From level 2 on the summaries of the level below."""
+    range_start: Moment
+    range_end: Moment
+    """When the turns were written that it covers."""
+    created_at: Moment
+    """That of the newest turn."""
+    generated_at: Moment
+    summary: str
+    key_findings: list[str] = []
+    files_mentioned: list[str] = []
+    topics: list[str] = []
+    entities: Entities = Entities()
+    signals: list[str] = []
+    tools_used: list[str] = []
+    chars: int
+    """Of `summary`."""
+    source_chars: int
+    model: str
+    prompt_version: str
+    usage: Usage = Usage()
+    redo: int = 0
+    """How often it was made anew by hand."""
+    flaws: list[str] = []
+    """What is not as it was asked for, where even the second answer was so."""

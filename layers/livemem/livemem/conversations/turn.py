@@ -1,0 +1,196 @@
+"""A turn: what a user said, with everything up to what the user says next. Also a lone message, with one side empty."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from livemem import clock, limits
+from livemem.conversations.planner import Size
+from livemem.errors import InvalidRequest, TooLarge
+from livemem.notes import redaction
+from livemem.process import Process
+from livemem.store import conversation_keys as keys
+from livemem.store.documents import Document, Moment
+
+Role = Literal["user", "assistant", "tool", "system"]
+ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
+
+MESSAGE_ID_CHARACTERS = 200
+TOOL_CALLS = 1_000
+NAME_CHARACTERS = 200
+RESULT_BYTES = 32_000
+"""A tool's result above it lies in an object of its own."""
+RESULT_SHOWN = 200
+"""Characters of such a result that stay in the turn."""
+
+
+class ToolCall(Document):
+    """One call of a tool. `result_size` in bytes, where the result lies apart and only its beginning is here."""
+
+    name: str
+    arguments: Any = None
+    result: Any = None
+    success: bool | None = None
+    duration_ms: float | None = None
+    timestamp: str | None = None
+    result_size: int | None = None
+
+
+class Turn(Document):
+    """`turns/....turn.json`: written once."""
+
+    turn_index: int
+    message_id: str
+    user_message: str = ""
+    assistant_message: str = ""
+    tool_calls: list[ToolCall] = []
+    timestamp: Moment
+    """When it was written, by the service's clock."""
+    client_timestamp: str | None = None
+    char_count: int
+    """Characters of both sides."""
+    author: str
+    open: bool
+    """Whether the assistant's side is still to come."""
+    role: Role | None = None
+    """Of a lone message."""
+    close: bool = False
+    """Whether it only closes the conversation."""
+
+    def said(self) -> str:
+        """Both sides one after the other: what offsets in blocks count in."""
+        return self.user_message + self.assistant_message
+
+    def size(self) -> Size:
+        """What the planner must know of it."""
+        return Size(self.turn_index, self.char_count, not self.open, self.close, clock.parse(self.timestamp))
+
+    def sides(self, start: int = 0, end: int | None = None) -> tuple[str, str]:
+        """The parts of the user's and of the assistant's side between two characters of what was said."""
+        border, last = len(self.user_message), self.char_count if end is None else end
+        return self.user_message[start:last], self.assistant_message[max(0, start - border) : max(0, last - border)]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A turn to be appended. Without a `message_id` a repeat is another turn."""
+
+    user_message: str = ""
+    assistant_message: str = ""
+    tool_calls: Sequence[ToolCall] = ()
+    message_id: str | None = None
+    client_timestamp: str | None = None
+    role: Role | None = None
+    close: bool = False
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of_message(cls, role: str, content: str, **more: Any) -> "Draft":
+        """A lone message: what a model answers is the assistant's side, all else goes to the model."""
+        if role not in ROLES:
+            raise InvalidRequest.of("role", f"must be one of {', '.join(ROLES)}")
+        side = "assistant_message" if role == "assistant" else "user_message"
+        return cls(**{side: content, "role": role, **more})
+
+
+def check(draft: Draft, where: str = "") -> None:
+    """Raise InvalidRequest or TooLarge, naming the field below `where`, unless the turn is fit."""
+    for name in ("user_message", "assistant_message"):
+        limits.check_text(f"{where}{name}", getattr(draft, name), limits.BODY_BYTES, blank=True)
+    said = (draft.user_message + draft.assistant_message).strip()
+    if not said and not draft.tool_calls and not draft.close:
+        fields = "content" if draft.role else "user_message"
+        raise InvalidRequest.of(f"{where}{fields}", "a turn needs a side that is not empty, or a tool call")
+    if len(draft.tool_calls) > TOOL_CALLS:
+        raise TooLarge.of(f"{where}tool_calls", len(draft.tool_calls), TOOL_CALLS, "calls")
+    for place, call in enumerate(draft.tool_calls):
+        limits.check_text(f"{where}tool_calls.{place}.name", call.name, 4 * NAME_CHARACTERS)
+    if draft.message_id is not None:
+        check_message_id(draft.message_id, where)
+
+
+def check_message_id(message_id: str, where: str = "") -> str:
+    """Return the client's id of a message, or raise InvalidRequest."""
+    if not 1 <= len(message_id) <= MESSAGE_ID_CHARACTERS:
+        raise InvalidRequest.of(f"{where}message_id", f"1 to {MESSAGE_ID_CHARACTERS} characters")
+    limits.check_text(f"{where}message_id", message_id, 4 * MESSAGE_ID_CHARACTERS, blank=True)
+    return message_id
+
+
+def redacted(draft: Draft) -> Draft:
+    """The turn without what looks like a key, on both sides and in what tools were given and gave."""
+    found: dict[str, int] = {}
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            text, counts = redaction.redact(value)
+            for kind, count in counts.items():
+                found[kind] = found.get(kind, 0) + count
+            return text
+        if isinstance(value, list):
+            return [clean(item) for item in value]
+        if isinstance(value, dict):
+            return {name: clean(item) for name, item in value.items()}
+        return value
+
+    calls = [
+        call.model_copy(update={"arguments": clean(call.arguments), "result": clean(call.result)})
+        for call in draft.tool_calls
+    ]
+    sides = clean(draft.user_message), clean(draft.assistant_message)
+    return replace(
+        draft, user_message=sides[0], assistant_message=sides[1], tool_calls=calls, redacted=dict(sorted(found.items()))
+    )
+
+
+def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) -> tuple[Turn, dict[int, bytes]]:
+    """The turn as it is stored at `index`, and the large results that lie apart, by the place of their calls."""
+    apart: dict[int, bytes] = {}
+    calls = []
+    for place, call in enumerate(draft.tool_calls):
+        body = json.dumps(call.result, ensure_ascii=False)
+        size = len(body.encode(errors="replace"))
+        if size > RESULT_BYTES:
+            apart[place] = body.encode(errors="replace")
+            shown = call.result if isinstance(call.result, str) else body
+            call = call.model_copy(update={"result": shown[:RESULT_SHOWN], "result_size": size})  # noqa: PLW2901
+        calls.append(call)
+    turn = Turn(
+        turn_index=index,
+        message_id=message_id,
+        user_message=draft.user_message,
+        assistant_message=draft.assistant_message,
+        tool_calls=calls,
+        timestamp=clock.iso_millis(now),
+        client_timestamp=draft.client_timestamp,
+        char_count=len(draft.user_message) + len(draft.assistant_message),
+        author=author,
+        open=not draft.assistant_message.strip(),
+        role=draft.role,
+        close=draft.close,
+    )
+    return turn, apart
+
+
+def same(turn: Turn, other: Turn) -> bool:
+    """Whether both say the same, whenever and wherever they were written."""
+    left, right = (
+        one.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author"}) for one in (turn, other)
+    )
+    return left == right
+
+
+def with_results(process: Process, space_id: str, conversation_id: str, turn: Turn) -> Turn:
+    """The turn with the results that lie apart in their places: 1 GET each. One that never came stays as it is."""
+
+    def whole(place: int) -> ToolCall:
+        call = turn.tool_calls[place]
+        if call.result_size is None:
+            return call
+        found = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
+        return call.model_copy(update={"result": json.loads(found.body)}) if found else call
+
+    calls = process.store.map(whole, range(len(turn.tool_calls)))
+    return turn.model_copy(update={"tool_calls": calls})

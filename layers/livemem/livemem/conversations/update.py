@@ -1,0 +1,363 @@
+"""Bringing the summaries of a conversation up to its log: what events, people and the sweep ask for.
+
+One job at a time by its claim, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from livemem import clock
+from livemem.consolidation import budget
+from livemem.conversations import asking, claims, due, generations, jobs, making, names, sources, work
+from livemem.conversations import conversation as conversations
+from livemem.conversations import layers as found
+from livemem.conversations.claims import Claimed, Held
+from livemem.conversations.conversation import Conversation
+from livemem.conversations.generations import Standing
+from livemem.conversations.jobs import Job, Strategy
+from livemem.conversations.layers import Vanished
+from livemem.conversations.parameters import Parameters, Profile
+from livemem.conversations.seals import At
+from livemem.conversations.work import Done
+from livemem.errors import LiveMemoryError, PreconditionLost, RunError
+from livemem.process import Process
+from livemem.runs.run import BUDGET_EXHAUSTED
+from livemem.spaces.lease import BACKOFF_LONGEST
+from livemem.store import conversation_keys as keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+Result = Literal["gone", "nothing", "busy", "done", "failed", "unfinished"]
+
+LOOKED_AT_AGAIN = timedelta(minutes=10)
+"""After which the sweep looks whether a rebuild still goes on."""
+LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
+
+
+@dataclass(frozen=True)
+class Redo:
+    """One summary that is made anew by hand, for the `count`th time."""
+
+    level: int
+    number: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a job is asked to do. With `later` the levels above the first are left to another invocation."""
+
+    strategy: Strategy = "incremental"
+    job_id: str | None = None
+    by_hand: bool = False
+    levels: Sequence[int] = keys.LEVELS
+    later: bool = False
+    redo: Redo | None = None
+
+    def payload(self, space_id: str, conversation_id: str, job_id: str) -> dict[str, Any]:
+        """The invocation that carries it out."""
+        told: dict[str, Any] = {
+            "space_id": space_id,
+            "conversation_id": conversation_id,
+            "job_id": job_id,
+            "strategy": self.strategy,
+            "by_hand": self.by_hand,
+            "levels": list(self.levels),
+        }
+        if self.redo:
+            told["redo"] = {"level": self.redo.level, "number": self.redo.number, "count": self.redo.count}
+        return told
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> "Order":
+        """The order in an invocation's payload."""
+        redo = payload.get("redo")
+        return cls(
+            strategy=payload.get("strategy", "incremental"),
+            job_id=payload.get("job_id"),
+            by_hand=bool(payload.get("by_hand")),
+            levels=tuple(payload.get("levels") or keys.LEVELS),
+            redo=Redo(redo["level"], redo["number"], redo["count"]) if redo else None,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How it ended. `job` is what was done, where anything was; of `busy` the job that is at work."""
+
+    result: Result
+    job: Job | None = None
+    at_work: str | None = None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A job that is carried out."""
+
+    process: Process
+    space_id: str
+    conversation: Conversation
+    order: Order
+    deadline: datetime
+
+    @property
+    def conversation_id(self) -> str:
+        return self.conversation.conversation_id
+
+    def standing(self) -> Standing:
+        return generations.read(self.process, self.space_id, self.conversation)
+
+    def at(self, built: generations.Built) -> At:
+        return At(self.space_id, self.conversation, built)
+
+
+def carry_out(process: Process, space_id: str, conversation_id: str, order: Order, deadline: datetime) -> Outcome:
+    """Do what is ordered until shortly before `deadline`; what is left then is handed on to another invocation.
+
+    Raises StoreUnavailable, so that Lambda tries again.
+    """
+    require_conditional_writes(process.store)
+    conversation = conversations.find(process, space_id, conversation_id)
+    if not conversation:
+        return Outcome("gone")
+    task = _Task(process, space_id, conversation, order, deadline)
+    try:
+        return _carry_out(task)
+    except Vanished:
+        return Outcome("gone")
+
+
+def _carry_out(task: _Task) -> Outcome:
+    process, order = task.process, task.order
+    standing = task.standing()
+    job = jobs.find(process, task.space_id, task.conversation_id, order.job_id) if order.job_id else None
+    if job and job.ended():
+        return Outcome("nothing", job)
+    asked = order.redo or standing.known.building
+    if not asked and not work.is_due(process, task.at(standing.current()), order.levels):
+        return Outcome("nothing", _end(task, job, "done") if job else None)
+    job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
+    try:
+        held = claims.acquire(
+            process, task.space_id, task.conversation_id, job.job_id, by_hand=order.by_hand or bool(order.redo)
+        )
+    except Claimed as error:
+        if order.job_id:
+            # It was promised to somebody, so it must not be forgotten; the sweep brings it back.
+            due.mark_at(process, task.space_id, task.conversation_id, process.clock() + timedelta(minutes=1))
+        return Outcome("busy", job if order.job_id else None, error.claim.job_id)
+    return _work_under_claim(task, job, held)
+
+
+def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
+    process, done = task.process, Done()
+    job = job.model_copy(
+        update={"status": "running", "started_at": job.started_at or clock.iso_millis(process.clock())}
+    )
+    jobs.note(process, task.space_id, job)
+    error: RunError | None = None
+    try:
+        with claims.kept(process, held):
+            budget.check_day(process, task.space_id, process.clock().date(), LATER)
+            finished = _levels(task, done)
+            error = _first_failure(done)
+    except RunError as refused:
+        finished, error = False, refused
+    except LiveMemoryError:
+        # Lambda tries again: then the claim must not keep it out.
+        claims.release(process, held)
+        raise
+    if not finished and (error is None or (error.code == asking.OUT_OF_TIME and done.anything)):
+        job = _counted(job, done).model_copy(update={"status": "running"})
+        jobs.note(process, task.space_id, job)
+        claims.release(process, held)
+        _hand_on(task, job)
+        return Outcome("unfinished", job)
+    if error:
+        job = _fail(task, job, done, held, error)
+        return Outcome("failed", job)
+    job = _end(task, _counted(job, done), "done")
+    claims.release(process, held)
+    # An event that came while it was held found the conversation busy: so look once more.
+    if work.is_due(process, task.at(task.standing().current())):
+        _hand_on(replace(task, order=Order()), None)
+    logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
+    return Outcome("done", job)
+
+
+def _first_failure(done: Done) -> RunError | None:
+    failed = next(iter(done.failures), None)
+    return RunError(failed.error or "", failed.detail) if failed else None
+
+
+def _levels(task: _Task, done: Done) -> bool:
+    """Bring the generations up; False where something is left for another invocation, or could not be made."""
+    process, order = task.process, task.order
+    standing = task.standing()
+    at = task.at(standing.current())
+    if order.redo and not _redo(task, at, order.redo, done):
+        return False
+    now = [level for level in order.levels if level == 1 or not order.later]
+    if not work.bring_up(process, at, task.deadline, done, levels=now):
+        return False
+    building = standing.known.building
+    if order.later and (building or work.is_due(process, at, order.levels)):
+        return False
+    return _rebuild(task, standing, done) if building else True
+
+
+def _rebuild(task: _Task, standing: Standing, done: Done) -> bool:
+    """Build the next generation, and let it count when nothing of it is missing."""
+    process, building = task.process, standing.known.building
+    assert building
+    due.mark_at(process, task.space_id, task.conversation_id, process.clock() + LOOKED_AT_AGAIN)
+    at, earlier = task.at(building), found.read(process, task.at(standing.current()))
+    if not work.bring_up(process, at, task.deadline, done, earlier=earlier):
+        return False
+    if _first_failure(done):
+        return False
+    with suppress(PreconditionLost):
+        generations.switch(process, task.standing(), building)
+    return True
+
+
+def _redo(task: _Task, at: At, redo: Redo, done: Done) -> bool:
+    """Make one summary anew, unless an earlier delivery has; False where it could not be made."""
+    process, layers = task.process, found.read(task.process, at)
+    if redo.number > layers.sealed[redo.level]:
+        return True
+    below = found.current(process, layers, redo.level - 1) if redo.level > 1 else {}
+    there = found.current(process, layers, redo.level).get(redo.number)
+    if there and names.redo_of(there) >= redo.count:
+        return True
+    material = sources.gather(process, layers, redo.level, redo.number, below)
+    made = making.make(process, layers, material, task.deadline, redo=redo.count)
+    done.missing += 1
+    done.made.append(made)
+    return made.name is not None
+
+
+def _hand_on(task: _Task, job: Job | None) -> None:
+    payload = task.order.payload(task.space_id, task.conversation_id, job.job_id if job else "")
+    if job is None:
+        payload = {"space_id": task.space_id, "conversation_id": task.conversation_id}
+    # Where it can't be queued the sweep finds it by its marker.
+    due.mark_at(task.process, task.space_id, task.conversation_id, task.process.clock() + due.LOST_AFTER)
+    with suppress(LiveMemoryError):
+        task.process.summarize(payload)
+
+
+def _counted(job: Job, done: Done) -> Job:
+    """The job with what was done in this invocation added."""
+    generated = dict(job.generated)
+    sealed = dict(job.sealed)
+    for one in done.generated:
+        generated[str(one.level)] = generated.get(str(one.level), 0) + 1
+    for level, count in done.sealed.items():
+        sealed[str(level)] = sealed.get(str(level), 0) + count
+    millis = [one.seconds * 1_000 for one in done.generated]
+    latency = {"mean": round(sum(millis) / len(millis), 1), "max": round(max(millis), 1)} if millis else {}
+    whole = done.missing + done.present
+    return job.model_copy(
+        update={
+            "generated": generated,
+            "sealed": sealed,
+            "reused": job.reused + sum(one.reused for one in done.made),
+            "llm": jobs.added(job.llm, [one.usage for one in done.made]),
+            "latency_ms": latency or job.latency_ms,
+            "dirty_share": round(done.missing / whole, 4) if whole and job.dirty_share is None else job.dirty_share,
+            "queue_length": max(0, done.missing - len([one for one in done.made if one.name])),
+        }
+    )
+
+
+def _end(task: _Task, job: Job, status: Literal["done", "failed"], problem: jobs.Problem | None = None) -> Job:
+    ended = job.model_copy(
+        update={"status": status, "ended_at": clock.iso_millis(task.process.clock()), "error": problem}
+    )
+    jobs.note(task.process, task.space_id, ended)
+    return ended
+
+
+def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job:
+    """End the job with its failure, and see to it that what is missing is tried again, later and later."""
+    process = task.process
+    wait = _until_tomorrow(process) if error.code == BUDGET_EXHAUSTED else None
+    job = _end(task, _counted(job, done), "failed", jobs.Problem(code=error.code, detail=error.detail))
+    waited = claims.back_off(process, held, error.code, wait)
+    due.mark_at(process, task.space_id, task.conversation_id, process.clock() + waited)
+    logger.warning(
+        "conversation was not summarised",
+        extra={"space_id": task.space_id, "job_id": job.job_id, "error_code": error.code},
+    )
+    return job
+
+
+def _until_tomorrow(process: Process) -> timedelta:
+    """Until the next day (UTC) begins, or an hour, in case that there is more."""
+    now = process.clock()
+    tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return min(tomorrow - now, BACKOFF_LONGEST)
+
+
+def rebuild(
+    process: Process, space_id: str, conversation_id: str, profile: Profile | None, changes: Mapping[str, Any]
+) -> Job:
+    """Order a new generation with other parameters; those that are not named stay as they are now.
+
+    Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
+    """
+    require_conditional_writes(process.store)
+    conversation = conversations.load(process, space_id, conversation_id)
+    standing = generations.read(process, space_id, conversation)
+    wanted_profile, parameters = wanted(standing, profile, changes)
+    job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
+    built = generations.begin(process, standing, wanted_profile, parameters, job.job_id)
+    job = job.model_copy(update={"generation": built.generation})
+    due.mark_at(process, space_id, conversation_id, process.clock() + LOOKED_AT_AGAIN)
+    return _queue(process, space_id, job, Order("full", by_hand=True))
+
+
+def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, Any]) -> tuple[Profile, Parameters]:
+    """Profile and parameters of a rebuild; raises InvalidRequest."""
+    now = standing.current()
+    return profile or now.profile, Parameters.of({**now.parameters.model_dump(), **changes})
+
+
+def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
+    """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
+    require_conditional_writes(process.store)
+    conversation = conversations.load(process, space_id, conversation_id)
+    standing = generations.read(process, space_id, conversation)
+    at = At(space_id, conversation, standing.current())
+    layers = found.read(process, at)
+    there = found.current(process, layers, level).get(number)
+    if not there:
+        raise conversations.no_summary(level, number)
+    job = jobs.new(process, conversation_id, "redo", at.generation)
+    count = names.redo_of(there) + 1
+    return _queue(process, space_id, job, Order("redo", by_hand=True, redo=Redo(level, number, count)))
+
+
+def _queue(process: Process, space_id: str, job: Job, order: Order) -> Job:
+    """Write the job and start it; where it can't be started it says so, and the error is raised."""
+    jobs.write(process, space_id, job)
+    try:
+        process.summarize(order.payload(space_id, job.conversation_id, job.job_id))
+    except LiveMemoryError as error:
+        problem = jobs.Problem(code="not_started", detail=error.detail)
+        jobs.write(process, space_id, job.model_copy(update={"status": "failed", "error": problem}))
+        raise
+    return job
+
+
+def hear(process: Process, event_keys: Sequence[str], deadline: datetime) -> list[Outcome]:
+    """Bring up the conversations whose turns these keys are of, once each; other keys are ignored."""
+    parsed = (keys.parse_turn(key) for key in event_keys)
+    wanted = dict.fromkeys(one[:2] for one in parsed if one)
+    return [carry_out(process, *one, Order(), deadline) for one in wanted]

@@ -1,0 +1,224 @@
+"""The keys of conversations (docs/bucket.md), built and parsed here alone."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from livemem.errors import InvalidName
+from livemem.store import keys
+from livemem.store.keys import RUN_ID, SPACE_ID
+
+LAST_TURN = 9_999_999_999
+"""What turns count down from in their keys: S3 lists upwards only, and the newest are wanted first."""
+LAST_MOMENT = 9_999_999_999_999
+"""The same for milliseconds since 1970."""
+DUE = "_due/"
+"""Where the markers are that tell when a conversation may be due."""
+DUE_STEP = timedelta(minutes=5)
+LEVELS = (1, 2, 3)
+_ID = RUN_ID.pattern
+_FOLDER = rf"(?P<space>{SPACE_ID.pattern})/conversations/(?P<conversation>{_ID})/"
+_TURN = re.compile(rf"{_FOLDER}turns/(?P<left>[0-9]{{10}})\.turn\.json")
+_SEAL = re.compile(
+    rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/seals/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})\.json"
+)
+_SUMMARY = re.compile(
+    rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
+)
+_BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
+_DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
+
+
+@dataclass(frozen=True)
+class SealKey:
+    """A level's seal in a generation."""
+
+    space_id: str
+    conversation_id: str
+    generation: int
+    level: int
+    number: int
+
+
+@dataclass(frozen=True)
+class SummaryKey:
+    """A summary of what seal `number` of the level holds; `name` is the hash of its input."""
+
+    space_id: str
+    conversation_id: str
+    generation: int
+    level: int
+    number: int
+    name: str
+
+
+def check_conversation_id(conversation_id: str) -> str:
+    """Return `conversation_id`, or raise InvalidName. It is an ULID, so conversations sort by their beginning."""
+    return keys.check_ulid("conversation_id", conversation_id)
+
+
+def prefix(space_id: str) -> str:
+    """What the keys of all conversations of a space begin with."""
+    return f"{space_id}/conversations/"
+
+
+def folder(space_id: str, conversation_id: str) -> str:
+    """What every key of the conversation begins with, but for markers."""
+    return f"{prefix(space_id)}{conversation_id}/"
+
+
+def conversation(space_id: str, conversation_id: str) -> str:
+    """What the conversation is: written once."""
+    return f"{folder(space_id, conversation_id)}conversation.json"
+
+
+def turns_prefix(space_id: str, conversation_id: str) -> str:
+    """Below it the turns, the newest first."""
+    return f"{folder(space_id, conversation_id)}turns/"
+
+
+def turn(space_id: str, conversation_id: str, index: int) -> str:
+    """Turn `index`, counted from 1."""
+    return f"{turns_prefix(space_id, conversation_id)}{LAST_TURN - index:010d}.turn.json"
+
+
+def parse_turn(key: str) -> tuple[str, str, int] | None:
+    """Space, conversation and index in the key of a turn; None for every other key."""
+    match = _TURN.fullmatch(key)
+    return (match["space"], match["conversation"], LAST_TURN - int(match["left"])) if match else None
+
+
+def message(space_id: str, conversation_id: str, message_id: str) -> str:
+    """What says behind which turn the message is to be looked for."""
+    digest = hashlib.sha256(message_id.encode()).hexdigest()
+    return f"{folder(space_id, conversation_id)}ids/{digest}.json"
+
+
+def tool_result(space_id: str, conversation_id: str, index: int, order: int) -> str:
+    """A large result of the tool call at place `order`, from 0, of a turn."""
+    return f"{folder(space_id, conversation_id)}tools/{index:010d}/{order:03d}.json"
+
+
+def generation(space_id: str, conversation_id: str) -> str:
+    """Which generation of seals and summaries counts."""
+    return f"{folder(space_id, conversation_id)}generation.json"
+
+
+def generation_prefix(space_id: str, conversation_id: str, number: int) -> str:
+    """Below it the seals and summaries of a generation."""
+    return f"{folder(space_id, conversation_id)}g{number}/"
+
+
+def seal(space_id: str, conversation_id: str, generation: int, level: int, number: int) -> str:
+    """Seal `number`, from 1, of a level."""
+    return f"{generation_prefix(space_id, conversation_id, generation)}seals/l{level}/{number:06d}.json"
+
+
+def parse_seal(key: str) -> SealKey | None:
+    """What is in the key of a seal; None for every other key."""
+    match = _SEAL.fullmatch(key)
+    if not match:
+        return None
+    return SealKey(
+        match["space"], match["conversation"], int(match["generation"]), int(match["level"]), int(match["number"])
+    )
+
+
+def summaries_prefix(space_id: str, conversation_id: str, generation: int) -> str:
+    """Below it the summaries of all levels of a generation."""
+    return f"{generation_prefix(space_id, conversation_id, generation)}summaries/"
+
+
+def summary(space_id: str, conversation_id: str, generation: int, level: int, number: int, name: str) -> str:
+    """The summary of what seal `number` of a level holds, made of the input with the hash `name`."""
+    return f"{summaries_prefix(space_id, conversation_id, generation)}l{level}/{number:06d}/{name}.json"
+
+
+def parse_summary(key: str) -> SummaryKey | None:
+    """What is in the key of a summary; None for every other key."""
+    match = _SUMMARY.fullmatch(key)
+    if not match:
+        return None
+    return SummaryKey(
+        match["space"],
+        match["conversation"],
+        int(match["generation"]),
+        int(match["level"]),
+        int(match["number"]),
+        match["name"],
+    )
+
+
+def claim(space_id: str, conversation_id: str) -> str:
+    """Who summarises the conversation now, until when."""
+    return f"{folder(space_id, conversation_id)}claims/summaries.json"
+
+
+def jobs_prefix(space_id: str, conversation_id: str) -> str:
+    """Below it the runs that made summaries."""
+    return f"{folder(space_id, conversation_id)}jobs/"
+
+
+def job(space_id: str, conversation_id: str, job_id: str) -> str:
+    """Status and counters of a run."""
+    return f"{jobs_prefix(space_id, conversation_id)}{keys.check_ulid('job_id', job_id)}.json"
+
+
+def parse_job(key: str) -> str | None:
+    """The id of a run in its key; None for every other key."""
+    job_id = key.rpartition("/jobs/")[2].removesuffix(".json")
+    return job_id if key.endswith(".json") and RUN_ID.fullmatch(job_id) else None
+
+
+def by_cwd_prefix(space_id: str, host: str, cwd: str) -> str:
+    """Below it the markers of the conversations of a folder, the newest first; `host` is empty for those of any."""
+    digest = hashlib.sha256((host + cwd).encode()).hexdigest()[:32]
+    return f"{space_id}/_by_cwd/{digest}/"
+
+
+def by_cwd(space_id: str, host: str, cwd: str, created_at: datetime, conversation_id: str) -> str:
+    """The marker of a conversation."""
+    left = LAST_MOMENT - int(created_at.timestamp() * 1_000)
+    return f"{by_cwd_prefix(space_id, host, cwd)}{left:013d}_{conversation_id}"
+
+
+def parse_by_cwd(key: str) -> str | None:
+    """The conversation in such a marker's key; None for every other key."""
+    match = _BY_CWD.fullmatch(key)
+    return match["conversation"] if match else None
+
+
+def due(space_id: str, conversation_id: str, moment: datetime) -> str:
+    """That the conversation may be due from `moment` on, in steps of five minutes, rounded up."""
+    return f"{DUE}{slot(moment)}/{space_id}/{conversation_id}"
+
+
+def slot(moment: datetime) -> str:
+    """The step of five minutes (UTC) that begins at this moment or next."""
+    base = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    steps = -((base - moment) // DUE_STEP)
+    return f"{base + steps * DUE_STEP:%Y%m%dT%H%M}"
+
+
+def due_after(moment: datetime) -> str:
+    """What sorts behind the markers up to this moment, and before later ones."""
+    return f"{DUE}{moment.astimezone(UTC):%Y%m%dT%H%M}~"
+
+
+def parse_due(key: str) -> tuple[str, str] | None:
+    """Space and conversation in such a marker's key; None for every other key."""
+    match = _DUE.fullmatch(key)
+    return (match["space"], match["conversation"]) if match else None
+
+
+def is_of_conversations(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is of a conversation."""
+    return name.startswith(("conversations/", "_by_cwd/"))
+
+
+def check_number(number: int) -> int:
+    """Return the number of a seal, or raise InvalidName."""
+    if not 1 <= number < 1_000_000_000:
+        raise InvalidName("number", "must be a number from 1 to 999999999")
+    return number

@@ -1,0 +1,88 @@
+"""Conversations for tests: turns of a given length, and a model that summarises by fixed rules."""
+
+import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log, update
+from livemem.conversations.conversation import NewConversation
+from livemem.conversations.parameters import Parameters
+from livemem.conversations.turn import Draft
+from livemem.llm.client import LlmError, Messages, Reply
+from tests.support.world import INVOCATION, World
+
+
+def asked_for(messages: Messages) -> list[dict[str, Any]]:
+    """The turns or summaries that the question holds."""
+    lines = messages[1]["content"].split("\n")
+    found: list[dict[str, Any]] = json.loads(lines[-2] if not lines[-1] else lines[-1])
+    return found
+
+
+def extract(messages: Messages) -> str:
+    """An honest summary: a tenth of all that is told."""
+    parts = [
+        part["summary"] if "summary" in part else f"{part['user']} {part['assistant']}" for part in asked_for(messages)
+    ]
+    told = " ".join(parts)
+    return json.dumps(
+        {"summary": told[: max(1, len(told) // 10)] or "nothing", "key_findings": [told[:20] or "nothing"]}
+    )
+
+
+@dataclass
+class Summariser:
+    """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept."""
+
+    default: Callable[[Messages], str] = extract
+    queue: deque[str | LlmError | Callable[[Messages], str]] = field(default_factory=deque)
+    asked: list[Messages] = field(default_factory=list)
+
+    def __call__(
+        self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
+    ) -> Reply:
+        self.asked.append(messages)
+        item = self.queue.popleft() if self.queue else self.default
+        if isinstance(item, LlmError):
+            raise item
+        return Reply(item if isinstance(item, str) else item(messages), {"prompt_tokens": 100, "completion_tokens": 20})
+
+
+class Talk:
+    """A conversation in a world of its own."""
+
+    def __init__(self, profile: Any = "turns", world: World | None = None, **parameters: Any) -> None:
+        self.world = world or World()
+        self.llm = Summariser()
+        self.world.llm = self.llm  # type: ignore[assignment]
+        if "demo/_meta.json" not in self.world.keys("demo/_meta"):
+            self.world.create_space()
+        wanted = NewConversation(profile=profile, parameters=Parameters(batch_delay_ms=0, **parameters))
+        self.conversation = conversations.create(self.world.process, "demo", "ann", wanted)
+        self.id = self.conversation.conversation_id
+
+    @property
+    def process(self) -> Any:
+        return self.world.process
+
+    def append(self, draft: Draft) -> log.Appended:
+        return log.append(self.process, "demo", self.id, "ann", draft)
+
+    def say(self, user: str, assistant: str = "", *, after: float = 1, **more: Any) -> log.Appended:
+        self.world.pass_time(after)
+        return self.append(Draft(user, assistant, **more))
+
+    def said(self, *sizes: int) -> None:
+        """Turns with so many characters on each side."""
+        for place, size in enumerate(sizes):
+            self.say("u" * size, "a" * size, message_id=f"m{self.world.ids.count}-{place}")
+
+    def update(self, **order: Any) -> update.Outcome:
+        return update.carry_out(self.process, "demo", self.id, update.Order(**order), self.world.clock() + INVOCATION)
+
+    def names(self, folder: str = "") -> list[str]:
+        prefix = f"demo/conversations/{self.id}/"
+        return [key.removeprefix(prefix) for key in self.world.keys(prefix + folder)]
