@@ -14,7 +14,7 @@ export PYTHONPATH := layers/livemem:.
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## make .venv with the locked packages (every other target does it by itself)
@@ -39,6 +39,10 @@ token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (whil
 .PHONY: demo
 demo: setup ## show the whole product at work on real notes, then stop
 	@exec $(PYTHON_BIN) -m local.demo
+
+.PHONY: demo-conversations
+demo-conversations: setup ## show conversation memory at work on a long true talk, then stop
+	@exec $(PYTHON_BIN) -m local.demo.conversations
 
 .PHONY: test
 test: setup ## all tests, fast ones first

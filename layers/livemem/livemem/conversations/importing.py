@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from livemem import clock
-from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.turn import Draft, ToolCall, check_message_id
 from livemem.errors import InvalidRequest, TooLarge
@@ -36,11 +36,14 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True)
 class Imported:
-    """How many lines became turns, how many were there already, and the newest turn."""
+    """How many lines became turns, how many were there already, and the newest turn; `left` is how many lines there was
+    no time for: whoever sends the same again, or those alone, goes on.
+    """
 
     imported: int
     repeated: int
     last_turn: int
+    left: int = 0
 
 
 def parse(text: str) -> list[Draft]:
@@ -92,13 +95,21 @@ def _check_moment(where: str, text: str | None) -> None:
         raise InvalidRequest.of(f"{where}: timestamp", "must be a time in ISO 8601") from None
 
 
-def take_in(process: Process, space_id: str, conversation_id: str, author: str, drafts: Sequence[Draft]) -> Imported:
-    """Append the turns in their order; those whose `message_id` is known already stay as they are.
+def take_in(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    author: str,
+    drafts: Sequence[Draft],
+    until: datetime | None = None,
+) -> Imported:
+    """Append the turns in their order, as many as there is time for until `until`; those whose `message_id` is known
+    already stay as they are.
 
-    3 round trips for each. Who is interrupted sends the same once more. Raises NotFound, InvalidRequest.
+    1 round trip for each. Raises NotFound, InvalidRequest.
     """
-    conversations.load(process, space_id, conversation_id)
     drafts = [log.prepare(process, draft, f"{draft.message_id}: ") for draft in drafts]
-    appended = log.append_all(process, space_id, conversation_id, author, drafts)
+    appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
     fresh = sum(one.fresh for one in appended)
-    return Imported(fresh, len(appended) - fresh, max(one.turn.turn_index for one in appended))
+    newest = max((one.turn.turn_index for one in appended), default=0)
+    return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended))

@@ -7,6 +7,7 @@ repeat meets its own turn before a free number, and of two who do the same at on
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from livemem.conversations import conversation as conversations
@@ -25,6 +26,8 @@ from livemem.store.probe import require_conditional_writes
 
 AT_ONCE = 16
 """Turns that are read side by side."""
+IMPORTED_AT_ONCE = 256
+"""Turns of an import whose ids are entered before the first of them is written."""
 TRIES = 10_000
 """Numbers that an append tries: more writers than that at once there are not."""
 OTHER = "was used for another turn of this conversation"
@@ -85,24 +88,53 @@ class _At:
 
 
 def append_all(
-    process: Process, space_id: str, conversation_id: str, author: str, drafts: Sequence[Draft]
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    author: str,
+    drafts: Sequence[Draft],
+    until: datetime | None = None,
 ) -> list[Appended]:
-    """Append checked turns, one behind the other: 2 round trips each after 2 for all.
+    """Append checked turns that have ids, one behind the other: 1 round trip each, and 1 per 16 of them before.
 
-    Raises NotFound, InvalidRequest; those before the one that fails are in the log then.
+    Not all of them where `until` comes first, and those before the one that fails are in the log then: who sends the
+    same again goes on behind them. Raises NotFound, InvalidRequest.
     """
     require_conditional_writes(process.store)
     at = _At(space_id, conversations.load(process, space_id, conversation_id), author)
-    tail = last_index(process, space_id, conversation_id)
-    floors = process.store.map(
-        lambda draft: find_floor(process, space_id, conversation_id, draft.message_id) if draft.message_id else None,
-        drafts,
-    )
+    due.mark(process, space_id, conversation_id, at.conversation.parameters)
     done: list[Appended] = []
-    for draft, floor in zip(drafts, floors, strict=True):
-        # The same id twice in one call: the second meets what the first has written.
-        done.append(_append(process, at, draft, tail, floor))
-        tail = max(tail, done[-1].turn.turn_index)
+    for start in range(0, len(drafts), IMPORTED_AT_ONCE):
+        if until is not None and process.clock() >= until:
+            break
+        done += _append_some(process, at, drafts[start : start + IMPORTED_AT_ONCE], until)
+    return done
+
+
+def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: datetime | None) -> list[Appended]:
+    tail = last_index(process, at.space_id, at.conversation_id)
+    named = [draft.message_id or "" for draft in drafts]
+    floors = process.store.map(lambda one: find_floor(process, at.space_id, at.conversation_id, one), named)
+    before = [floor for floor in floors if floor is not None]
+    # What came before lies behind the lowest floor: read once, not once for each.
+    behind = range(min(before, default=tail) + 1, tail + 1)
+    there = {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
+    missing = [one for one, floor in zip(named, floors, strict=True) if floor is None]
+    claimed = process.store.map(lambda one: _claim(process, at, one, tail), list(dict.fromkeys(missing)))
+    if any(floor < tail for floor in claimed):
+        # Somebody else takes in the same right now: their turns may lie anywhere behind their floor.
+        behind = range(min(claimed) + 1, tail + 1)
+        there |= {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
+    done: list[Appended] = []
+    for draft, message_id in zip(drafts, named, strict=True):
+        if until is not None and process.clock() >= until:
+            break
+        if message_id in there:
+            done.append(_repeated(process, at, draft, there[message_id]))
+        else:
+            done.append(_write(process, at, draft, message_id, tail + 1))
+            there[message_id] = done[-1].turn
+            tail = max(tail, done[-1].turn.turn_index)
     return done
 
 
