@@ -57,13 +57,15 @@ def blocks(process: Process, layers: Layers, *, at_the_end: bool = True) -> Iter
     """
     at = layers.at
     start = _behind_last(process, layers)
+    # Before the look: a turn that comes later has a later time, so the whole log has the pause that is seen here.
+    seen_at = process.clock()
     last = log.last_index(process, at.space_id, at.conversation_id)
     sizes: list[Size] = []
     read_to = start.index - 1
     while start.index <= last:
         sizes = [size for size in sizes if size.index >= start.index]
         whole = read_to >= last
-        now = process.clock() if whole and at_the_end else None
+        now = seen_at if whole and at_the_end else None
         block = planner.next_block(at.built.profile, at.parameters, sizes, start, now)
         if block:
             yield block
