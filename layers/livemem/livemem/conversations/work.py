@@ -33,6 +33,8 @@ class Done:
     """Summaries that were missing when they were looked for."""
     present: int = 0
     """Summaries that were there then."""
+    settled: int = 0
+    """How many of `made` are of a generation that counts no more."""
 
     @property
     def generated(self) -> list[Made]:
@@ -42,12 +44,12 @@ class Done:
     @property
     def failures(self) -> list[Made]:
         """Those that could not be made."""
-        return [one for one in self.made if one.error]
+        return [one for one in self.made[self.settled :] if one.error]
 
     @property
     def anything(self) -> bool:
-        """Whether there was something to do."""
-        return bool(self.sealed or self.made)
+        """Whether anything was brought about."""
+        return bool(self.sealed or any(one.name for one in self.made))
 
 
 def blocks(process: Process, layers: Layers, *, at_the_end: bool = True) -> Iterator[Block]:
