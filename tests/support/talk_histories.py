@@ -148,7 +148,7 @@ class History:
         seal = keys.parse_seal(self.random.choice(there)) if there else None
         if seal:
             self._spawn(
-                "redo", lambda actor: update.redo(actor.process, SPACE, self.scene.id, seal.level, seal.number)
+                "redo", lambda actor: self.scene.redo(actor.process, seal.level, seal.number)
             )
 
     def delete(self) -> None:
