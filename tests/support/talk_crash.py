@@ -255,9 +255,7 @@ def crash(operation: Operation, fault: Fault, recovery: Callable[[Scene, Operati
 def _actor(scene: Scene, operation: Operation) -> Actor:
     scene.world.pass_time(0.5)
     until = scene.world.clock() + timedelta(seconds=900)
-    actor = Actor(
-        operation.name, scene.world, lambda actor: operation.act(scene, actor.process, actor.until), until
-    )
+    actor = Actor(operation.name, scene.world, lambda actor: operation.act(scene, actor.process, actor.until), until)
     scene.model.actors[actor._self] = actor
     return actor
 

@@ -231,7 +231,9 @@ class Scene:
         text = f"{self.begun:05d} " * (size // 6 + 1)
         half = len(text) // 2
         message_id = f"m{self.begun}" if named else None
-        return Draft(**{"user_message": text[:half], "assistant_message": text[half:], "message_id": message_id, **more})
+        return Draft(
+            **{"user_message": text[:half], "assistant_message": text[half:], "message_id": message_id, **more}
+        )
 
     def append(self, process: Any, draft: Draft) -> log.Appended:
         gone = self.deleted
@@ -407,7 +409,12 @@ def _planned(scene: Scene, at: At, turns: list[Size], start: Place, seal: BlockS
     def gives(some: list[Size], *, over: bool) -> bool:
         now = scene.world.clock() if over else None
         block = planner.next_block(at.built.profile, at.parameters, some, start, now)
-        return bool(block) and wanted == (block.end, block.end_offset, (block.next.index, block.next.offset), block.chars)
+        return bool(block) and wanted == (
+            block.end,
+            block.end_offset,
+            (block.next.index, block.next.offset),
+            block.chars,
+        )
 
     if gives(left, over=True):
         return True

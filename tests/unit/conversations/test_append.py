@@ -1,6 +1,7 @@
 """Appending: each message once, with dense numbers, in three round trips; what is large lies apart."""
 
 import json
+from contextlib import suppress
 from itertools import permutations
 
 import pytest
@@ -15,7 +16,6 @@ from tests.support.talk import Talk
 from tests.support.world import World
 
 SECRET = "AKIA" + "Q7ZK3WNB5XRM2TLD"
-HOST = "https://x.invalid"
 
 
 def turns(talk):
@@ -171,10 +171,8 @@ def test_an_import_that_died_anywhere_goes_on_when_the_same_is_sent_again(point,
     drafts = importing.parse(lines(10))
     talk.world.client.reset()
     talk.world.client.kill_at(point, done=done)
-    try:
+    with suppress(Killed):
         importing.take_in(talk.process, "demo", talk.id, "ann", drafts)
-    except Killed:
-        pass
     talk.world.new_process()
     came = importing.take_in(talk.process, "demo", talk.id, "ann", drafts)
     assert came.imported + came.repeated == came.last_turn == 10

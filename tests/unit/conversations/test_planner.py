@@ -1,4 +1,4 @@
-"""Blocks and groups: no gap, no overlap, sizes within their bounds, and the same ends whoever looks at whatever time."""
+"""Blocks and groups: no gap, no overlap, sizes within their bounds, the same ends whoever looks when."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -228,9 +228,7 @@ def groups(profile: Any, wanted: Parameters, level: int, waiting: Sequence[Child
 
 
 @given(profiles, parameters(), st.sampled_from([2, 3]), children, st.lists(st.integers(0, 30), max_size=6))
-def test_groups_follow_each_other_and_are_the_same_however_much_was_seen_at_a_time(
-    profile, wanted, level, below, seen
-):
+def test_groups_follow_each_other_and_are_the_same_however_much_was_seen_at_a_time(profile, wanted, level, below, seen):
     whole = groups(profile, wanted, level, below)
     found: list[Sequence[Child]] = []
     for count in [*sorted(seen), len(below)]:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from tests.support.counting import Killed
 from tests.support.talk import Summariser, Talk, asked_for
 from tests.support.world import INVOCATION, World
 
-SMALL = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "ratio": 0.5}
+SMALL: dict[str, Any] = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "ratio": 0.5}
 DOWN = LlmError("llm_unavailable", "The LLM does not answer.")
 
 
@@ -54,6 +55,12 @@ def markers(talk):
 
 def sweep(talk):
     tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+
+
+def daily(talk):
+    space = room.find(talk.world.new_process(), "demo", daily=True)
+    assert space
+    tending.tend(talk.process, space)
 
 
 def test_an_update_makes_what_is_missing_on_all_levels_and_the_next_one_does_nothing():
@@ -185,7 +192,7 @@ def test_the_generation_that_counts_stays_until_the_next_one_is_whole_and_a_day_
     assert at(talk).generation == 2
     for hours, left in ((1, True), (25, False)):
         talk.world.pass_time(hours * 3_600)
-        tending.tend(talk.world.new_process(), room.find(talk.process, "demo", daily=True))
+        daily(talk)
         assert bool(talk.names("g1/")) is left
 
 
@@ -310,9 +317,11 @@ def test_what_there_is_no_time_for_is_handed_on_until_all_is_done():
         rounds += 1
     assert jobs.load(talk.process, "demo", talk.id, first.job.job_id).status == "done"
     assert talk.update().result == "nothing"
-    assert len(talk.llm.asked) == sum(sealed(talk).values()) == jobs.load(
-        talk.process, "demo", talk.id, first.job.job_id
-    ).llm.calls
+    assert (
+        len(talk.llm.asked)
+        == sum(sealed(talk).values())
+        == jobs.load(talk.process, "demo", talk.id, first.job.job_id).llm.calls
+    )
     assert rounds < 10
 
 
@@ -369,7 +378,7 @@ def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind()
     assert talk.update().result == "gone"
     talk.world.pass_time(25 * 3_600)
     sweep(talk)
-    tending.tend(talk.world.new_process(), room.find(talk.process, "demo", daily=True))
+    daily(talk)
     assert not [key for key in talk.world.inner.objects if talk.id in key]
 
 
@@ -448,7 +457,7 @@ def test_a_forecast_is_what_is_then_done_where_summaries_have_the_length_that_is
 ):
     talk = Talk(profile, window_chars=500, min_flush_chars=100, group_chars=1_000, group_raw_chars=900, ratio=0.5)
     talk.llm = Summariser(default=exact)
-    talk.world.llm = talk.llm
+    talk.world.llm = talk.llm  # type: ignore[assignment]
     for number, size in enumerate(sizes):
         talk.say("u" * size, "a" * size, message_id=f"m{number}")
         if number == split:
@@ -491,4 +500,3 @@ def test_another_model_makes_what_is_new_and_remakes_nothing():
         "nothing"
     )
     assert making.maker(other.process, at(talk)) != maker
-

@@ -73,7 +73,7 @@ def new(process: Process, conversation_id: str, strategy: Strategy, generation: 
 
 
 def write(process: Process, space_id: str, job: Job) -> None:
-    """Write the job as it is now, unless it has ended: 1 GET, 1 PUT, so that a request that comes late changes nothing."""
+    """Write the job as it is now, unless it has ended: 1 GET, 1 PUT. A request that comes late changes nothing."""
     key = keys.job(space_id, job.conversation_id, job.job_id)
     found = process.store.get(key)
     if found and Job.from_bytes(found.body).ended():
