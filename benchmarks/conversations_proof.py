@@ -4,8 +4,8 @@
 
 Wrong is: a number that is missing or given twice, an acknowledged message that is not in the log once with its content,
 a block or a group that the planner does not give for the log, an object that is written over, a question whose answer
-was there when its asker looked, a generation that counts before it is whole, work that the sweep does not find, anything
-that is left of a deleted conversation. Exits with 1 if anything is.
+was there when its asker looked, a generation that counts before it is whole, work that the sweep does not find, what is
+left of a deleted conversation. Exits with 1 if anything is.
 """
 
 import argparse

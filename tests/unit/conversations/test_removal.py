@@ -130,6 +130,20 @@ def test_a_turn_that_was_under_way_when_it_was_deleted_goes_with_the_daily_look(
     assert not [key for key in left(talk) if not key.startswith("_due/")]
 
 
+def test_an_import_into_a_conversation_that_is_deleted_meanwhile_says_so():
+    talk = talked()
+    other = talk.world.with_parts()
+
+    def meanwhile(index, verb):
+        if verb == "PUT" and "/turns/" in talk.world.client.requests[index][1]:
+            talk.world.client.before = lambda index, verb: None
+            removal.delete(other, "demo", talk.id)
+
+    talk.world.client.before = meanwhile
+    with pytest.raises(NotFound):
+        log.append_all(talk.process, "demo", talk.id, "ann", [Draft("a", message_id=f"n{n}") for n in range(3)])
+
+
 def test_the_daily_look_leaves_what_lives_alone():
     talk = talked()
     before = talk.names()
