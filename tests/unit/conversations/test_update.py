@@ -382,6 +382,23 @@ def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind()
     assert not [key for key in talk.world.inner.objects if talk.id in key]
 
 
+@pytest.mark.parametrize("index", [1, 3, 5])
+def test_over_a_turn_that_vanishes_in_a_deletion_no_block_is_sealed(index):
+    talk = talk_of(5)
+    talk.world.store.delete(keys.turn("demo", talk.id, index))
+    assert talk.update().result == ("gone" if index < 5 else "done")
+    assert bool(talk.names("g1/seals/")) is (index == 5)
+
+
+def test_a_seal_that_is_missing_in_the_chain_is_written_again_where_it_was():
+    talk = talk_of()
+    talk.update()
+    before = {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")}
+    talk.world.store.delete(keys.seal("demo", talk.id, 1, 1, 2))
+    assert talk.update().result == "done"
+    assert {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")} == before
+
+
 def test_a_marker_stays_while_the_turn_that_it_tells_of_may_still_be_written():
     talk = Talk("windows", flush_after_ms=60_000, **SMALL)
     hung = []
