@@ -22,6 +22,8 @@ MOST_WORDS = 64
 """Of a query that rank: a pasted log is a question too, and each word costs a look into the index."""
 TURN = "turn"
 """The kind of documents that were said in a conversation."""
+SILENT = {"tool", "system"}
+"""Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
 MOST_COMPLETIONS = 200
 """Words of the index that a prefix stands for."""
@@ -72,6 +74,8 @@ class Question:
     filter: Filter
     limit: int
     recency: float = 0.0
+    least: float | None = None
+    """The least relevance of a hit; what has none is not held to it."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class Meaning:
 class Hit:
     """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
 
-    `parts` tells what each part of the score added.
+    `parts` tells what each part of the score added; `relevance` is the cosine of the question with the passage that is
+    nearest to it, None where there is no vector to compare with. `key` is that of the object which tells of it.
     """
 
     document: Document
@@ -95,6 +100,8 @@ class Hit:
     snippet: tuple[int, int]
     highlights: Sequence[tuple[int, int]]
     parts: Mapping[str, float] = field(default_factory=dict)
+    relevance: float | None = None
+    key: str = ""
 
 
 def shape(index: Index) -> Shape:
@@ -107,7 +114,9 @@ def shape(index: Index) -> Shape:
     owner, numbers = owner[order], np.array(found.numbers, dtype=np.int64)[order]
     # Not as NumPy's texts, all of which are as long as the longest one.
     new = [False, *(one != other for one, other in pairwise(rows.parts))]
-    spoken = np.array([kind == TURN for kind in rows.kinds], dtype=np.bool_)
+    spoken = np.array(
+        [kind == TURN and role not in SILENT for kind, role in zip(rows.kinds, rows.roles, strict=True)], dtype=np.bool_
+    )
     corpus = ranking.corpus(
         owner.astype(np.int32),
         np.array(found.lengths, dtype=np.int32)[order],
@@ -162,22 +171,43 @@ def search(index: Index, whole: Shape, meaning: Meaning | None, question: Questi
         named=_named(whole, asked),
         recency=question.recency,
     )
-    best = _best(ranked.scores, np.flatnonzero(ranked.matched), question.limit)
+    matched = ranked.matched
+    if question.least is not None and meaning:
+        matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
+    best = _best(ranked.scores, np.flatnonzero(matched), question.limit)
+    shown = np.zeros(len(whole.documents), dtype=np.bool_)
+    shown[best] = True
+    relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
     held = _held(whole, instances)
     hits = []
     for place in best:
-        document = index.document(int(whole.documents[place]))
+        number = int(whole.documents[place])
+        document = index.document(number)
         within = _best_passage(whole, int(place), held, cosines)
+        start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
         hits.append(
-            _hit(
+            Hit(
                 document,
                 float(ranked.scores[place]),
-                query,
-                passages.split(document.text)[within],
+                (start, end),
+                words.marks(document.text[start:end], query),
                 {name: float(values[place]) for name, values in ranked.parts.items()},
+                None if np.isnan(relevance[place]) else float(relevance[place]),
+                index.object_of(number),
             )
         )
     return hits
+
+
+def _relevance(whole: Shape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The relevance (Hit) of the documents that are `wanted`, from 0 to 1; NaN for all others.
+
+    The plain cosine, which says the same whatever else there is; ranking looks at what tells a space's texts apart.
+    """
+    found = np.full(len(wanted), -np.inf, dtype=np.float32)
+    some = np.flatnonzero(wanted[whole.owner] & (meaning.rows >= 0))
+    np.maximum.at(found, whole.owner[some], meaning.pool.vectors[meaning.rows[some]] @ meaning.vector)
+    return np.where(np.isfinite(found), np.clip(found, 0, 1), np.float32(np.nan))
 
 
 def _best(scores: NDArray[np.float64], found: Numbers, most: int) -> Numbers:
@@ -267,9 +297,3 @@ def _best_passage(whole: Shape, place: int, held: NDArray[np.int64], cosines: ND
     if cosines is not None:
         some += np.nan_to_num(cosines[first:last], nan=-1.0) / 4
     return int(np.argmax(some)) if len(some) else 0
-
-
-def _hit(document: Document, score: float, query: Query, within: tuple[int, int], parts: Mapping[str, float]) -> Hit:
-    start, end = passages.snippet(document.text, query, within=within)
-    marked = words.marks(document.text[start:end], query)
-    return Hit(document, score, (start, end), marked, parts)

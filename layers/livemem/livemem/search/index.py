@@ -37,6 +37,7 @@ class Filter:
     tag: str | None = None
     since: str | None = None
     until: str | None = None
+    groups: tuple[str, ...] | None = None
 
 
 class Columns(NamedTuple):
@@ -148,7 +149,9 @@ class Index:
 
     def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
         """Bring a document to what the object says that counts; returns the object's key if it is not at hand."""
-        claims = self._all("SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC", (name,))
+        claims = self._all(
+            "SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC, object DESC", (name,)
+        )
         if claims and claims[0][2]:
             # Given back last: it is what the live notes say, if anything.
             claims = [claim for claim in claims if claim[0] == 0]
@@ -285,6 +288,10 @@ class Index:
         if wanted.kinds is not None:
             conditions.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
             values += wanted.kinds
+        if wanted.groups is not None:
+            # As one value: there may be more of them than a statement takes.
+            conditions.append("part IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(wanted.groups))
         if not conditions:
             return None
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
@@ -301,6 +308,10 @@ class Index:
         names = "id kind text group position title time author role category".split()
         told: dict[str, Any] = dict(zip(names, row[:10], strict=True))
         return Document(**told, tags=tuple(tags), source=json.loads(row[10]))
+
+    def object_of(self, number: int) -> str:
+        """The key of the object that a document was read from."""
+        return str(self._db.execute("SELECT object FROM documents WHERE n = ?", (number,)).get)
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """What is embedded of passages, by their numbers."""

@@ -24,11 +24,13 @@ from livemem.search.engine import Shape
 from livemem.search.index import Index, Unusable
 from livemem.search.segments import Segments
 from livemem.search.vectors import Pool, Rows
-from livemem.store import listing
+from livemem.store import conversation_keys, listing
 from livemem.store.objects import Entry, Object, Store
 
 logger = logging.getLogger(__name__)
 
+NEWEST = 50
+"""Objects that are listed at first where the newest come first: mostly few are new."""
 READ_AT_ONCE = 256
 """Objects that are read and taken in between two looks at the time."""
 ROUNDS = 4
@@ -46,17 +48,39 @@ class Source:
     """Objects of a space that documents are made of, all those below `prefix`.
 
     `everything` lists them where nothing is known of them. `heir`: what is in objects of other sources moves into
-    these, and is removed there afterwards.
+    these, and is removed there afterwards. Sources may lie within each other: what one of them has read, the other
+    knows too.
     """
 
     prefix: str
-    holds: Callable[[str], bool]
-    """Whether a key below the prefix is that of such an object."""
+    chosen: Callable[[list[Entry]], list[Entry]]
+    """Those that documents are made of, of all that are listed."""
     read: Callable[[Object], Reading]
     everything: Callable[[], list[Entry]]
     mark: Callable[[Entry | Object], str] = _etag
     """What says, in a listing, whether the object is another one than that which was read."""
     heir: bool = False
+    below: str = ""
+    """What is listed, where it is but a part of what lies below the prefix; the rest is to be forgotten."""
+    newest_first: bool = False
+    """Whether the newest have the first keys. They are read last, so that whoever knows one knows all before it."""
+    grows: bool = False
+    """Whether, besides, they are written once, and removed only all together: then they are listed up to the newest one
+    that is known.
+    """
+
+
+def held(holds: Callable[[str], bool]) -> Callable[[list[Entry]], list[Entry]]:
+    """Those whose key `holds` says yes to."""
+    return lambda entries: [entry for entry in entries if holds(entry.key)]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What there is of a source; `whole` unless others that are known are there too."""
+
+    entries: list[Entry]
+    whole: bool = True
 
 
 @dataclass
@@ -72,7 +96,9 @@ class View:
     """The change up to which the snapshot goes that it was made of."""
     damaged: tuple[str, ...] = ()
     known: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The marks of objects by their keys, by prefix."""
+    """The marks of objects by their keys, by folder."""
+    bounds: dict[str, list[listing.Range]] = field(default_factory=dict)
+    """How the last listing below a prefix is done again side by side."""
     changed: int = 0
     """Counts the changes."""
     _shape: tuple[int, Shape] | None = None
@@ -100,7 +126,7 @@ class View:
         """
         heirs = [source for source in sources if source.heir]
         others = [source for source in sources if not source.heir]
-        cold = not any(self.known.values())
+        cold = not any(self._known(source) for source in sources)
         found = self._listed(store, others if cold else sources, self.segments)
         if cold or any(self._gone(source, found) for source in others):
             found |= self._listed(store, heirs)
@@ -109,48 +135,72 @@ class View:
             if not again:
                 return
 
-    def _listed(
-        self, store: Store, sources: Sequence[Source], segments: Segments | None = None
-    ) -> dict[str, list[Entry]]:
+    def _known(self, source: Source) -> Mapping[str, str]:
+        """The marks of what is known of a source, by their keys."""
+        if source.prefix in self.known:
+            return self.known[source.prefix]
+        folders = [marks for folder, marks in self.known.items() if folder.startswith(source.prefix)]
+        return folders[0] if len(folders) == 1 else {key: mark for marks in folders for key, mark in marks.items()}
+
+    def _listed(self, store: Store, sources: Sequence[Source], segments: Segments | None = None) -> dict[str, _Listed]:
         """What there is below the sources' prefixes, in one round trip; new segments are read beside it."""
         jobs = [(source, part) for source in sources for part in self._parts(source)]
-        todo: list[Callable[[], list[Entry]]] = [partial(self._list_part, store, *job) for job in jobs]
+        todo: list[Callable[[], _Listed]] = [partial(self._list_part, store, *job) for job in jobs]
         if segments:
             todo.append(partial(_follow, segments, store))
         pages = store.map(lambda job: job(), todo)
-        found: dict[str, list[Entry]] = {source.prefix: [] for source in sources}
+        parts: dict[str, list[_Listed]] = {source.prefix: [] for source in sources}
         for (source, _), page in zip(jobs, pages, strict=False):
-            found[source.prefix] += [entry for entry in page if source.holds(entry.key)]
+            parts[source.prefix].append(page)
+        found = {}
+        for source in sources:
+            entries = [entry for page in parts[source.prefix] for entry in page.entries]
+            whole = all(page.whole for page in parts[source.prefix])
+            if whole:
+                self.bounds[source.below or source.prefix] = listing.ranges(sorted(entry.key for entry in entries))
+            found[source.prefix] = _Listed(source.chosen(entries), whole)
         return found
 
     def _parts(self, source: Source) -> list[listing.Range | None]:
-        known = self.known.get(source.prefix)
-        return [*listing.ranges(sorted(known))] if known else [None]
+        known = self._known(source)
+        if not known or source.grows:
+            return [None]
+        return [*(self.bounds.get(source.below or source.prefix) or listing.ranges(sorted(known)))]
 
-    @staticmethod
-    def _list_part(store: Store, source: Source, part: listing.Range | None) -> list[Entry]:
-        return listing.listed(store, source.prefix, part) if part else source.everything()
+    def _list_part(self, store: Store, source: Source, part: listing.Range | None) -> _Listed:
+        if part:
+            return _Listed(listing.listed(store, source.below or source.prefix, part))
+        known = self._known(source)
+        if known:
+            newest = min(known)
+            page = list(store.scan(source.prefix, limit=NEWEST))
+            last = next((entry for entry in page if entry.key == newest), None)
+            if last and source.mark(last) == known[newest]:
+                return _Listed([entry for entry in page if entry.key <= newest], whole=False)
+        return _Listed(source.everything())
 
-    def _gone(self, source: Source, found: Mapping[str, list[Entry]]) -> set[str]:
-        return self.known.get(source.prefix, {}).keys() - {entry.key for entry in found[source.prefix]}
+    def _gone(self, source: Source, found: Mapping[str, _Listed]) -> set[str]:
+        there = found[source.prefix]
+        return self._known(source).keys() - {entry.key for entry in there.entries} if there.whole else set()
 
     def _take_in(
-        self, store: Store, sources: Sequence[Source], found: Mapping[str, list[Entry]], in_time: Callable[[], bool]
+        self, store: Store, sources: Sequence[Source], found: Mapping[str, _Listed], in_time: Callable[[], bool]
     ) -> bool:
         """Read what is new and forget what is gone; whether something must be read once more."""
         again = False
         for source in sorted(sources, key=lambda source: not source.heir):
-            known = self.known.setdefault(source.prefix, {})
-            new = [entry.key for entry in found[source.prefix] if known.get(entry.key) != source.mark(entry)]
-            for start in range(0, len(new), READ_AT_ONCE):
+            known = self._known(source)
+            listed = found[source.prefix].entries
+            new = [entry.key for entry in listed if known.get(entry.key) != source.mark(entry)]
+            for some in _batches(new[::-1] if source.newest_first else new):
                 if not in_time():
                     raise SearchNotReady("The space is being read for the first time; ask again in a moment.")
-                some = new[start : start + READ_AT_ONCE]
                 items = [item for item in store.get_many(some) if item]
                 # Listed, and removed since: what it told of is told of no more.
                 missing = set(some) - {item.key for item in items}
                 unread = self._update([source.read(item) for item in items], sorted(missing))
-                known |= {item.key: source.mark(item) for item in items}
+                for item in items:
+                    self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
                 again = self._forget(unread) or again
         for source in sources:
             gone = self._gone(source, found)
@@ -163,20 +213,39 @@ class View:
     def _forget(self, unread: Iterable[str]) -> bool:
         """Know nothing of these objects any more, so that they are read if they are listed; whether there are any."""
         some = list(unread)
-        for known in self.known.values():
-            for key in some:
-                known.pop(key, None)
+        for key in some:
+            folder = folder_of(key)
+            marks = self.known.get(folder, {})
+            marks.pop(key, None)
+            if not marks:
+                self.known.pop(folder, None)
         return bool(some)
+
+    def forget(self, prefix: str) -> None:
+        """Drop what was read of all objects below a prefix: they are gone."""
+        gone = [key for folder, marks in self.known.items() if folder.startswith(prefix) for key in marks]
+        if gone:
+            self._update([], gone)
+            self._forget(gone)
 
     def _update(self, readings: list[Reading], gone: list[str]) -> list[str]:
         self.changed += 1
         return self.index.update(readings, gone)
 
 
-def _follow(segments: Segments, store: Store) -> list[Entry]:
+def folder_of(key: str) -> str:
+    """Where what is known of an object is kept: sources are told apart by the folders that they follow."""
+    return conversation_keys.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
+
+
+def _batches(some: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (some[start : start + READ_AT_ONCE] for start in range(0, len(some), READ_AT_ONCE))
+
+
+def _follow(segments: Segments, store: Store) -> _Listed:
     """Read new segments, which are no documents."""
     segments.follow(store)
-    return []
+    return _Listed([])
 
 
 THROWN_AWAY = "What was kept of the space for searches can't be used; it is read anew, so ask again in a moment."
@@ -245,9 +314,7 @@ class Views:
             raise
         view = View(uid, index, segments(), snapshot=loaded.number, damaged=loaded.damaged)
         for key, etag in index.known().items():
-            # Sources are told apart by their prefix, which ends in the folder's slash.
-            folder = "/".join(key.split("/", 2)[:2]) + "/"
-            view.known.setdefault(folder, {})[key] = etag
+            view.known.setdefault(folder_of(key), {})[key] = etag
         with self._lock:
             self._views[space_id] = view
         return view
