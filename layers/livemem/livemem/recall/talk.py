@@ -13,7 +13,7 @@ from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.process import Process
 from livemem.search.documents import Document, Reading
-from livemem.search.view import Source, View
+from livemem.search.view import Source, Tail, View
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
 from livemem.store.objects import Entry, Object
@@ -62,7 +62,9 @@ def all_of(process: Process, space_id: str) -> Source:
 def of_one(
     process: Process, space_id: str, conversation_id: str, generation: int, levels: Collection[int] = LEVELS
 ) -> list[Source]:
-    """Where those of one conversation come from: 1 LIST for new turns, 1 LIST per 1,000 summaries."""
+    """Where those of one conversation come from: 1 LIST for new turns, 3 for new summaries; once a minute 1 LIST per
+    1,000 summaries instead, since one that is made anew is not behind the last one.
+    """
     turns = keys.turns_prefix(space_id, conversation_id)
     summaries = keys.summaries_prefix(space_id, conversation_id, generation)
     found = []
@@ -86,8 +88,19 @@ def of_one(
                 _read,
                 lambda: list(process.store.scan(summaries)),
                 below=summaries,
+                tails=lambda known: _tails(summaries, known),
             )
         )
+    return found
+
+
+def _tails(prefix: str, known: Iterable[str]) -> list[Tail]:
+    """Behind the last number but one of each level: the last one may be made anew by whoever makes the next."""
+    found = []
+    for level in keys.LEVELS:
+        below = f"{prefix}l{level}/"
+        last = max((key for key in known if key.startswith(below)), default="")
+        found.append((below, last.rpartition("/")[0]))
     return found
 
 

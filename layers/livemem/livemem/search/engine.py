@@ -3,67 +3,26 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
 from livemem.search.documents import Document
 from livemem.search.index import Filter, Index
-from livemem.search.ranking import Corpus, Instances
+from livemem.search.ranking import Instances
+from livemem.search.shape import Numbers, Shape
 from livemem.search.vectors import Pool, Rows
 from livemem.search.words import Query
 
-Numbers = NDArray[np.int64]
-
 MOST_WORDS = 64
 """Of a query that rank: a pasted log is a question too, and each word costs a look into the index."""
-TURN = "turn"
-"""The kind of documents that were said in a conversation."""
-SILENT = {"tool", "system"}
-"""Roles in which nobody speaks."""
-ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
 MOST_COMPLETIONS = 200
 """Words of the index that a prefix stands for."""
 
 
 FEW = 0.25
 """Share of all vectors up to which picking them out costs less than comparing all."""
-KEPT_BYTES = 16 << 20
-"""Of the places of words that are kept."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What all documents of a view look like, whatever is asked: made anew when they change.
-
-    Documents and passages are in the order of ranking; `documents` and `passages` are their numbers in the index.
-    """
-
-    documents: Numbers
-    authors: Sequence[str]
-    author: Numbers
-    """Of every document its author's place in `authors`."""
-    passages: Numbers
-    hashes: Sequence[bytes]
-    owner: Numbers
-    corpus: Corpus
-    _document_at: Numbers
-    _passage_at: Numbers
-    kept: LRUCache[str, Instances] = field(
-        default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda one: one[0].nbytes + one[1].nbytes + 200)
-    )
-    """Where words stand that were asked for already."""
-
-    def documents_at(self, numbers: Sequence[int]) -> Numbers:
-        """The places of documents by their numbers."""
-        return self._document_at[np.asarray(numbers, dtype=np.int64)]
-
-    def passages_at(self, numbers: Numbers) -> Numbers:
-        """The places of passages by their numbers."""
-        return self._passage_at[numbers]
 
 
 @dataclass(frozen=True)
@@ -102,47 +61,6 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
     key: str = ""
-
-
-def shape(index: Index) -> Shape:
-    """The shape of all that is in the index."""
-    rows, found = index.columns(), index.passages()
-    documents = np.array(rows.numbers, dtype=np.int64)
-    document_at = _places(documents)
-    owner = document_at[np.array(found.documents, dtype=np.int64)]
-    order = np.lexsort((np.array(found.beginnings, dtype=np.int64), owner))
-    owner, numbers = owner[order], np.array(found.numbers, dtype=np.int64)[order]
-    # Not as NumPy's texts, all of which are as long as the longest one.
-    new = [False, *(one != other for one, other in pairwise(rows.parts))]
-    spoken = np.array(
-        [kind == TURN and role not in SILENT for kind, role in zip(rows.kinds, rows.roles, strict=True)], dtype=np.bool_
-    )
-    corpus = ranking.corpus(
-        owner.astype(np.int32),
-        np.array(found.lengths, dtype=np.int32)[order],
-        np.cumsum(new, dtype=np.int32)[: len(documents)],
-        np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
-        seconds(rows.times),
-        # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
-        spoken & np.array(rows.asks, dtype=np.bool_),
-        spoken & np.array(rows.tells, dtype=np.bool_),
-    )
-    authors = {author: place for place, author in enumerate(dict.fromkeys(rows.authors))}
-    author = np.array([authors[name] for name in rows.authors], dtype=np.int64)
-    hashes = [found.hashes[place] for place in order.tolist()]
-    return Shape(documents, [*authors], author, numbers, hashes, owner, corpus, document_at, _places(numbers))
-
-
-def _places(numbers: Numbers) -> Numbers:
-    places = np.full(int(numbers.max(initial=0)) + 1, -1, dtype=np.int64)
-    places[numbers] = np.arange(len(numbers))
-    return places
-
-
-def seconds(times: Sequence[str]) -> NDArray[np.float64]:
-    """Times (ISO 8601, UTC, with `Z`) as seconds since 1970; NaN for an empty one."""
-    moments = np.array([time.removesuffix("Z") for time in times], dtype="datetime64[s]")
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))
 
 
 def search(index: Index, whole: Shape, meaning: Meaning | None, question: Question) -> list[Hit]:

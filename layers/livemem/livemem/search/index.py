@@ -47,6 +47,7 @@ class Columns(NamedTuple):
     kinds: Sequence[str]
     parts: Sequence[str]
     """Their groups."""
+    positions: Sequence[str]
     roles: Sequence[str]
     times: Sequence[str]
     authors: Sequence[str]
@@ -78,6 +79,8 @@ class Index:
     def __init__(self, path: Path, prefix: str = "") -> None:
         """Open the file, or make it where there is none. Raises Unusable."""
         self.path = path
+        self.touched: set[int] = set()
+        """The numbers of documents that were put in or removed; whoever has seen that clears it."""
         self._prefix = prefix
         self._db = database.open_file(path) if path.exists() else database.create(path)
         if self.about("prefix") != prefix:
@@ -209,6 +212,7 @@ class Index:
             names = ", ".join(f"{name} = ?" for name in values)
             self._db.execute(f"UPDATE documents SET {names} WHERE n = ?", (*values.values(), number))  # noqa: S608
             self._db.execute("DELETE FROM tags WHERE n = ?", (number,))
+        self.touched.add(number)
         self._db.executemany("INSERT OR IGNORE INTO tags VALUES(?, ?)", [(number, tag) for tag in document.tags])
 
     def _add_words(self, number: int, document: Document) -> None:
@@ -225,6 +229,7 @@ class Index:
             )
 
     def _remove(self, number: int) -> None:
+        self.touched.add(number)
         self._db.execute("DELETE FROM words WHERE rowid IN (SELECT p FROM passages WHERE n = ?)", (number,))
         for table in ("passages", "tags", "texts", "documents"):
             self._db.execute(f"DELETE FROM {table} WHERE n = ?", (number,))  # noqa: S608
@@ -237,17 +242,28 @@ class Index:
                 self._db.execute("UPDATE passages SET hash = ? WHERE p = ?", (name, number))
         self.note(prefix=self._prefix)
 
-    def columns(self) -> Columns:
-        """All documents, those of a group one behind the other in its order."""
-        found = self._all(
-            "SELECT n, kind, part, role, time, author, asks, tells FROM documents ORDER BY part, position, n"
+    def columns(self, numbers: Sequence[int] | None = None) -> Columns:
+        """All documents, or those of these numbers that there are; those of a group one behind the other in its
+        order.
+        """
+        found = self._some(
+            "SELECT n, kind, part, position, role, time, author, asks, tells FROM documents",
+            numbers,
+            " ORDER BY part, position, n",
         )
         return Columns(*zip(*found, strict=True)) if found else Columns(*[()] * len(Columns._fields))
 
-    def passages(self) -> Passages:
-        """All passages, in no order: sorting them here would look each one up by its document."""
-        found = self._all("SELECT p, n, first, length, hash FROM passages")
+    def passages(self, numbers: Sequence[int] | None = None) -> Passages:
+        """All passages, or those of these documents, in no order: sorting them here would look each one up by its
+        document.
+        """
+        found = self._some("SELECT p, n, first, length, hash FROM passages", numbers)
         return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
+
+    def _some(self, statement: str, numbers: Sequence[int] | None, order: str = "") -> list[Any]:
+        if numbers is None:
+            return self._all(statement + order)
+        return self._all(statement + " WHERE n IN (SELECT value FROM json_each(?))" + order, (json.dumps(numbers),))  # noqa: S608
 
     def instances(self, term: str) -> NDArray[np.int64]:
         """Where a word stands, one row for each time: the number of the passage, and the place in it, in words."""
