@@ -15,6 +15,7 @@ VALUES = {
     "token_hash": "0123456789abcdef",
     "backup_id": "2026-02-20T02-00-00",
     "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "conversation_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
 }
 ROUTES = [(function, key) for function in HTTP_FUNCTIONS for key in sorted(load(function).api.needs)]
 """(function, `GET /v1/...`) of each."""
