@@ -105,7 +105,9 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Wante
     meta = heads.load_recent(process, space_id).meta
     tasks = {
         RECENT: Task(lambda: _recent(process, space_id, conversation_id, wanted), SECONDS[RECENT]),
-        SUMMARIES: Task(lambda: _waiting(process, space_id, conversation_id), SECONDS[SUMMARIES]),
+        SUMMARIES: Task(
+            lambda: _waiting(process, space_id, conversation_id, WAITING + wanted.max_turns), SECONDS[SUMMARIES]
+        ),
     }
     asked = wanted.asked
     if asked:
@@ -119,7 +121,7 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Wante
     found: _Found = results.get(SEARCH, _Found([], []))
     turns = briefing.found_turns(found.turns, shown, wanted.max_results)
     summaries = briefing.found_summaries(found.summaries, indexes, wanted.max_results)
-    waiting = briefing.waiting(results.get(SUMMARIES, []), indexes, summaries)
+    waiting = briefing.waiting(results.get(SUMMARIES, []), indexes, summaries)[:WAITING]
     sections = Sections(raw, waiting=waiting)
     if turns or summaries:
         read = {SEARCH: Task(lambda: _read(process, space_id, conversation_id, turns, summaries), SECONDS[SEARCH])}
@@ -219,7 +221,7 @@ class _Places:
         self.known = LRUCache[tuple[str, str], _Place](1_000)
 
 
-def _waiting(process: Process, space_id: str, conversation_id: str) -> list[Summary]:
+def _waiting(process: Process, space_id: str, conversation_id: str, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group: 2 GETs and 2 LISTs from where the groups were last, all
     side by side, 1 GET for each that this process has not read before, and for a new group. Raises NotFound.
     """
@@ -255,7 +257,7 @@ def _waiting(process: Process, space_id: str, conversation_id: str) -> list[Summ
             names.setdefault(parsed.number, []).append(parsed.name)
     etags = {entry.key: entry.etag for entry in (*blocks, *groups.values())}
     sealed = {1: max(names, default=0), 2: newest, 3: 0}
-    return reading.waiting_summaries(process, Layers(at, sealed, {1: names, 2: {}, 3: {}}, etags), WAITING)
+    return reading.waiting_summaries(process, Layers(at, sealed, {1: names, 2: {}, 3: {}}, etags), most)
 
 
 def _groups(process: Process, space_id: str, conversation_id: str, place: _Place) -> dict[int, Entry]:

@@ -232,18 +232,23 @@ class View:
     ) -> bool:
         """Read what is new and forget what is gone; whether something must be read once more."""
         again = False
+        new: list[tuple[Source, str]] = []
         for source in sorted(sources, key=lambda source: not source.heir):
             known = self._known(source)
-            listed = found[source.prefix].entries
-            new = [entry.key for entry in listed if known.get(entry.key) != source.mark(entry)]
-            for some in _batches(new[::-1] if source.newest_first else new):
-                if not in_time():
-                    raise SearchNotReady("The space is being read for the first time; ask again in a moment.")
-                items = [item for item in store.get_many(some) if item]
+            keys = [entry.key for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
+            new += [(source, key) for key in (reversed(keys) if source.newest_first else keys)]
+        for start in range(0, len(new), READ_AT_ONCE):
+            if not in_time():
+                raise SearchNotReady("The space is being read for the first time; ask again in a moment.")
+            some = new[start : start + READ_AT_ONCE]
+            items = store.get_many([key for _, key in some])
+            for source in dict.fromkeys(source for source, _ in some):
+                mine = [(key, item) for (one, key), item in zip(some, items, strict=True) if one is source]
+                there = [item for _, item in mine if item]
                 # Listed, and removed since: what it told of is told of no more.
-                missing = set(some) - {item.key for item in items}
-                unread = self._update([source.read(item) for item in items], sorted(missing))
-                for item in items:
+                missing = [key for key, item in mine if not item]
+                unread = self._update([source.read(item) for item in there], missing)
+                for item in there:
                     self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
                 again = self._forget(unread) or again
         for source in sources:
@@ -280,10 +285,6 @@ class View:
 def folder_of(key: str) -> str:
     """Where what is known of an object is kept: sources are told apart by the folders that they follow."""
     return conversation_keys.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
-
-
-def _batches(some: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (some[start : start + READ_AT_ONCE] for start in range(0, len(some), READ_AT_ONCE))
 
 
 def _list(store: Store, prefix: str, part: listing.Range, *, whole: bool = True) -> _Listed:
