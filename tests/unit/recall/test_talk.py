@@ -52,7 +52,7 @@ def test_each_side_of_a_turn_and_its_tools_are_documents_in_the_order_in_which_t
         *("1/user", "1/assistant", "2/user", "2/tool", "3/assistant", "4/user", "4/assistant", "4/tool")
     ]
     kind, text, title, time, author, _, _, source = told[f"{talked.id}/2/tool"]
-    assert (kind, text, title, author) == ("turn", 'grep {"pattern": "store"}', "", "ann")
+    assert (kind, text, title, author) == ("turn", 'grep {"pattern": "store"}', "grep", "ann")
     assert time == "2026-02-20T14:00:02Z"
     assert source == {"conversation_id": talked.id, "turn_index": "2"}
     assert told[f"{talked.id}/4/tool"][1] == ('read_file {"path": "a.py"} ' + long)[: talk.TOOL_CHARACTERS]

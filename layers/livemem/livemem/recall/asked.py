@@ -40,6 +40,8 @@ class Asked:
     levels: tuple[int, ...] = talk.LEVELS
     least: float | None = None
     """The least relevance, a cosine: documents that have none are not held to it."""
+    excerpts: bool = True
+    """Whether hits come with the part of their text that fits best."""
 
     @classmethod
     def of(

@@ -73,7 +73,7 @@ class FoundTurn:
 @dataclass(frozen=True)
 class FoundSummary:
     """A summary that was found; `covers` are the first and last turn, `children` from level 2 on the first and last
-    summary of the level below. `key` is its object's.
+    summary of the level below.
     """
 
     level: int
@@ -81,7 +81,6 @@ class FoundSummary:
     covers: tuple[int, int]
     children: tuple[int, int] | None
     relevance: int
-    key: str = ""
 
 
 def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]:

@@ -4,14 +4,14 @@ and what was summarised lately.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from cachetools import LRUCache
 
-from livemem.conversations import conversation as conversations
-from livemem.conversations import log, reading
+from livemem.conversations import reading
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import FIRST, Generations, Standing
 from livemem.conversations.layers import Layers, group_seals
@@ -24,6 +24,7 @@ from livemem.recall import briefing, search, side_by_side, talk
 from livemem.recall.asked import RESULTS_DEFAULT, RESULTS_MOST, Asked
 from livemem.recall.briefing import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
 from livemem.recall.side_by_side import Task
+from livemem.recall.talk import Looks
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
@@ -41,8 +42,6 @@ WAITING = 10
 """Summaries that are in no group yet, at most."""
 SIDES = 3
 """Documents of a turn: each side, and its tools."""
-CLOSES = 5
-"""Turns that are listed beyond those that are shown: some may only close the conversation."""
 
 
 @dataclass(frozen=True)
@@ -89,53 +88,57 @@ class Context:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a search found, the best first."""
+    """What a search found, the best first, with what is told by it: turns by their numbers, summaries by level and
+    number.
+    """
 
-    turns: list[FoundTurn]
-    summaries: list[FoundSummary]
+    turns: list[FoundTurn] = field(default_factory=list)
+    summaries: list[FoundSummary] = field(default_factory=list)
+    said: Mapping[int, Turn] = field(default_factory=dict)
+    told: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
 
 
 def context(process: Process, space_id: str, conversation_id: str, wanted: Wanted) -> Context:
-    """The context of a conversation: up to 4 round trips, 3 where this process knows the conversation.
+    """The context of a conversation: 3 round trips where this process knows it, mostly 2.
 
     Each source has a time of its own; one that fails is left out. Raises NotFound; and what the first source failed
     with if all of them did.
     """
     keys.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
+    looks = Looks(process, space_id, conversation_id)
+    # Some of those that wait may be of turns that are shown raw.
+    most = WAITING + wanted.max_turns
     tasks = {
-        RECENT: Task(lambda: _recent(process, space_id, conversation_id, wanted), SECONDS[RECENT]),
-        SUMMARIES: Task(
-            lambda: _waiting(process, space_id, conversation_id, WAITING + wanted.max_turns), SECONDS[SUMMARIES]
-        ),
+        RECENT: Task(lambda: _recent(process, looks, wanted), SECONDS[RECENT]),
+        SUMMARIES: Task(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
     }
     asked = wanted.asked
     if asked:
-        tasks[SEARCH] = Task(lambda: _found(process, meta, conversation_id, asked, wanted), SECONDS[SEARCH])
+        tasks[SEARCH] = Task(lambda: _found(process, meta, conversation_id, asked, wanted, looks), SECONDS[SEARCH])
     results, failures = side_by_side.done(process, tasks)
     if not results:
         raise failures[RECENT]
     raw: list[ShownTurn] = results.get(RECENT, [])
     indexes = {one.turn.turn_index for one in raw if not one.left_out}
     shown = {one.turn.turn_index for one in raw}
-    found: _Found = results.get(SEARCH, _Found([], []))
+    found: _Found = results.get(SEARCH, _Found())
     turns = briefing.found_turns(found.turns, shown, wanted.max_results)
     summaries = briefing.found_summaries(found.summaries, indexes, wanted.max_results)
     waiting = briefing.waiting(results.get(SUMMARIES, []), indexes, summaries)[:WAITING]
-    sections = Sections(raw, waiting=waiting)
-    if turns or summaries:
-        read = {SEARCH: Task(lambda: _read(process, space_id, conversation_id, turns, summaries), SECONDS[SEARCH])}
-        told, late = side_by_side.done(process, read)
-        failures |= late
-        if told:
-            sections = replace(sections, turns=told[SEARCH][0], summaries=told[SEARCH][1])
+    sections = Sections(
+        raw,
+        [briefing.cut(found.said[one.index], briefing.TURN_CHARACTERS, one.relevance) for one in turns],
+        [ShownSummary(found.told[one.level, one.number], one.relevance) for one in summaries],
+        waiting,
+    )
     kept, text = briefing.fitting(sections, wanted.max_chars)
     return Context(kept, text, tuple(name for name in SECONDS if name in failures))
 
 
-def _recent(process: Process, space_id: str, conversation_id: str, wanted: Wanted) -> list[ShownTurn]:
+def _recent(process: Process, looks: Looks, wanted: Wanted) -> list[ShownTurn]:
     """The newest turns as they are shown: 1 LIST, and 1 GET for each that this process has not read before."""
-    entries = log.newest(process, space_id, conversation_id, wanted.max_turns + CLOSES)
+    entries = [entry for entry in looks.newest() if keys.parse_turn(entry.key)]
 
     def turn(entry: Entry) -> Turn | None:
         known = process.reads.get(Turn, entry.key, entry.etag)
@@ -151,22 +154,32 @@ def _recent(process: Process, space_id: str, conversation_id: str, wanted: Wante
     return briefing.newest([one for one in some if one], wanted.max_turns, wanted.raw_chars)
 
 
-def _found(process: Process, meta: Meta, conversation_id: str, asked: Asked, wanted: Wanted) -> _Found:
+def _found(process: Process, meta: Meta, conversation_id: str, asked: Asked, wanted: Wanted, looks: Looks) -> _Found:
     """What was said before about the question, by its own ranking for turns and for summaries: what people say would
-    else leave summaries no place. Many more than are shown, since some are shown already.
+    else leave summaries no place. More than are shown, since some are shown already.
     """
-    limits = {(0,): SIDES * (wanted.max_results + wanted.max_turns), keys.LEVELS: 4 * wanted.max_results}
+    most = wanted.max_results + wanted.max_turns
+    limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}
     questions = [
-        replace(asked, levels=levels, limit=limit).within([conversation_id]) for levels, limit in limits.items()
+        replace(asked, levels=levels, limit=limit, excerpts=False).within([conversation_id])
+        for levels, limit in limits.items()
     ]
     until = process.clock() + timedelta(seconds=SECONDS[SEARCH])
-    answers = search.found_in(process, meta, questions, lambda: search.vector_of(process, asked.text), until)
-    if not answers[0].conversations:
-        raise NotFound("conversation", conversation_id)
-    turns, summaries = (answer.hits for answer in answers)
+    embedded = partial(search.vector_of, process, asked.text)
+    with search.answering(process, meta, questions, embedded, until, looks) as (view, answers):
+        if not answers[0].conversations:
+            raise NotFound("conversation", conversation_id)
+        turns, summaries = (answer.hits for answer in answers)
+        told = [(_summary(hit), talk.summary_of(hit.document)) for hit in summaries]
+        found = [FoundTurn(int(hit.document.source["turn_index"]), percent(hit)) for hit in turns]
+        # So many are enough, whichever of the newest are shown raw.
+        wanted_turns = list(dict.fromkeys(one.index for one in found))[:most]
+        said = {index: turn for index in wanted_turns if (turn := talk.turn_of(view, conversation_id, index))}
     return _Found(
-        [FoundTurn(int(hit.document.source["turn_index"]), percent(hit)) for hit in turns],
-        [_summary(hit) for hit in summaries],
+        [one for one in found if one.index in said],
+        [one for one, _ in told],
+        said,
+        {(one.level, one.number): summary for one, summary in told},
     )
 
 
@@ -175,7 +188,7 @@ def _summary(hit: Hit) -> FoundSummary:
     covers = talk.ends(source, "covers")
     assert covers
     children = talk.ends(source, "children")
-    return FoundSummary(int(source["level"]), int(source["number"]), covers, children, percent(hit), hit.key)
+    return FoundSummary(int(source["level"]), int(source["number"]), covers, children, percent(hit))
 
 
 def percent(hit: Hit) -> int:
@@ -184,25 +197,6 @@ def percent(hit: Hit) -> int:
     """
     share = hit.relevance if hit.relevance is not None else 1 / (1 + math.exp(-max(-50.0, min(50.0, hit.score)) / 2))
     return round(100 * share)
-
-
-def _read(
-    process: Process, space_id: str, conversation_id: str, turns: list[FoundTurn], summaries: list[FoundSummary]
-) -> tuple[list[ShownTurn], list[ShownSummary]]:
-    """What was found, as it is shown: 1 GET each, side by side. What is gone by now is left out."""
-    wanted = [keys.turn(space_id, conversation_id, one.index) for one in turns] + [one.key for one in summaries]
-    items = process.store.get_many(wanted)
-    said = [
-        briefing.cut(Turn.from_bytes(item.body), briefing.TURN_CHARACTERS, one.relevance)
-        for one, item in zip(turns, items[: len(turns)], strict=True)
-        if item
-    ]
-    told = [
-        ShownSummary(Summary.from_bytes(item.body), one.relevance)
-        for one, item in zip(summaries, items[len(turns) :], strict=True)
-        if item
-    ]
-    return said, told
 
 
 @dataclass(frozen=True)
@@ -221,22 +215,22 @@ class _Places:
         self.known = LRUCache[tuple[str, str], _Place](1_000)
 
 
-def _waiting(process: Process, space_id: str, conversation_id: str, most: int) -> list[Summary]:
+def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group: 2 GETs and 2 LISTs from where the groups were last, all
     side by side, 1 GET for each that this process has not read before, and for a new group. Raises NotFound.
     """
     places = process.cache(_Places).known
     place = places.get((space_id, conversation_id), _Place())
-    looks: list[Callable[[], Any]] = [
-        lambda: conversations.find(process, space_id, conversation_id),
-        lambda: process.store.get(keys.generation(space_id, conversation_id)),
+    steps: list[Callable[[], Any]] = [
+        looks.conversation,
+        looks.generation,
         lambda: _groups(process, space_id, conversation_id, place),
         lambda: _blocks(process, space_id, conversation_id, place),
     ]
-    conversation: Conversation | None
-    conversation, told, groups, blocks = process.store.map(lambda look: look(), looks)
-    if not conversation:
+    there, told, groups, blocks = process.store.map(lambda step: step(), steps)
+    if not there:
         raise NotFound("conversation", conversation_id)
+    conversation = Conversation.from_bytes(there.body)
     known = Generations.from_bytes(told.body) if told else Generations()
     built = Standing(space_id, conversation, known, None).current()
     if built.generation != place.generation or (place.group and place.group not in groups):

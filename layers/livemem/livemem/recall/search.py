@@ -2,8 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from livemem.process import Process, Timer
 from livemem.recall import talk
 from livemem.recall.asked import Asked
 from livemem.recall.sources import sources
+from livemem.recall.talk import Looks
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, Question
 from livemem.search.index import Filter
@@ -187,27 +188,37 @@ def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vecto
     return found_in(process, meta, [asked], embedded)[0]
 
 
-def found_in(
+def found_in(process: Process, meta: Meta, questions: Sequence[Asked], embedded: Callable[[], Vector]) -> list[Answer]:
+    """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
+    with answering(process, meta, questions, embedded) as (_, answers):
+        return answers
+
+
+@contextmanager
+def answering(
     process: Process,
     meta: Meta,
     questions: Sequence[Asked],
     embedded: Callable[[], Vector],
     until: datetime | None = None,
-) -> list[Answer]:
-    """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
+    looks: Looks | None = None,
+) -> Iterator[tuple[View, list[Answer]]]:
+    """The same, with the view for as long as the context lasts. `looks` are those at the conversation that it is about,
+    where others look at it too.
+    """
     space_id = meta.space_id
     asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
         # The question's vector takes as long as a listing: side by side.
-        looks: list[Callable[[], Any]] = [
-            lambda: _follow(process, view, space_id, asked, lambda: process.clock() < end),
+        steps: list[Callable[[], Any]] = [
+            lambda: _follow(process, view, space_id, asked, lambda: process.clock() < end, looks),
             embedded,
         ]
         there: list[str] | None
         vector: Vector
         try:
-            there, vector = process.store.map(lambda look: look(), looks)
+            there, vector = process.store.map(lambda step: step(), steps)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise
@@ -224,7 +235,7 @@ def found_in(
                     view.index,
                     view.shape(),
                     Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None,
-                    Question(one.query, _filter(view, space_id, one), one.limit, one.recency, one.least),
+                    Question(one.query, _filter(view, space_id, one), one.limit, one.recency, one.least, one.excerpts),
                 ),
                 "bm25" if vector.values is None else "hybrid",
                 left,
@@ -240,17 +251,19 @@ def found_in(
         stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
-    return answers
+        yield view, answers
 
 
-def _follow(process: Process, view: View, space_id: str, asked: Asked, in_time: Callable[[], bool]) -> list[str] | None:
+def _follow(
+    process: Process, view: View, space_id: str, asked: Asked, in_time: Callable[[], bool], looks: Looks | None
+) -> list[str] | None:
     """Bring the view to what the bucket holds of what is asked for; which of the conversations there are, if it is
     about some alone.
     """
     if asked.conversations is None:
         view.follow(process.store, sources(process, space_id, asked.kinds), in_time)
         return None
-    return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time)
+    return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 
 
 def _filter(view: View, space_id: str, asked: Asked) -> Filter:

@@ -2,9 +2,10 @@
 
 import json
 import logging
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from livemem import clock
 from livemem.conversations import names
@@ -13,12 +14,14 @@ from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.process import Process
 from livemem.search.documents import Document, Reading
-from livemem.search.view import Source, Tail, View
+from livemem.search.view import NEWEST, Source, Tail, View
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
 from livemem.store.objects import Entry, Object
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 TURN, SUMMARY = "turn", "summary"
 """Kinds of documents: what was said in a turn, by one side or by its tools; a summary of any level."""
@@ -61,8 +64,48 @@ def all_of(process: Process, space_id: str) -> Source:
     )
 
 
+class Looks:
+    """What is asked of a conversation by all who want to know something of it at the same time: each once."""
+
+    def __init__(self, process: Process, space_id: str, conversation_id: str) -> None:
+        """Nothing is asked yet."""
+        turns = keys.turns_prefix(space_id, conversation_id)
+        self.conversation = Once(lambda: process.store.get(keys.conversation(space_id, conversation_id)))
+        self.generation = Once(lambda: process.store.get(keys.generation(space_id, conversation_id)))
+        self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
+
+    def standing(self, process: Process) -> int | None:
+        """Which generation of summaries counts; None where there is no such conversation."""
+        looks: list[Callable[[], Object | None]] = [self.conversation, self.generation]
+        there, told = process.store.map(lambda look: look(), looks)
+        if not there:
+            return None
+        return _generation(told) if told else FIRST
+
+
+class Once(Generic[T]):
+    """A look at the store that several share: the first one does it."""
+
+    def __init__(self, look: Callable[[], T]) -> None:
+        """Not done yet."""
+        self._look = look
+        self._lock = threading.Lock()
+        self._found: list[T] = []
+
+    def __call__(self) -> T:
+        with self._lock:
+            if not self._found:
+                self._found.append(self._look())
+            return self._found[0]
+
+
 def of_one(
-    process: Process, space_id: str, conversation_id: str, generation: int, levels: Collection[int] = LEVELS
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    generation: int,
+    levels: Collection[int] = LEVELS,
+    looks: Looks | None = None,
 ) -> list[Source]:
     """Where those of one conversation come from: 1 LIST for new turns, 3 for new summaries; once a minute 1 LIST per
     1,000 summaries instead, since one that is made anew is not behind the last one.
@@ -79,6 +122,7 @@ def of_one(
                 lambda: list(process.store.scan(turns)),
                 newest_first=True,
                 grows=True,
+                newest=looks.newest if looks else None,
             )
         )
     if any(levels):
@@ -113,22 +157,27 @@ def follow(
     conversation_ids: Sequence[str],
     levels: Collection[int],
     in_time: Callable[[], bool],
+    looks: Looks | None = None,
 ) -> list[str]:
     """Bring the view to what some conversations hold now, and return those that there are.
 
-    2 GETs for each, beside the listings: those of another generation than the view knows are listed once more.
+    2 GETs for each, beside the listings: those of another generation than the view knows are listed once more. `looks`
+    are those at the only one, where others look at it too.
     """
 
     def look(sources: list[Source]) -> list[int | None]:
         view.follow(process.store, sources, in_time)
         return []
 
+    def standing_of(conversation_id: str) -> int | None:
+        return (looks or Looks(process, space_id, conversation_id)).standing(process)
+
     guessed = {one: _known_generation(view, space_id, one) for one in conversation_ids}
-    looks: list[Callable[[], list[int | None]]] = [
-        lambda: process.store.map(lambda one: _standing(process, space_id, one), conversation_ids),
-        lambda: look([part for one in guessed.items() for part in of_one(process, space_id, *one, levels)]),
+    steps: list[Callable[[], list[int | None]]] = [
+        lambda: process.store.map(standing_of, conversation_ids),
+        lambda: look([part for one in guessed.items() for part in of_one(process, space_id, *one, levels, looks)]),
     ]
-    told = process.store.map(lambda step: step(), looks)[0]
+    told = process.store.map(lambda step: step(), steps)[0]
     standing = dict(zip(conversation_ids, told, strict=True))
     for one, number in standing.items():
         if number is None:
@@ -148,15 +197,6 @@ def known(view: View, space_id: str) -> set[str]:
 def count(view: View) -> int:
     """How many objects of conversations the view knows."""
     return sum(len(marks) for folder, marks in view.known.items() if keys.searched_folder(folder))
-
-
-def _standing(process: Process, space_id: str, conversation_id: str) -> int | None:
-    """Which generation of summaries counts; None where there is no such conversation."""
-    wanted = [keys.conversation(space_id, conversation_id), keys.generation(space_id, conversation_id)]
-    there, told = process.store.get_many(wanted)
-    if not there:
-        return None
-    return _generation(told) if told else FIRST
 
 
 def _known_generation(view: View, space_id: str, conversation_id: str) -> int:
@@ -256,10 +296,11 @@ def _rank(key: SummaryKey, item: Object) -> int:
 
 
 def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
+    tools = ", ".join(dict.fromkeys(_text(call.name) for call in turn.tool_calls))
     sides = [
-        (USER, turn.role or USER, turn.user_message),
-        (ASSISTANT, ASSISTANT, turn.assistant_message),
-        (TOOL, TOOL, "\n".join(_call(call) for call in turn.tool_calls)),
+        (USER, turn.role or USER, turn.user_message, ""),
+        (ASSISTANT, ASSISTANT, turn.assistant_message, ""),
+        (TOOL, TOOL, "\n".join(_call(call) for call in turn.tool_calls), tools),
     ]
     return [
         Document(
@@ -271,14 +312,24 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             time=clock.iso(clock.parse(turn.timestamp)),
             author=turn.author,
             role=role,
+            title=title,
             source={"conversation_id": conversation_id, "turn_index": str(index)},
+            more={"timestamp": turn.timestamp} | ({"role": turn.role} if turn.role else {}),
         )
-        for place, (side, role, said) in enumerate(sides)
+        for place, (side, role, said, title) in enumerate(sides)
         if said.strip()
     ]
 
 
+SHOWN = {
+    *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
+    *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
+}
+"""Of a summary, what is needed to show it."""
+
+
 def _call(call: ToolCall) -> str:
+    # Its name as well, for a call that has nothing else; all names stand in the title, where they are never cut off.
     parts = [call.name, *(_json(value) for value in (call.arguments, call.result) if value is not None)]
     return " ".join(parts)[:TOOL_CHARACTERS]
 
@@ -303,7 +354,35 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
             "covers": _range(summary.covers.turns),
             **children,
         },
+        more=json.loads(summary.model_dump_json(include=SHOWN)),
     )
+
+
+def turn_of(view: View, conversation_id: str, index: int) -> Turn | None:
+    """A turn as the view knows it: what was said, and the names of its tools. None where it knows nothing of it."""
+    found = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+    told = next((one for one in found if one), None)
+    if not told:
+        return None
+    user, assistant = (one.text if one else "" for one in found[:2])
+    names = found[2].title.split(", ") if found[2] else []
+    return Turn(
+        turn_index=index,
+        message_id="",
+        user_message=user,
+        assistant_message=assistant,
+        tool_calls=[ToolCall(name=name) for name in names],
+        timestamp=told.more["timestamp"],
+        char_count=len(user) + len(assistant),
+        author=told.author,
+        open=not assistant,
+        role=told.more.get("role"),
+    )
+
+
+def summary_of(document: Document) -> Summary:
+    """A summary as its document has it."""
+    return Summary.model_validate(document.more)
 
 
 def _range(ends: tuple[int, int]) -> str:

@@ -30,7 +30,7 @@ CREATE TABLE documents(
     asks INTEGER NOT NULL, tells INTEGER NOT NULL
 );
 -- Apart from the rest, which is read whole whenever something has changed.
-CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL, more TEXT NOT NULL);
 CREATE INDEX documents_in_order ON documents(part, position, n);
 CREATE TABLE tags(n INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(tag, n)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(n);

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Document:
     tags: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What to ask for to get the whole, by the names of the API's parameters."""
+    more: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What is needed to show it, beyond all this: values of JSON."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class Question:
     recency: float = 0.0
     least: float | None = None
     """The least relevance of a hit; what has none is not held to it."""
+    excerpts: bool = True
+    """Whether hits come with a snippet; else it is empty."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Hit:
     """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
 
     `parts` tells what each part of the score added; `relevance` is the cosine of the question with the passage that is
-    nearest to it, None where there is no vector to compare with. `key` is that of the object which tells of it.
+    nearest to it, None where there is no vector to compare with.
     """
 
     document: Document
@@ -60,7 +62,6 @@ class Hit:
     highlights: Sequence[tuple[int, int]]
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
-    key: str = ""
 
 
 def search(index: Index, whole: Shape, meaning: Meaning | None, question: Question) -> list[Hit]:
@@ -99,10 +100,11 @@ def search(index: Index, whole: Shape, meaning: Meaning | None, question: Questi
     held = _held(whole, instances)
     hits = []
     for place in best:
-        number = int(whole.documents[place])
-        document = index.document(number)
-        within = _best_passage(whole, int(place), held, cosines)
-        start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
+        document = index.document(int(whole.documents[place]))
+        start, end = 0, 0
+        if question.excerpts:
+            within = _best_passage(whole, int(place), held, cosines)
+            start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
         hits.append(
             Hit(
                 document,
@@ -111,7 +113,6 @@ def search(index: Index, whole: Shape, meaning: Meaning | None, question: Questi
                 words.marks(document.text[start:end], query),
                 {name: float(values[place]) for name, values in ranked.parts.items()},
                 None if np.isnan(relevance[place]) else float(relevance[place]),
-                index.object_of(number),
             )
         )
     return hits

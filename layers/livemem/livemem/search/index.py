@@ -175,6 +175,7 @@ class Index:
 
     def _put(self, document: Document, reading: Reading, number: int | None) -> None:
         traits = words.traits(document.text)
+        more = json.dumps(dict(document.more), ensure_ascii=False) if document.more else ""
         values = {
             "id": document.id,
             "object": reading.key,
@@ -194,8 +195,8 @@ class Index:
             number is not None
             and self._db.execute(
                 "SELECT 1 FROM documents JOIN texts USING(n) WHERE n = ? AND text = ? AND title = ? AND time = ? "
-                "AND author = ?",
-                (number, document.text, document.title, document.time, document.author),
+                "AND author = ? AND more = ?",
+                (number, document.text, document.title, document.time, document.author, more),
             ).get
         )
         if number is not None and not same:
@@ -206,7 +207,7 @@ class Index:
             marks = ", ".join("?" * len(values))
             self._db.execute(f"INSERT INTO documents({names}) VALUES({marks})", tuple(values.values()))
             number = self._db.last_insert_rowid()
-            self._db.execute("INSERT INTO texts VALUES(?, ?)", (number, document.text))
+            self._db.execute("INSERT INTO texts VALUES(?, ?, ?)", (number, document.text, more))
             self._add_words(number, document)
         else:
             # A note that moves from its own object into a record: its words are here already.
@@ -313,18 +314,20 @@ class Index:
     def document(self, number: int) -> Document:
         """A document whole."""
         row = self._all(
-            "SELECT id, kind, text, part, position, title, time, author, role, category, source "
+            "SELECT id, kind, text, part, position, title, time, author, role, category, source, more "
             "FROM documents JOIN texts USING(n) WHERE n = ?",
             (number,),
         )[0]
         tags = [tag for (tag,) in self._all("SELECT tag FROM tags WHERE n = ? ORDER BY tag", (number,))]
         names = "id kind text group position title time author role category".split()
         told: dict[str, Any] = dict(zip(names, row[:10], strict=True))
-        return Document(**told, tags=tuple(tags), source=json.loads(row[10]))
+        more = json.loads(row[11]) if row[11] else {}
+        return Document(**told, tags=tuple(tags), source=json.loads(row[10]), more=more)
 
-    def object_of(self, number: int) -> str:
-        """The key of the object that a document was read from."""
-        return str(self._db.execute("SELECT object FROM documents WHERE n = ?", (number,)).get)
+    def named(self, name: str) -> Document | None:
+        """The document of this id, or None."""
+        number = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
+        return None if number is None else self.document(int(number))
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """What is embedded of passages, by their numbers."""

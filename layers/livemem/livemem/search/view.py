@@ -77,6 +77,8 @@ class Source:
     """Whether, besides, they are written once, and removed only all together: then they are listed up to the newest one
     that is known.
     """
+    newest: Callable[[], Sequence[Entry]] | None = None
+    """Lists the newest where the newest come first, if whoever follows has them at hand."""
     tails: Callable[[Iterable[str]], list[Tail]] | None = None
     """Where, given the keys that are known, new objects mostly are. Besides, all is listed once a minute."""
 
@@ -217,7 +219,7 @@ class View:
     @staticmethod
     def _newest(store: Store, source: Source, known: Mapping[str, str]) -> _Listed:
         newest = min(known)
-        page = list(store.scan(source.prefix, limit=NEWEST))
+        page = source.newest() if source.newest else list(store.scan(source.prefix, limit=NEWEST))
         there = next((entry for entry in page if entry.key == newest), None)
         if there and source.mark(there) == known[newest]:
             return _Listed([entry for entry in page if entry.key <= newest], whole=False)
