@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Literal
 
 from livemem import clock
+from livemem.conversations.conversation import parsed
 from livemem.conversations.summary import Usage
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.llm.usage import Usage as Counted
@@ -89,7 +90,7 @@ def note(process: Process, space_id: str, job: Job) -> None:
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:
     """The job, or None: 1 GET. Raises InvalidName."""
     found = process.store.get(keys.job(space_id, conversation_id, job_id))
-    return Job.from_bytes(found.body) if found else None
+    return parsed(Job, found) if found else None
 
 
 def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job:
@@ -109,7 +110,7 @@ def page(
     ids = [one for one in ids if after is None or one < after]
     some = ids[:limit]
     items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
-    jobs = [Job.from_bytes(item.body) for item in items if item]
+    jobs = [parsed(Job, item) for item in items if item]
     return jobs, some[-1] if len(ids) > limit else None
 
 

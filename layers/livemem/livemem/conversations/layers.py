@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from livemem.conversations import names
+from livemem.conversations.conversation import parsed
 from livemem.conversations.seals import At, BlockSeal, GroupSeal
 from livemem.conversations.summary import Summary
 from livemem.process import Process
@@ -79,7 +80,7 @@ def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]
         found = process.store.get(key)
         if not found:
             raise Vanished(key)
-        document = kind.from_bytes(found.body)
+        document = parsed(kind, found)
         return process.reads.put(key, found.etag, document, [found.body])
 
     return process.store.map(one, wanted)

@@ -175,7 +175,7 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
     """Behind which turn a message's own is; None if it never came: 1 GET."""
     found = process.store.get(keys.message(space_id, conversation_id, message_id))
-    return Floor.from_bytes(found.body).floor if found else None
+    return conversations.parsed(Floor, found).floor if found else None
 
 
 def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> Turn | None:
@@ -196,7 +196,7 @@ def _write(process: Process, at: _At, draft: Draft, message_id: str, first: int)
             process.store.put(key, turn.to_bytes(), if_none_match=True, content_type=documents.JSON)
         except PreconditionLost:
             there = process.store.get(key)
-            other = Turn.from_bytes(there.body) if there else None
+            other = conversations.parsed(Turn, there) if there else None
             if other and other.message_id == message_id:
                 return _repeated(process, at, draft, other)
             if not other:
@@ -245,7 +245,7 @@ def last_index(process: Process, space_id: str, conversation_id: str) -> int:
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
     """These turns, those that are there: 1 GET each, side by side."""
     found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    return [Turn.from_bytes(item.body) for item in found if item]
+    return [conversations.parsed(Turn, item) for item in found if item]
 
 
 def close(

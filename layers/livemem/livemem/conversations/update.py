@@ -36,6 +36,7 @@ Result = Literal["gone", "nothing", "busy", "done", "failed", "unfinished"]
 
 LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep looks whether a rebuild still goes on."""
+INTERRUPTED = jobs.Problem(code="interrupted", detail="What it worked on was replaced; it is looked at again.")
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 
 
@@ -155,12 +156,13 @@ def _carry_out(task: _Task) -> Outcome:
 
 
 def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
-    process, done = task.process, Done()
+    process = task.process
     job = job.model_copy(
         update={"status": "running", "started_at": job.started_at or clock.iso_millis(process.clock())}
     )
     jobs.note(process, task.space_id, job)
     error: RunError | None = None
+    done = Done(tell=lambda done: _go_on(task, job, done))
     try:
         with claims.kept(process, held):
             budget.check_day(process, task.space_id, process.clock().date(), LATER)
@@ -168,11 +170,18 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
             error = _first_failure(done)
     except RunError as refused:
         finished, error = False, refused
+    except Vanished:
+        # Removed, or replaced by another generation, under our hands.
+        claims.release(process, held)
+        if conversations.find(process, task.space_id, task.conversation_id):
+            due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
+            _end(task, _counted(job, done), "failed", INTERRUPTED)
+        raise
     except LiveMemoryError:
         # Lambda tries again: then the claim must not keep it out.
         claims.release(process, held)
         raise
-    if not finished and (error is None or (error.code == asking.OUT_OF_TIME and done.anything)):
+    if not finished and (error is None or (error.code == asking.OUT_OF_TIME and _goes_on(task, done))):
         job = _counted(job, done).model_copy(update={"status": "running"})
         jobs.note(process, task.space_id, job)
         claims.release(process, held)
@@ -188,6 +197,19 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         _hand_on(replace(task, order=Order()), None)
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
     return Outcome("done", job)
+
+
+def _go_on(task: _Task, job: Job, done: Done) -> None:
+    """Between two waves: note how far it is, and raise RunError where the day's tokens are used up by now."""
+    jobs.note(task.process, task.space_id, _counted(job, done))
+    budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
+
+
+def _goes_on(task: _Task, done: Done) -> bool:
+    """Whether another invocation may get further: a first one that answers a request has little time; any other one
+    must have got somewhere, or it would never end.
+    """
+    return task.order.later or bool(done.sealed) or any(one.name for one in done.made)
 
 
 def _first_failure(done: Done) -> RunError | None:

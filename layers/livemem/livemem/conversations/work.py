@@ -5,7 +5,7 @@ broken off anywhere, and be repeated: what is there costs nothing again.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,6 +33,8 @@ class Done:
     """Summaries that were missing when they were looked for."""
     present: int = 0
     """Summaries that were there then."""
+    tell: Callable[["Done"], None] = lambda _: None
+    """Called after each wave of calls; what it raises ends the work."""
 
     @property
     def generated(self) -> list[Made]:
@@ -181,6 +183,7 @@ def make_missing(
                 layers.add(level, each.number, each.name)
         if any(each.ends_job for each in made):
             return False
+        done.tell(done)
         if missing and any(not each.reused for each in made):
             process.store.sleep(parameters.batch_delay_ms / 1_000)
     return True
