@@ -78,13 +78,26 @@ def write(process: Process, space_id: str, job: Job) -> None:
     process.store.put(keys.job(space_id, job.conversation_id, job.job_id), job.to_bytes(), content_type=documents.JSON)
 
 
-def note(process: Process, space_id: str, job: Job) -> None:
-    """Write the job, and what it has used for the budget of its day: 2 PUTs. Counters never fail a job."""
-    used = counted(job.llm)
+def note(process: Process, space_id: str, job: Job, before: Usage | None = None) -> None:
+    """Write the job, and what it has used since `before`, that is in this invocation, for the budget of the day: 2
+    PUTs. Counters never fail a job.
+    """
+    earlier = before or Usage()
+    used = less(counted(job.llm), counted(earlier))
     with suppress(LiveMemoryError):
         write(process, space_id, job)
         if used.calls:
-            usage.note(process, space_id, job.job_id, used, failed=job.status == "failed", final=job.ended())
+            usage.note(process, space_id, job.job_id, (job.job_id, earlier.calls), used)
+
+
+def less(total: Counted, part: Counted) -> Counted:
+    """What was used beside a part of it."""
+    return Counted(
+        total.calls - part.calls,
+        total.prompt_tokens - part.prompt_tokens,
+        total.completion_tokens - part.completion_tokens,
+        total.estimated_tokens - part.estimated_tokens,
+    )
 
 
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:

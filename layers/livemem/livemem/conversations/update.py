@@ -22,6 +22,7 @@ from livemem.conversations.jobs import Job, Strategy
 from livemem.conversations.layers import Vanished
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
+from livemem.conversations.summary import Usage
 from livemem.conversations.work import Done
 from livemem.errors import LiveMemoryError, PreconditionLost, RunError
 from livemem.process import Process
@@ -141,7 +142,7 @@ def _carry_out(task: _Task) -> Outcome:
         return Outcome("nothing", job)
     asked = order.redo or standing.known.building
     if not asked and not work.is_due(process, task.at(standing.current()), order.levels):
-        return Outcome("nothing", _end(task, job, "done") if job else None)
+        return Outcome("nothing", _end(task, job, "done", before=job.llm) if job else None)
     job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
     try:
         held = claims.acquire(
@@ -175,22 +176,22 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         claims.release(process, held)
         if conversations.find(process, task.space_id, task.conversation_id):
             due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
-            _end(task, _counted(job, done), "failed", INTERRUPTED)
+            _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm)
         raise
     except LiveMemoryError:
         # Lambda tries again: then the claim must not keep it out.
         claims.release(process, held)
         raise
     if not finished and (error is None or (error.code == asking.OUT_OF_TIME and _goes_on(task, done))):
-        job = _counted(job, done).model_copy(update={"status": "running"})
-        jobs.note(process, task.space_id, job)
+        so_far = _counted(job, done)
+        jobs.note(process, task.space_id, so_far, job.llm)
         claims.release(process, held)
-        _hand_on(task, job)
-        return Outcome("unfinished", job)
+        _hand_on(task, so_far)
+        return Outcome("unfinished", so_far)
     if error:
         job = _fail(task, job, done, held, error)
         return Outcome("failed", job)
-    job = _end(task, _counted(job, done), "done")
+    job = _end(task, _counted(job, done), "done", before=job.llm)
     claims.release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
     if work.is_due(process, task.at(task.standing().current())):
@@ -201,7 +202,7 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
 
 def _go_on(task: _Task, job: Job, done: Done) -> None:
     """Between two waves: note how far it is, and raise RunError where the day's tokens are used up by now."""
-    jobs.note(task.process, task.space_id, _counted(job, done))
+    jobs.note(task.process, task.space_id, _counted(job, done), job.llm)
     budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
 
 
@@ -298,11 +299,18 @@ def _counted(job: Job, done: Done) -> Job:
     )
 
 
-def _end(task: _Task, job: Job, status: Literal["done", "failed"], problem: jobs.Problem | None = None) -> Job:
+def _end(
+    task: _Task,
+    job: Job,
+    status: Literal["done", "failed"],
+    problem: jobs.Problem | None = None,
+    before: Usage | None = None,
+) -> Job:
+    """The job as it ended; `before` is what it had asked of the LLM when this invocation began."""
     ended = job.model_copy(
         update={"status": status, "ended_at": clock.iso_millis(task.process.clock()), "error": problem}
     )
-    jobs.note(task.process, task.space_id, ended)
+    jobs.note(task.process, task.space_id, ended, before)
     return ended
 
 
@@ -310,7 +318,8 @@ def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job
     """End the job with its failure, and see to it that what is missing is tried again, later and later."""
     process = task.process
     wait = _until_tomorrow(process) if error.code == BUDGET_EXHAUSTED else None
-    job = _end(task, _counted(job, done), "failed", jobs.Problem(code=error.code, detail=error.detail))
+    problem = jobs.Problem(code=error.code, detail=error.detail)
+    job = _end(task, _counted(job, done), "failed", problem, job.llm)
     waited = claims.back_off(process, held, error.code, wait)
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + waited)
     logger.warning(
