@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from livemem import clock
 from livemem.consolidation import budget
-from livemem.conversations import asking, claims, due, generations, jobs, making, names, sources, work
+from livemem.conversations import asking, claims, due, generations, jobs, log, making, names, sources, work
 from livemem.conversations import conversation as conversations
 from livemem.conversations import layers as found
 from livemem.conversations.claims import Claimed, Held
@@ -194,7 +194,7 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     job = _end(task, _counted(job, done), "done", before=job.llm)
     claims.release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
-    if work.is_due(process, task.at(task.standing().current())):
+    if log.last_index(process, task.space_id, task.conversation_id) > done.last_turn:
         _hand_on(replace(task, order=Order()), None)
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
     return Outcome("done", job)
