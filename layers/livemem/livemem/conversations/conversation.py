@@ -41,6 +41,8 @@ class Conversation(Document):
     uid: str
     """Of the space that it began in."""
     author: str
+    deleted_at: Moment | None = None
+    """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,14 @@ def create(process: Process, space_id: str, author: str, wanted: NewConversation
     return conversation
 
 
+def bury(process: Process, space_id: str, conversation: Conversation) -> None:
+    """Leave a tombstone in its place, which says nothing of it: 1 PUT."""
+    told = {"title": None, "cwd": None, "host": None, "project_path": None}
+    tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
+    key = keys.conversation(space_id, conversation.conversation_id)
+    process.store.put(key, tombstone.to_bytes(), content_type=documents.JSON)
+
+
 def markers(space_id: str, conversation: Conversation) -> list[str]:
     """The keys under which the conversation is found by its folder: on its host, and on any."""
     if conversation.cwd is None:
@@ -122,9 +132,10 @@ def _mark(process: Process, key: str) -> None:
 
 
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
-    """The conversation, or None: 1 GET."""
+    """The conversation, or None where there is none, or no more: 1 GET."""
     found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    return parsed(Conversation, found) if found else None
+    conversation = parsed(Conversation, found) if found else None
+    return conversation if conversation and not conversation.deleted_at else None
 
 
 def parsed(kind: type[D], found: Object) -> D:

@@ -132,8 +132,8 @@ def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: date
         if message_id in there:
             done.append(_repeated(process, at, draft, there[message_id]))
         else:
-            done.append(_write(process, at, draft, message_id, tail + 1))
-            there[message_id] = done[-1].turn
+            # Turns that others write meanwhile may be of later lines: what is met on the way is not passed over.
+            done.append(_write(process, at, draft, message_id, tail + 1, there))
             tail = max(tail, done[-1].turn.turn_index)
     return done
 
@@ -188,7 +188,11 @@ def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> T
     return None
 
 
-def _write(process: Process, at: _At, draft: Draft, message_id: str, first: int) -> Appended:
+def _write(
+    process: Process, at: _At, draft: Draft, message_id: str, first: int, met: dict[str, Turn] | None = None
+) -> Appended:
+    """Write the turn at the first free number from `first` on; the turns on the way are noted in `met`."""
+    met = {} if met is None else met
     for index in range(first, first + TRIES):
         turn, apart = turns.made(draft, message_id, index, at.author, process.clock())
         key = keys.turn(at.space_id, at.conversation_id, index)
@@ -196,13 +200,15 @@ def _write(process: Process, at: _At, draft: Draft, message_id: str, first: int)
             process.store.put(key, turn.to_bytes(), if_none_match=True, content_type=documents.JSON)
         except PreconditionLost:
             there = process.store.get(key)
-            other = conversations.parsed(Turn, there) if there else None
-            if other and other.message_id == message_id:
-                return _repeated(process, at, draft, other)
-            if not other:
+            if not there:
                 # Somebody deletes the conversation right now.
                 raise NotFound("conversation", at.conversation_id) from None
+            other = conversations.parsed(Turn, there)
+            met[other.message_id] = other
+            if other.message_id == message_id:
+                return _repeated(process, at, draft, other)
             continue
+        met[message_id] = turn
         _keep_apart(process, at, index, apart)
         return Appended(turn, fresh=True)
     raise PreconditionLost("Too many turns were appended at once.")

@@ -24,7 +24,7 @@ from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
 from livemem.conversations.summary import Usage
 from livemem.conversations.work import Done
-from livemem.errors import LiveMemoryError, PreconditionLost, RunError
+from livemem.errors import LiveMemoryError, PreconditionLost, RunError, StillAtWork
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces.lease import BACKOFF_LONGEST
@@ -121,7 +121,8 @@ class _Task:
 def carry_out(process: Process, space_id: str, conversation_id: str, order: Order, deadline: datetime) -> Outcome:
     """Do what is ordered until shortly before `deadline`; what is left then is handed on to another invocation.
 
-    Raises StoreUnavailable, so that Lambda tries again.
+    Raises StoreUnavailable, and StillAtWork where the order of a job must wait for another one, so that Lambda tries
+    again.
     """
     require_conditional_writes(process.store)
     conversation = conversations.find(process, space_id, conversation_id)
@@ -140,6 +141,9 @@ def _carry_out(task: _Task) -> Outcome:
     job = jobs.find(process, task.space_id, task.conversation_id, order.job_id) if order.job_id else None
     if job and job.ended():
         return Outcome("nothing", job)
+    if order.redo and job and job.generation != standing.current().generation:
+        problem = jobs.Problem(code="replaced", detail="All summaries were made anew in the meantime.")
+        return Outcome("failed", _end(task, job, "failed", problem))
     asked = order.redo or standing.known.building
     if not asked and not work.is_due(process, task.at(standing.current()), order.levels):
         return Outcome("nothing", _end(task, job, "done", before=job.llm) if job else None)
@@ -149,11 +153,41 @@ def _carry_out(task: _Task) -> Outcome:
             process, task.space_id, task.conversation_id, job.job_id, by_hand=order.by_hand or bool(order.redo)
         )
     except Claimed as error:
-        if order.job_id:
-            # It was promised to somebody, so it must not be forgotten; the sweep brings it back.
-            due.mark_at(process, task.space_id, task.conversation_id, process.clock() + timedelta(minutes=1))
-        return Outcome("busy", job if order.job_id else None, error.claim.job_id)
+        return _beside(task, job, error)
     return _work_under_claim(task, job, held)
+
+
+def _beside(task: _Task, job: Job, claimed: Claimed) -> Outcome:
+    """What becomes of an order while another job is at work, or failures are waited out."""
+    process, order = task.process, task.order
+    if not order.job_id:
+        return Outcome("busy", None, claimed.claim.job_id)
+    # What it would have made is not forgotten, whatever becomes of the job.
+    due.mark_at(process, task.space_id, task.conversation_id, process.clock() + timedelta(minutes=1))
+    if order.redo:
+        return _redo_beside(task, job, order.redo)
+    if claimed.claim.kind == "work":
+        raise StillAtWork(claimed.detail) from claimed
+    problem = jobs.Problem(code=claimed.claim.error or claimed.code, detail=claimed.detail)
+    return Outcome("failed", _end(task, job, "failed", problem))
+
+
+def _redo_beside(task: _Task, job: Job, redo: Redo) -> Outcome:
+    """Make the one summary anew although another job is at work: no listing would show later that it was wanted. Those
+    above it are missing then, and are made by that job or by the sweep.
+    """
+    process, done = task.process, Done()
+    error: RunError | None = None
+    try:
+        budget.check_day(process, task.space_id, process.clock().date(), LATER)
+        _redo(task, task.at(task.standing().current()), redo, done)
+        error = _first_failure(done)
+    except RunError as refused:
+        error = refused
+    job = _counted(job, done)
+    if error:
+        return Outcome("failed", _end(task, job, "failed", jobs.Problem(code=error.code, detail=error.detail)))
+    return Outcome("done", _end(task, job, "done"))
 
 
 def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
@@ -179,10 +213,13 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
             _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm)
         raise
     except LiveMemoryError:
-        # Lambda tries again: then the claim must not keep it out.
+        # Lambda tries again: then the claim must not keep it out, and what was asked is paid for.
+        jobs.note(process, task.space_id, _counted(job, done), job.llm)
         claims.release(process, held)
         raise
-    if not finished and (error is None or (error.code == asking.OUT_OF_TIME and _goes_on(task, done))):
+    # Who gets nowhere in a whole invocation would get nowhere in the next one.
+    going_on = error is not None and error.code == asking.OUT_OF_TIME and (task.order.later or done.anything)
+    if not finished and (error is None or going_on):
         so_far = _counted(job, done)
         jobs.note(process, task.space_id, so_far, job.llm)
         claims.release(process, held)
@@ -204,13 +241,6 @@ def _go_on(task: _Task, job: Job, done: Done) -> None:
     """Between two waves: note how far it is, and raise RunError where the day's tokens are used up by now."""
     jobs.note(task.process, task.space_id, _counted(job, done), job.llm)
     budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
-
-
-def _goes_on(task: _Task, done: Done) -> bool:
-    """Whether another invocation may get further: a first one that answers a request has little time; any other one
-    must have got somewhere, or it would never end.
-    """
-    return task.order.later or bool(done.sealed) or any(one.name for one in done.made)
 
 
 def _first_failure(done: Done) -> RunError | None:
@@ -240,12 +270,15 @@ def _rebuild(task: _Task, standing: Standing, done: Done) -> bool:
     assert building
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + LOOKED_AT_AGAIN)
     at, earlier = task.at(building), found.read(process, task.at(standing.current()))
+    before = len(done.failures)
     if not work.bring_up(process, at, task.deadline, done, earlier=earlier):
         return False
-    if _first_failure(done):
+    if len(done.failures) > before:
         return False
     with suppress(PreconditionLost):
-        generations.switch(process, task.standing(), building)
+        if generations.switch(process, task.standing(), building):
+            # What could not be made of the former generation is of no account any more: perhaps it was why.
+            done.settled = len(done.made)
     return True
 
 
@@ -257,6 +290,9 @@ def _redo(task: _Task, at: At, redo: Redo, done: Done) -> bool:
     below = found.current(process, layers, redo.level - 1) if redo.level > 1 else {}
     there = found.current(process, layers, redo.level).get(redo.number)
     if there and names.redo_of(there) >= redo.count:
+        return True
+    if not there and redo.number not in found.missing(process, layers, redo.level):
+        # One that it is made of is missing: when that is there, this is made of it.
         return True
     material = sources.gather(process, layers, redo.level, redo.number, below)
     made = making.make(process, layers, material, task.deadline, redo=redo.count)

@@ -37,6 +37,8 @@ class Done:
     """The newest turn when blocks were last looked for."""
     tell: Callable[["Done"], None] = lambda _: None
     """Called after each wave of calls; what it raises ends the work."""
+    settled: int = 0
+    """How many of `made` are of a generation that counts no more."""
 
     @property
     def generated(self) -> list[Made]:
@@ -46,22 +48,30 @@ class Done:
     @property
     def failures(self) -> list[Made]:
         """Those that could not be made."""
-        return [one for one in self.made if one.error]
+        return [one for one in self.made[self.settled :] if one.error]
 
     @property
     def anything(self) -> bool:
-        """Whether there was something to do."""
-        return bool(self.sealed or self.made)
+        """Whether anything was brought about."""
+        return bool(self.sealed or any(one.name for one in self.made))
 
 
 def blocks(process: Process, layers: Layers) -> Iterator[Block]:
     """The blocks that are due behind the last seal, also one that is old enough by now: 1 LIST for the newest turn, 1
     GET for each turn that is open.
     """
-    yield from _blocks(process, layers, log.last_index(process, layers.at.space_id, layers.at.conversation_id))
+    yield from _blocks(process, layers, *_end_of_log(process, layers.at))
 
 
-def _blocks(process: Process, layers: Layers, last: int) -> Iterator[Block]:
+def _end_of_log(process: Process, at: At) -> tuple[datetime, int]:
+    """A moment, and the newest turn after it: what comes later has a later time, so whoever sees the whole log sees the
+    pause that is seen here.
+    """
+    seen_at = process.clock()
+    return seen_at, log.last_index(process, at.space_id, at.conversation_id)
+
+
+def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> Iterator[Block]:
     at = layers.at
     start = _behind_last(process, layers)
     sizes: list[Size] = []
@@ -69,7 +79,7 @@ def _blocks(process: Process, layers: Layers, last: int) -> Iterator[Block]:
     while start.index <= last:
         sizes = [size for size in sizes if size.index >= start.index]
         whole = read_to >= last
-        now = process.clock() if whole else None
+        now = seen_at if whole else None
         block = planner.next_block(at.built.profile, at.parameters, sizes, start, now)
         if block:
             yield block
@@ -95,13 +105,13 @@ def seal_blocks(process: Process, layers: Layers, done: Done | None = None) -> i
     Who meets another's seal goes on behind it.
     """
     before = layers.sealed[1]
-    last = log.last_index(process, layers.at.space_id, layers.at.conversation_id)
+    seen_at, last = _end_of_log(process, layers.at)
     if done:
         done.last_turn = last
     going_on = True
     while going_on:
         going_on = False
-        for block in _blocks(process, layers, last):
+        for block in _blocks(process, layers, seen_at, last):
             number = layers.sealed[1] + 1
             wanted = seals.of_block(block)
             written = seals.write(process, layers.at, 1, number, wanted)
