@@ -18,6 +18,8 @@ MADE = {
     "token_hash": ("HASH", "create_token", "", "hash"),
     "backup_id": ("BACKUP", "create_backup", "", "backup_id"),
     "erasure_id": ("ERASURE", "", "", ""),
+    "conversation_id": ("CONVERSATION", "create_conversation", "", "conversation_id"),
+    "job_id": ("JOB", "", "", ""),
 }
 """Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
 field of its answer."""
@@ -146,6 +148,8 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     yield operation.get("description", "") + "\n"
     parameters = [one for one in operation.get("parameters", []) if one["in"] != "path"]
     yield from _table(document, {one["name"]: one | {"schema": _said(one)} for one in parameters}, "parameter")
+    if lines := _lines(operation):
+        yield f"The body: {lines['schema']['description']}\n"
     if body := _body(operation):
         schema = resolve(document, body["schema"])
         required = schema.get("required", [])
@@ -170,6 +174,11 @@ def _said(parameter: dict[str, Any]) -> dict[str, Any]:
 def _body(operation: dict[str, Any]) -> dict[str, Any] | None:
     content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
     return content.get(negotiation.JSON)
+
+
+def _lines(operation: dict[str, Any]) -> dict[str, Any] | None:
+    content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
+    return content.get(negotiation.LINES)
 
 
 def _answer(operation: dict[str, Any]) -> tuple[str, dict[str, Any] | None, bool]:
@@ -273,6 +282,8 @@ def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> 
         if operation["operationId"] == "import_space":
             text = text.replace(body["example"]["upload_id"], "'$UPLOAD'")
         data = f"-d '{text}'"
+    if lines := _lines(operation):
+        data = f"--data-binary '{lines['example']}'"
     verb = "" if method == ("post" if data else "get") else f"-X {method.upper()}"
     return " ".join(part for part in ("curl -sS", verb, token, more, f'"$API{path}"', data) if part)
 

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ def emitted():
         found |= reported(run)
     for service in ("summarize", "conversations"):
         made = [Made(1, 1, "name", Usage(1, 100, 20))]
-        found |= told(lambda service=service: run_metrics.report_summaries(service, made))
+        found |= told(partial(run_metrics.report_summaries, service, made))
     return found | {
         (OURS, name, (("service", function),)) for function in ("sweep", "backup") for name in written_in(function)
     }
