@@ -18,8 +18,8 @@ MADE = {
     "token_hash": ("HASH", "create_token", "", "hash"),
     "backup_id": ("BACKUP", "create_backup", "", "backup_id"),
     "erasure_id": ("ERASURE", "", "", ""),
-    "conversation_id": ("CONVERSATION", "create_conversation", "", "conversation_id"),
-    "job_id": ("JOB", "", "", ""),
+    "conversation_id": ("CONVERSATION", "list_conversations", "?limit=1", "conversation_id"),
+    "job_id": ("JOB", "list_jobs", "?limit=1", "job_id"),
 }
 """Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
 field of its answer."""
@@ -37,7 +37,9 @@ UPLOAD=$(echo "$UPLOADED" | sed -E 's/.*"upload_id": "([^"]+).*/\\1/')"""
 ERASED = """\
 NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "issue", "content": "Her number is 555 0199."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')
 ERASURE=$(curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes/$NOTE?erase=true" | sed -E 's/.*"erasure_id": "([^"]+).*/\\1/')"""  # noqa: E501
-BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED}
+BEGUN = """\
+CONVERSATION=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/conversations" | sed -E 's/.*"conversation_id": "([^"]+).*/\\1/')"""  # noqa: E501
+BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED, "delete_conversation": BEGUN}
 """What has to be done before an operation can be tried."""
 INTRODUCTION = """\
 # API
@@ -268,7 +270,10 @@ def _ask(document: dict[str, Any], variable: str, source: str, query: str, field
     """A line that sets a variable of the shell to a field of what an operation answers."""
     asked = next((found for found in _all(document) if found[2]["operationId"] == source), None)
     if asked:
-        line = _curl(asked[0].replace("{space_id}", "demo") + query, asked[1], asked[2])
+        path = asked[0].replace("{space_id}", "demo")
+        for name, (known, *_) in MADE.items():
+            path = path.replace(f"{{{name}}}", f"${known}")
+        line = _curl(path + query, asked[1], asked[2])
         yield f"""{variable}=$({line} | sed -E 's/.*"{field}": "?([^",]+).*/\\1/')"""
 
 

@@ -46,7 +46,9 @@ api = Api()
 ALL = "/v1/spaces/{space_id}/conversations"
 ONE = f"{ALL}/{{conversation_id}}"
 REQUEST = timedelta(seconds=20)
-"""For how long a request makes summaries itself; the rest is done by an invocation of its own."""
+"""For how long a request makes summaries, or imports turns; the rest is done by an invocation of its own, or asked for
+once more.
+"""
 TURNS = Lines(
     "Lines of JSON (NDJSON), up to 1 MiB and 2,000 of them: messages (`role`, `content`) or whole turns "
     "(`user_message`, `assistant_message`), each with a `message_id`, and perhaps `tool_calls` and `timestamp`. Other "
@@ -195,11 +197,13 @@ def close_conversation(space_id: str, conversation_id: str, body: Closing | None
 )
 def import_turns(space_id: str, conversation_id: str) -> ImportedView:
     """Append what was said elsewhere, in the order of the lines. All lines are checked before the first is written. Who
-    is interrupted sends the same once more: messages that are there already stay as they are.
+    is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages that are
+    there already stay as they are.
     """
     drafts = importing.parse(api.text())
     author = api.principal().name
-    return ImportedView.of(importing.take_in(process(), space_id, conversation_id, author, drafts))
+    until = clock.now() + REQUEST
+    return ImportedView.of(importing.take_in(process(), space_id, conversation_id, author, drafts, until))
 
 
 @api.route(

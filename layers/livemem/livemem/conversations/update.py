@@ -386,8 +386,8 @@ def rebuild(
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
-    require_conditional_writes(process.store)
     conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
     standing = generations.read(process, space_id, conversation)
     wanted_profile, parameters = wanted(standing, profile, changes)
     job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
@@ -405,8 +405,8 @@ def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, An
 
 def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
     """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
-    require_conditional_writes(process.store)
     conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
     standing = generations.read(process, space_id, conversation)
     at = At(space_id, conversation, standing.current())
     layers = found.read(process, at)

@@ -138,6 +138,7 @@ class ImportedView(View):
     imported: Annotated[int, told("Lines that became turns.", 2)]
     repeated: Annotated[int, told("Lines whose message was there already.", 0)]
     last_turn: Annotated[int, told("The highest number of these turns.", 2)]
+    left: Annotated[int, told("Lines that there was no time for: send the same again to go on.", 0)]
 
     @classmethod
     def of(cls, imported: Imported) -> "ImportedView":
