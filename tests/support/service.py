@@ -53,7 +53,7 @@ class Service:
     def work(self) -> Any:
         """Work off the oldest queued invocation."""
         name, payload = self.lambda_api.invoked.pop(0)
-        assert name in {"live-memory-consolidate", "live-memory-backup"}
+        assert name in {"live-memory-consolidate", "live-memory-backup", "live-memory-summarize"}
         return self.invoke(name.removeprefix("live-memory-"), payload)
 
     def index(self) -> Any:
@@ -89,6 +89,7 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "CONSOLIDATE_FUNCTION_NAME": "live-memory-consolidate",
         "BACKUP_FUNCTION_NAME": "live-memory-backup",
         "INDEXER_FUNCTION_NAME": "live-memory-indexer",
+        "SUMMARIZE_FUNCTION_NAME": "live-memory-summarize",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",

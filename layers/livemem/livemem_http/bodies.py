@@ -7,6 +7,7 @@ measured by a scan of its text first.
 import base64
 import binascii
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -18,7 +19,7 @@ from livemem.errors import MalformedBody, TooLarge
 BODY_VALUES = 20_000
 """Values in one body, nested ones included. A batch of 100 notes with 20 tags each has about 2,500."""
 BODY_DEPTH = 20
-"""Objects and lists within each other. No body of the API has more than 4."""
+"""Objects and lists within each other. No body of the API has more than 4, but for what tools are given and give."""
 NUMBER_CHARACTERS = 100
 
 # Possessive, and an unterminated string ends with the text: one pass, whatever the text is.
@@ -39,7 +40,7 @@ def read_text(event: Mapping[str, Any]) -> str | None:
     try:
         return base64.b64decode(body, validate=True).decode()
     except (ValueError, binascii.Error):
-        raise MalformedBody("The body is not JSON in UTF-8.") from None
+        raise MalformedBody("The body is not text in UTF-8.") from None
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -51,13 +52,22 @@ def parse(text: str) -> dict[str, Any]:
             object_pairs_hook=_unique,
             parse_constant=_refuse_constant,
             parse_int=_number(int),
-            parse_float=_number(float),
+            parse_float=_number(_float),
         )
     except (ValueError, RecursionError):
         raise MalformedBody("The body is not JSON.") from None
     if not isinstance(parsed, dict):
         raise MalformedBody("The body must be a JSON object.")
     return parsed
+
+
+def check_lines(text: str) -> None:
+    """Raise, as `parse` does, unless each line of the text has a depth and a number of values that are allowed.
+
+    What the lines are, JSON or not, is told by who reads them.
+    """
+    for line in text.split("\n"):
+        _check_shape(line)
 
 
 def _check_shape(text: str) -> None:
@@ -84,6 +94,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(_: str) -> Any:
     raise MalformedBody("The body holds NaN or Infinity, which is not JSON.")
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        # It could be neither stored as JSON nor read again.
+        raise MalformedBody("The body holds a number that is too large.")
+    return number
 
 
 def _number(kind: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -149,6 +149,7 @@ def parsed(kind: type[D], found: Object) -> D:
 
 def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
     """The conversation: 1 GET, and that of the space where this process has not seen it lately. Raises NotFound."""
+    keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, conversation_id)
     if not found:

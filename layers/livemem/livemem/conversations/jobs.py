@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Literal
 
 from livemem import clock
+from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
 from livemem.conversations.summary import Usage
 from livemem.errors import LiveMemoryError, NotFound
@@ -14,6 +15,7 @@ from livemem.process import Process
 from livemem.spaces import usage
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
+from livemem.store import keys as all_keys
 from livemem.store.documents import Document, Moment
 
 logger = logging.getLogger(__name__)
@@ -107,7 +109,9 @@ def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
 
 
 def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job:
-    """The job: 1 GET. Raises InvalidName, NotFound."""
+    """The job: 2 GETs. Raises InvalidName, NotFound."""
+    all_keys.check_ulid("job_id", job_id)
+    conversations.load(process, space_id, conversation_id)
     found = find(process, space_id, conversation_id, job_id)
     if not found:
         raise NotFound("job", job_id)
@@ -117,7 +121,11 @@ def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
 def page(
     process: Process, space_id: str, conversation_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Job], str | None]:
-    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each."""
+    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each.
+
+    Raises InvalidName, NotFound.
+    """
+    conversations.load(process, space_id, conversation_id)
     listed = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
     ids = sorted((found for entry in listed if (found := keys.parse_job(entry.key))), reverse=True)
     ids = [one for one in ids if after is None or one < after]

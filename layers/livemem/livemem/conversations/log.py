@@ -6,7 +6,7 @@ repeat meets its own turn before a free number, and of two who do the same at on
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -41,10 +41,11 @@ class Floor(Document):
 
 @dataclass(frozen=True)
 class Appended:
-    """A turn of the log; not `fresh` if it was there already."""
+    """A turn of the log; not `fresh` if it was there already. `redacted` is what was taken out of it, by kind."""
 
     turn: Turn
     fresh: bool
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
 def append(process: Process, space_id: str, conversation_id: str, author: str, draft: Draft) -> Appended:
@@ -210,7 +211,7 @@ def _write(
             continue
         met[message_id] = turn
         _keep_apart(process, at, index, apart)
-        return Appended(turn, fresh=True)
+        return Appended(turn, fresh=True, redacted=draft.redacted)
     raise PreconditionLost("Too many turns were appended at once.")
 
 
@@ -232,7 +233,7 @@ def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
     if not turns.same(wanted, there):
         raise InvalidRequest.of("message_id", OTHER)
     _keep_apart(process, at, there.turn_index, apart)
-    return Appended(there, fresh=False)
+    return Appended(there, fresh=False, redacted=draft.redacted)
 
 
 def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:

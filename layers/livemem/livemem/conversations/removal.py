@@ -27,6 +27,7 @@ def delete(process: Process, space_id: str, conversation_id: str) -> None:
     First a tombstone takes its place, so from then on nobody writes to it; the sweep removes that later, with what was
     under way meanwhile. Who dies in between leaves the rest to a repeat, or to the sweep.
     """
+    keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     conversation = conversations.find(process, space_id, conversation_id)
     tombstone = keys.conversation(space_id, conversation_id)

@@ -20,6 +20,7 @@ from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import Standing
 from livemem.conversations.jobs import Job, Strategy
 from livemem.conversations.layers import Vanished
+from livemem.conversations.making import Made
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
 from livemem.conversations.summary import Usage
@@ -29,6 +30,7 @@ from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces.lease import BACKOFF_LONGEST
 from livemem.store import conversation_keys as keys
+from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -90,11 +92,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it ended. `job` is what was done, where anything was; of `busy` the job that is at work."""
+    """How it ended. `job` is what was done, where anything was; of `busy` the job that is at work; `made` what this
+    invocation alone made, or could not make.
+    """
 
     result: Result
     job: Job | None = None
     at_work: str | None = None
+    made: Sequence[Made] = ()
 
 
 @dataclass(frozen=True)
@@ -121,9 +126,11 @@ class _Task:
 def carry_out(process: Process, space_id: str, conversation_id: str, order: Order, deadline: datetime) -> Outcome:
     """Do what is ordered until shortly before `deadline`; what is left then is handed on to another invocation.
 
-    Raises StoreUnavailable, and StillAtWork where the order of a job must wait for another one, so that Lambda tries
-    again.
+    Raises InvalidName; StoreUnavailable, and StillAtWork where the order of a job must wait for another one, so that
+    Lambda tries again.
     """
+    all_keys.check_space_id(space_id)
+    keys.check_conversation_id(conversation_id)
     require_conditional_writes(process.store)
     conversation = conversations.find(process, space_id, conversation_id)
     if not conversation:
@@ -224,17 +231,17 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         jobs.note(process, task.space_id, so_far, job.llm)
         claims.release(process, held)
         _hand_on(task, so_far)
-        return Outcome("unfinished", so_far)
+        return Outcome("unfinished", so_far, made=done.made)
     if error:
         job = _fail(task, job, done, held, error)
-        return Outcome("failed", job)
+        return Outcome("failed", job, made=done.made)
     job = _end(task, _counted(job, done), "done", before=job.llm)
     claims.release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
     if log.last_index(process, task.space_id, task.conversation_id) > done.last_turn:
         _hand_on(replace(task, order=Order()), None)
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
-    return Outcome("done", job)
+    return Outcome("done", job, made=done.made)
 
 
 def _go_on(task: _Task, job: Job, done: Done) -> None:
@@ -379,8 +386,8 @@ def rebuild(
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
-    require_conditional_writes(process.store)
     conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
     standing = generations.read(process, space_id, conversation)
     wanted_profile, parameters = wanted(standing, profile, changes)
     job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
@@ -398,8 +405,8 @@ def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, An
 
 def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
     """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
-    require_conditional_writes(process.store)
     conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
     standing = generations.read(process, space_id, conversation)
     at = At(space_id, conversation, standing.current())
     layers = found.read(process, at)

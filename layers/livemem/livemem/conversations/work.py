@@ -36,7 +36,7 @@ class Done:
     last_turn: int = 0
     """The newest turn when blocks were last looked for."""
     tell: Callable[["Done"], None] = lambda _: None
-    """Called after each wave of calls; what it raises ends the work."""
+    """Called between two waves of calls, on whatever levels; what it raises ends the work."""
     settled: int = 0
     """How many of `made` are of a generation that counts no more."""
 
@@ -192,6 +192,8 @@ def make_missing(
         return making.make(process, layers, material, deadline, earlier=earlier)
 
     while missing:
+        if done.made:
+            done.tell(done)
         wave, missing = missing[: parameters.concurrency], missing[parameters.concurrency :]
         made = process.store.map(one, wave)
         done.made += made
@@ -200,7 +202,6 @@ def make_missing(
                 layers.add(level, each.number, each.name)
         if any(each.ends_job for each in made):
             return False
-        done.tell(done)
         if missing and any(not each.reused for each in made):
             process.store.sleep(parameters.batch_delay_ms / 1_000)
     return True
