@@ -135,8 +135,8 @@ def key_of(request: Request) -> str:
 
 
 def kind(key: str) -> str:
-    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_due/*`, `_backups/*/_manifest.json` or
-    another object of a backup, `{space}/live/*`.
+    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_due/*`,
+    `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`.
     """
     first, *rest = key.split("/")
     if first in {"_pending", "_due", "_uploads"}:
