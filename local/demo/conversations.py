@@ -74,8 +74,8 @@ def _run(service: Service, profile: str, *, full: bool, began: float) -> None:
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.post("/spaces", {"space_id": SPACE, "description": "A conversation", "rules_template": "standard"})
-    # Groups that are a tenth of the usual size, so that a talk of this length reaches level 3. The pause between waves of
-    # calls is for providers with limits; the stand-in has none.
+    # Groups that are a tenth of the usual size, so that a talk of this length reaches level 3. The pause between waves
+    # of calls is for providers with limits; the stand-in has none.
     parameters = {"group_chars": 1_000} | ({"batch_delay_ms": 0} if service.offline_llm else {})
     made = api.post(
         f"/spaces/{SPACE}/conversations",
