@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livemem.search import engine, words
+from livemem.search import engine, shape, words
 from livemem.search.documents import Document, Reading
 from livemem.search.engine import Meaning, Question
 from livemem.search.index import Filter, Index
@@ -29,7 +29,7 @@ class Found:
             for place, (name, text) in enumerate(NOTES.items())
         ]
         self.index.update([Reading(f"demo/live/{note.id}.md", "1", (note,)) for note in notes])
-        self.shape = engine.shape(self.index)
+        self.shape = shape.shape(self.index)
         self.encode = Encoder().encode
         texts = self.index.texts([int(number) for number in self.shape.passages])
         self.pool = Pool(512)

@@ -22,7 +22,9 @@ class Document:
     """ISO 8601, UTC; empty where it has none."""
     author: str = ""
     role: str = ""
-    """Of a turn of a conversation: `user` for what a person said, `assistant` for what a model answered."""
+    """Of a turn of a conversation: `user` for what a person said, `assistant` for what a model answered; `tool` and
+    `system` for what nobody said.
+    """
     category: str = ""
     tags: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict, hash=False)

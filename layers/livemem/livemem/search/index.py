@@ -37,6 +37,7 @@ class Filter:
     tag: str | None = None
     since: str | None = None
     until: str | None = None
+    groups: tuple[str, ...] | None = None
 
 
 class Columns(NamedTuple):
@@ -46,6 +47,7 @@ class Columns(NamedTuple):
     kinds: Sequence[str]
     parts: Sequence[str]
     """Their groups."""
+    positions: Sequence[str]
     roles: Sequence[str]
     times: Sequence[str]
     authors: Sequence[str]
@@ -77,6 +79,8 @@ class Index:
     def __init__(self, path: Path, prefix: str = "") -> None:
         """Open the file, or make it where there is none. Raises Unusable."""
         self.path = path
+        self.touched: set[int] = set()
+        """The numbers of documents that were put in or removed; whoever has seen that clears it."""
         self._prefix = prefix
         self._db = database.open_file(path) if path.exists() else database.create(path)
         if self.about("prefix") != prefix:
@@ -148,7 +152,9 @@ class Index:
 
     def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
         """Bring a document to what the object says that counts; returns the object's key if it is not at hand."""
-        claims = self._all("SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC", (name,))
+        claims = self._all(
+            "SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC, object DESC", (name,)
+        )
         if claims and claims[0][2]:
             # Given back last: it is what the live notes say, if anything.
             claims = [claim for claim in claims if claim[0] == 0]
@@ -206,6 +212,7 @@ class Index:
             names = ", ".join(f"{name} = ?" for name in values)
             self._db.execute(f"UPDATE documents SET {names} WHERE n = ?", (*values.values(), number))  # noqa: S608
             self._db.execute("DELETE FROM tags WHERE n = ?", (number,))
+        self.touched.add(number)
         self._db.executemany("INSERT OR IGNORE INTO tags VALUES(?, ?)", [(number, tag) for tag in document.tags])
 
     def _add_words(self, number: int, document: Document) -> None:
@@ -222,6 +229,7 @@ class Index:
             )
 
     def _remove(self, number: int) -> None:
+        self.touched.add(number)
         self._db.execute("DELETE FROM words WHERE rowid IN (SELECT p FROM passages WHERE n = ?)", (number,))
         for table in ("passages", "tags", "texts", "documents"):
             self._db.execute(f"DELETE FROM {table} WHERE n = ?", (number,))  # noqa: S608
@@ -234,17 +242,28 @@ class Index:
                 self._db.execute("UPDATE passages SET hash = ? WHERE p = ?", (name, number))
         self.note(prefix=self._prefix)
 
-    def columns(self) -> Columns:
-        """All documents, those of a group one behind the other in its order."""
-        found = self._all(
-            "SELECT n, kind, part, role, time, author, asks, tells FROM documents ORDER BY part, position, n"
+    def columns(self, numbers: Sequence[int] | None = None) -> Columns:
+        """All documents, or those of these numbers that there are; those of a group one behind the other in its
+        order.
+        """
+        found = self._some(
+            "SELECT n, kind, part, position, role, time, author, asks, tells FROM documents",
+            numbers,
+            " ORDER BY part, position, n",
         )
         return Columns(*zip(*found, strict=True)) if found else Columns(*[()] * len(Columns._fields))
 
-    def passages(self) -> Passages:
-        """All passages, in no order: sorting them here would look each one up by its document."""
-        found = self._all("SELECT p, n, first, length, hash FROM passages")
+    def passages(self, numbers: Sequence[int] | None = None) -> Passages:
+        """All passages, or those of these documents, in no order: sorting them here would look each one up by its
+        document.
+        """
+        found = self._some("SELECT p, n, first, length, hash FROM passages", numbers)
         return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
+
+    def _some(self, statement: str, numbers: Sequence[int] | None, order: str = "") -> list[Any]:
+        if numbers is None:
+            return self._all(statement + order)
+        return self._all(statement + " WHERE n IN (SELECT value FROM json_each(?))" + order, (json.dumps(numbers),))  # noqa: S608
 
     def instances(self, term: str) -> NDArray[np.int64]:
         """Where a word stands, one row for each time: the number of the passage, and the place in it, in words."""
@@ -285,6 +304,10 @@ class Index:
         if wanted.kinds is not None:
             conditions.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
             values += wanted.kinds
+        if wanted.groups is not None:
+            # As one value: there may be more of them than a statement takes.
+            conditions.append("part IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(wanted.groups))
         if not conditions:
             return None
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
@@ -301,6 +324,10 @@ class Index:
         names = "id kind text group position title time author role category".split()
         told: dict[str, Any] = dict(zip(names, row[:10], strict=True))
         return Document(**told, tags=tuple(tags), source=json.loads(row[10]))
+
+    def object_of(self, number: int) -> str:
+        """The key of the object that a document was read from."""
+        return str(self._db.execute("SELECT object FROM documents WHERE n = ?", (number,)).get)
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """What is embedded of passages, by their numbers."""

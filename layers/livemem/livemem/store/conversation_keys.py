@@ -26,6 +26,7 @@ _SEAL = re.compile(
 _SUMMARY = re.compile(
     rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
 )
+_SEARCHED = re.compile(rf"{_FOLDER}(?:turns|g(?P<generation>[1-9][0-9]{{0,8}})/summaries)/")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
 _DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
 
@@ -210,6 +211,23 @@ def parse_due(key: str) -> tuple[str, str] | None:
     """Space and conversation in such a marker's key; None for every other key."""
     match = _DUE.fullmatch(key)
     return (match["space"], match["conversation"]) if match else None
+
+
+def generations_prefix(space_id: str, conversation_id: str) -> str:
+    """What the keys of all generations begin with, and that of the document which says which one counts."""
+    return f"{folder(space_id, conversation_id)}g"
+
+
+def searched_folder(key: str) -> str | None:
+    """The folder of a turn, or of the summaries of a generation, up to its slash; None for every other key."""
+    match = _SEARCHED.match(key)
+    return match[0] if match else None
+
+
+def generation_of(folder: str) -> int | None:
+    """The generation in a folder of summaries; None for every other folder."""
+    match = _SEARCHED.fullmatch(folder)
+    return int(match["generation"]) if match and match["generation"] else None
 
 
 def is_of_conversations(name: str) -> bool:
