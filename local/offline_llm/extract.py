@@ -22,7 +22,7 @@ LONGEST = 300
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _CODE = re.compile(r"`([^`\n]{1,80})`")
-_FILE = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/])")
+_FILE = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]{2,}\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/])")
 _TIME = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
 _NUMBER = re.compile(r"[0-9]")
 _TELLS = re.compile(
