@@ -50,6 +50,8 @@ WITHOUT_STORE = {
 QUERIES = {
     "GET /v1/search": {"q": "store"},
     f"GET {SPACE}/search": {"q": "store"},
+    f"GET {SPACE}/conversations/search": {"q": "store"},
+    f"GET {SPACE}/conversations/{{conversation_id}}/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},

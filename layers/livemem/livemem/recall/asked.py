@@ -33,8 +33,10 @@ class Asked:
     filter: Filter
     limit: int
     recency: float
+    kinds: tuple[str, ...] | None = None
+    """Of which documents are looked at; None for all."""
     conversations: tuple[str, ...] | None = None
-    """Those that alone are looked at; None where it is not about some of them."""
+    """Those that alone are looked at; None where it is not about some of them alone."""
     levels: tuple[int, ...] = talk.LEVELS
     least: float | None = None
     """The least relevance, a cosine: documents that have none are not held to it."""
@@ -65,12 +67,15 @@ class Asked:
         checked = pages.Filter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None and not keys.AGENT.fullmatch(author):
             raise InvalidName("author", "must be the name of an agent: letters, digits and hyphens")
+        kinds = _kinds(scope or (DEFAULT if some is None else OF_CONVERSATION))
+        alone = some is not None and kinds is not None and talk.KINDS.issuperset(kinds)
         moments = {"since": checked.since, "until": checked.until}
         return cls(
             text,
             query,
             Filter(
-                _kinds(scope or (DEFAULT if some is None else OF_CONVERSATION)),
+                # Of a conversation there is nothing else.
+                None if alone else kinds,
                 author,
                 category,
                 tag,
@@ -79,7 +84,8 @@ class Asked:
             ),
             limit,
             recency,
-            some,
+            kinds,
+            some if alone else None,
         )
 
     @classmethod
@@ -108,10 +114,12 @@ class Asked:
 
         `all_of_space` follows all of them, where that is less work.
         """
-        kinds = [kind for kind, there in ((talk.TURN, 0 in self.levels), (talk.SUMMARY, any(self.levels))) if there]
-        groups = None if conversation_ids is None else talk.groups(conversation_ids, self.levels)
-        alone = None if conversation_ids is None or all_of_space else tuple(conversation_ids)
-        return replace(self, filter=replace(self.filter, kinds=tuple(kinds), groups=groups), conversations=alone)
+        some = (talk.TURN,) * (0 in self.levels) + (talk.SUMMARY,) * any(self.levels)
+        if conversation_ids is None:
+            return replace(self, filter=replace(self.filter, kinds=some), kinds=some, conversations=None)
+        filtered = replace(self.filter, kinds=None, groups=talk.groups(conversation_ids, self.levels))
+        alone = None if all_of_space else tuple(conversation_ids)
+        return replace(self, filter=filtered, kinds=some, conversations=alone)
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:

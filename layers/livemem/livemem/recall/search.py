@@ -112,7 +112,7 @@ def search(process: Process, space_id: str, asked: Asked) -> Answer:
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    return _in(process, meta, asked, lambda: _vector(process, asked.text))
+    return _in(process, meta, asked, lambda: vector_of(process, asked.text))
 
 
 def several(process: Process, principal: Principal, named: str | None, asked: Asked) -> list[Answer]:
@@ -121,7 +121,7 @@ def several(process: Process, principal: Principal, named: str | None, asked: As
     """
     space_ids = _spaces(process, principal, named)
     metas = process.store.map(lambda space_id: heads.load_recent(process, space_id).meta, space_ids)
-    vector = _vector(process, asked.text)
+    vector = vector_of(process, asked.text)
     return process.store.map(lambda meta: _in(process, meta, asked, lambda: vector), metas)
 
 
@@ -163,7 +163,7 @@ def in_conversation(process: Process, space_id: str, conversation_id: str, asked
     keys_of_talk.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
     wanted = asked.within([conversation_id])
-    (found,) = found_in(process, meta, [wanted], lambda: _vector(process, asked.text))
+    (found,) = found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))
     if not found.conversations:
         raise NotFound("conversation", conversation_id)
     return found
@@ -180,28 +180,29 @@ def in_conversations(
     if cwd is None and host is not None:
         raise InvalidRequest.of("host", "is the host of a folder: send `cwd` too")
     wanted = asked.within(some, all_of_space=some is not None and len(some) > ONE_BY_ONE)
-    return found_in(process, meta, [wanted], lambda: _vector(process, asked.text))[0]
+    return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 
 
-def _in(process: Process, meta: Meta, asked: Asked, vector_of: Callable[[], Vector]) -> Answer:
-    return found_in(process, meta, [asked], vector_of)[0]
+def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> Answer:
+    return found_in(process, meta, [asked], embedded)[0]
 
 
 def found_in(
     process: Process,
     meta: Meta,
     questions: Sequence[Asked],
-    vector_of: Callable[[], Vector],
+    embedded: Callable[[], Vector],
     until: datetime | None = None,
 ) -> list[Answer]:
     """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
-    asked, space_id = questions[0], meta.space_id
+    space_id = meta.space_id
+    asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
     end = until or process.clock() + READING
     with viewing(process, meta) as view:
         # The question's vector takes as long as a listing: side by side.
         looks: list[Callable[[], Any]] = [
             lambda: _follow(process, view, space_id, asked, lambda: process.clock() < end),
-            vector_of,
+            embedded,
         ]
         there: list[str] | None
         vector: Vector
@@ -245,8 +246,8 @@ def _follow(process: Process, view: View, space_id: str, asked: Asked, in_time: 
     """Bring the view to what the bucket holds of what is asked for; which of the conversations there are, if it is
     about some alone.
     """
-    if asked.conversations is None or asked.filter.kinds is None or not talk.KINDS.issuperset(asked.filter.kinds):
-        view.follow(process.store, sources(process, space_id, asked.filter.kinds), in_time)
+    if asked.conversations is None:
+        view.follow(process.store, sources(process, space_id, asked.kinds), in_time)
         return None
     return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time)
 
@@ -260,12 +261,10 @@ def _filter(view: View, space_id: str, asked: Asked) -> Filter:
 
 def _preferred(view: View, gaps: NDArray[np.int64], asked: Asked) -> NDArray[np.int64]:
     """Those of the passages, of documents that may be found where only some may; the others come first."""
-    admitted = view.index.admitted(Filter(groups=asked.filter.groups))
-    if admitted is None:
+    if asked.filter.groups is None:
         return gaps
     whole = view.shape()
-    near = np.zeros(len(whole.documents), dtype=np.bool_)
-    near[whole.documents_at(admitted)] = True
+    near = whole.of_groups(asked.filter.groups)
     return gaps[np.argsort(near[whole.owner[gaps]], kind="stable")]
 
 
@@ -292,7 +291,8 @@ def ask_for_indexer(process: Process, space_id: str) -> None:
     process.aside(ask)
 
 
-def _vector(process: Process, text: str) -> Vector:
+def vector_of(process: Process, text: str) -> Vector:
+    """The vector of a question; never fails."""
     if process.embed is None:
         return Vector()
     resting = process.cache(_Resting).codes

@@ -281,7 +281,7 @@ def _json(value: Any) -> str:
 
 
 def _of_summary(key: SummaryKey, summary: Summary) -> Document:
-    first, last = summary.covers.turns
+    children = {"children": _range(summary.children)} if summary.children else {}
     return Document(
         id=f"{key.conversation_id}/l{key.level}/{key.number}",
         kind=SUMMARY,
@@ -293,15 +293,20 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
             "conversation_id": key.conversation_id,
             "level": str(key.level),
             "number": str(key.number),
-            "covers": f"{first}-{last}",
+            "covers": _range(summary.covers.turns),
+            **children,
         },
     )
 
 
-def covers(source: Mapping[str, str]) -> tuple[int, int]:
-    """The first and last turn that a summary covers, as its document's source tells."""
-    first, _, last = source["covers"].partition("-")
-    return int(first), int(last)
+def _range(ends: tuple[int, int]) -> str:
+    return f"{ends[0]}-{ends[1]}"
+
+
+def ends(source: Mapping[str, str], name: str) -> tuple[int, int] | None:
+    """The first and last turn that a summary `covers`, or of its `children`, as its document's source tells."""
+    first, _, last = source.get(name, "").partition("-")
+    return (int(first), int(last)) if last else None
 
 
 def _text(text: str) -> str:

@@ -185,7 +185,8 @@ def _cosines(whole: Shape, meaning: Meaning, candidates: NDArray[np.bool_] | Non
 
 def _candidates(index: Index, whole: Shape, question: Question) -> NDArray[np.bool_] | None:
     query, count = question.query, len(whole.documents)
-    allowed: NDArray[np.bool_] | None = None
+    groups = question.filter.groups
+    allowed = None if groups is None else whole.of_groups(groups)
     lists = [index.admitted(question.filter), *(index.with_phrase(phrase) for phrase in query.phrases)]
     for numbers in lists:
         if numbers is not None:

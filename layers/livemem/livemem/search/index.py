@@ -38,6 +38,7 @@ class Filter:
     since: str | None = None
     until: str | None = None
     groups: tuple[str, ...] | None = None
+    """Told by the shape of all documents (engine.py), which has them at hand."""
 
 
 class Columns(NamedTuple):
@@ -290,7 +291,7 @@ class Index:
         return [row[0] for row in found]
 
     def admitted(self, wanted: Filter) -> list[int] | None:
-        """The numbers of the documents that pass the filter; None where all do."""
+        """The numbers of the documents that pass the filter, whatever their groups; None where all do."""
         tests = {
             "author = ?": wanted.author,
             "category = ?": wanted.category,
@@ -304,10 +305,6 @@ class Index:
         if wanted.kinds is not None:
             conditions.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
             values += wanted.kinds
-        if wanted.groups is not None:
-            # As one value: there may be more of them than a statement takes.
-            conditions.append("part IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(wanted.groups))
         if not conditions:
             return None
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608

@@ -1,6 +1,6 @@
 """What all documents of a view look like, whatever is asked; made once, and then brought along with what changes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +62,10 @@ class Shape:
         """The places of documents by their numbers."""
         return self.document_at[np.asarray(numbers, dtype=np.int64)]
 
+    def of_groups(self, groups: Collection[str]) -> NDArray[np.bool_]:
+        """Whether each document is of one of these groups."""
+        return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
+
     def passages_at(self, numbers: Numbers) -> Numbers:
         """The places of passages by their numbers."""
         return self.passage_at[numbers]
@@ -72,6 +76,7 @@ class _Documents:
     """Some documents, a value of each property for every one."""
 
     order: list[tuple[str, str, int]]
+    numbers: Numbers
     authors: list[str]
     author: Numbers
     groups: dict[str, int]
@@ -119,6 +124,7 @@ def _merged(old: Shape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documen
 
     return _Documents(
         sorted([*order, *fresh.order]),
+        merged(old.documents, fresh.numbers),
         fresh.authors,
         merged(old.author, fresh.author),
         fresh.groups,
@@ -151,6 +157,7 @@ def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Do
     )
     return _Documents(
         list(zip(rows.parts, rows.positions, rows.numbers, strict=True)),
+        np.array(rows.numbers, dtype=np.int64),
         list(by_name),
         np.array([by_name[name] for name in rows.authors], dtype=np.int64),
         groups,
@@ -183,12 +190,11 @@ def _made(
     before: Numbers | None,
 ) -> Shape:
     """The shape of documents in their order, and passages in any, whose documents are told by their numbers."""
-    document_numbers = np.array([number for _, _, number in documents.order], dtype=np.int64)
-    document_at = _places(document_numbers)
+    document_at = _places(documents.numbers)
     owner = document_at[owners]
     order = np.lexsort((beginnings, owner))
     owner, numbers = owner[order], numbers[order]
-    new = np.zeros(len(document_numbers), dtype=np.int32)
+    new = np.zeros(len(documents.numbers), dtype=np.int32)
     new[1:] = documents.group[1:] != documents.group[:-1]
     corpus = ranking.corpus(
         owner.astype(np.int32),
@@ -200,7 +206,7 @@ def _made(
         documents.tells,
     )
     return Shape(
-        document_numbers,
+        documents.numbers,
         documents.authors,
         documents.author,
         numbers,
