@@ -147,7 +147,7 @@ class History:
         there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l" in key]
         seal = keys.parse_seal(self.random.choice(there)) if there else None
         if seal:
-            self._spawn("redo", lambda actor: update.redo(actor.process, SPACE, self.scene.id, seal.level, seal.number))
+            self._spawn("redo", lambda actor: self.scene.redo(actor.process, seal.level, seal.number))
 
     def delete(self) -> None:
         self._spawn("delete", lambda actor: delete(self.scene, actor.process))

@@ -7,12 +7,12 @@ talk_histories.py and benchmarks/conversations_proof.py.
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from greenlet import getcurrent
 
-from livemem.conversations import answer, generations, log, names, planner, removal, tending, update, work
+from livemem.conversations import answer, generations, jobs, log, names, planner, removal, tending, update, work
 from livemem.conversations import conversation as conversations
 from livemem.conversations import layers as found
 from livemem.conversations.conversation import Conversation, NewConversation
@@ -185,6 +185,12 @@ class Scene:
     deleted: bool = False
     """Whether somebody was told that it is."""
     begun: int = 0
+    wanted: list[Draft] = field(default_factory=list)
+    """What is to be appended by an operation of talk_crash.py."""
+    promised: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Jobs that make a summary anew: generation, level and number."""
+    kept: bool = False
+    """Whether nobody died and nothing was lost, so that each job must have ended."""
 
     @property
     def bucket(self) -> Watched:
@@ -215,7 +221,7 @@ class Scene:
         bucket = twin.inner
         bucket.written, bucket.now, bucket.raced = dict(self.bucket.written), self.bucket.now, self.bucket.raced
         bucket.wrong = list(self.bucket.wrong)
-        return Scene(twin, self.conversation, dict(self.told), self.late, self.doomed, self.deleted, self.begun)
+        return replace(self, world=twin, told=dict(self.told), wanted=list(self.wanted), promised=dict(self.promised))
 
     # What users and workers do: each is given the process that does it.
 
@@ -241,6 +247,10 @@ class Scene:
         for size in sizes:
             self.world.pass_time(1)
             self.append(self.world.process, self.draft(size))
+
+    def redo(self, process: Any, level: int, number: int) -> None:
+        job = update.redo(process, SPACE, self.id, level, number)
+        self.promised[job.job_id] = (job.generation, level, number)
 
     def work(self, process: Any, until: Any, order: Order | None = None) -> Outcome:
         return carry_out(process, SPACE, self.id, order or Order(), until)
@@ -289,6 +299,7 @@ class Scene:
         if self.model.poison is None and work.is_due(self.world.process, at):
             wrong.append("there is work left")
         layers = found.read(self.world.process, at)
+        wrong += _wrong_jobs(self, layers)
         for check in (_wrong_blocks, _wrong_groups, _wrong_summaries):
             wrong += check(self, layers)
         folder = keys.folder(SPACE, self.id)
@@ -437,6 +448,17 @@ def _wrong_groups(scene: Scene, layers: Layers) -> Iterator[str]:
             if (covers[first][0], covers[last][1]) != tuple(seal.covers):
                 yield f"a group of level {level} covers {seal.covers}"
             waiting = [one for one in waiting if one.number > last]
+
+
+def _wrong_jobs(scene: Scene, layers: Layers) -> Iterator[str]:
+    """No job says that it is done which is not."""
+    for job_id, (generation, level, number) in scene.promised.items():
+        job = jobs.find(scene.world.process, SPACE, scene.id, job_id)
+        if scene.kept and not (job and job.ended()):
+            yield f"a job never ended: {job}"
+        there = layers.names[level].get(number, [])
+        if job and job.status == "done" and generation == layers.at.generation and not any(map(names.redo_of, there)):
+            yield f"a job says that it made {level}/{number} anew"
 
 
 def _wrong_summaries(scene: Scene, layers: Layers) -> Iterator[str]:

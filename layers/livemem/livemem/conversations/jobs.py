@@ -9,7 +9,7 @@ from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
 from livemem.conversations.summary import Usage
-from livemem.errors import LiveMemoryError, NotFound
+from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
 from livemem.llm.usage import Usage as Counted
 from livemem.process import Process
 from livemem.spaces import usage
@@ -76,13 +76,25 @@ def new(process: Process, conversation_id: str, strategy: Strategy, generation: 
 
 
 def write(process: Process, space_id: str, job: Job) -> None:
-    """Write the job as it is now: 1 PUT. One writer at a time: who has the conversation's claim, or has made it."""
-    process.store.put(keys.job(space_id, job.conversation_id, job.job_id), job.to_bytes(), content_type=documents.JSON)
+    """Write the job as it is now, unless it has ended: what comes late changes nothing. 1 GET, 1 PUT."""
+    key = keys.job(space_id, job.conversation_id, job.job_id)
+    found = process.store.get(key)
+    if found and parsed(Job, found).ended():
+        return
+    # A lost race is our own first try, whose answer was lost, or another delivery of the job.
+    with suppress(PreconditionLost):
+        process.store.put(
+            key,
+            job.to_bytes(),
+            if_match=found.etag if found else None,
+            if_none_match=not found,
+            content_type=documents.JSON,
+        )
 
 
 def note(process: Process, space_id: str, job: Job, before: Usage | None = None) -> None:
-    """Write the job, and what it has used since `before`, that is in this invocation, for the budget of the day: 2
-    PUTs. Counters never fail a job.
+    """Write the job, and what it has used since `before`, that is in this invocation, for the budget of the day: 1
+    GET, 2 PUTs. Counters never fail a job.
     """
     earlier = before or Usage()
     used = less(counted(job.llm), counted(earlier))

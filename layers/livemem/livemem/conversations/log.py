@@ -169,7 +169,10 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
         process.store.put(key, Floor(floor=tail).to_bytes(), if_none_match=True, content_type=documents.JSON)
     except PreconditionLost:
         floor = find_floor(process, at.space_id, at.conversation_id, message_id)
-        return tail if floor is None else floor
+        if floor is None:
+            # Somebody deletes the conversation right now.
+            raise NotFound("conversation", at.conversation_id) from None
+        return floor
     return tail
 
 
