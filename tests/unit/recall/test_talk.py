@@ -2,11 +2,14 @@
 
 import pytest
 
+from livemem.bank import corrections
 from livemem.conversations import removal, update
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import search, talk
 from livemem.recall.asked import Asked
+from livemem.search.index import hash_of
+from livemem.search.vectors import decode
 from livemem.store import conversation_keys as keys
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world
 from tests.support.talk import Talk
@@ -64,9 +67,9 @@ def test_a_lone_message_keeps_its_role():
 
 
 def test_summaries_that_count_are_documents_with_what_they_cover():
-    talked = Talk(group_raw_chars=100)
+    talked = Talk(group_raw_chars=500)
     for number in range(4):
-        talked.say(f"store {number} " * 10, f"answer {number} " * 10)
+        talked.say(f"store {number} " * 20, f"answer {number} " * 20)
     talked.update()
     told = {name: one for name, one in holdings(talked.process).items() if one[0] == "summary"}
 
@@ -81,9 +84,9 @@ def test_summaries_that_count_are_documents_with_what_they_cover():
 
 
 def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do_those_above_it():
-    talked = Talk(group_raw_chars=100)
+    talked = Talk(group_raw_chars=500)
     for number in range(4):
-        talked.say(f"store {number} " * 10, f"answer {number} " * 10)
+        talked.say(f"store {number} " * 20, f"answer {number} " * 20)
     talked.update()
     warm = talked.world.with_parts()
     assert search.in_conversation(warm, "demo", talked.id, Asked.of_talk("store")).hits
@@ -320,8 +323,7 @@ def test_only_the_generation_that_counts_is_found():
 def test_a_view_of_a_snapshot_follows_a_conversation_from_there():
     talked = three_turns()
     talked.update()
-    talked.world.note("x")
-    talked.world.consolidate()
+    corrections.write_file(talked.process, "bob", "demo", "a.md", "# A\n", None)
     run_indexer(talked.world)
     assert talked.world.keys("demo/_search/")
     before = holdings(talked.world.with_parts())
@@ -330,3 +332,119 @@ def test_a_view_of_a_snapshot_follows_a_conversation_from_there():
 
     assert len(search.in_conversation(process, "demo", talked.id, Asked.of_talk("store", max_results=50)).hits) >= 6
     assert holdings(process).keys() - before.keys() == {f"{talked.id}/4/user"}
+
+
+def without(world, *texts):
+    """The objects that hold one of these texts, or the vector of one."""
+    names = [hash_of("", text) for text in texts]
+    wanted = [text.encode() for text in texts]
+    return [
+        key
+        for key, stored in world.inner.objects.items()
+        if any(one in stored.body for one in wanted)
+        or (key.endswith(".npz") and {*names} & {*decode(stored.body, 64)[0]})
+    ]
+
+
+def test_after_a_deletion_and_a_run_of_the_indexer_nothing_holds_what_was_said(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 2)
+    world, _ = searching_world()
+    talked = Talk(world=world)
+    secret, answer = "Her number is zyx5550199.", "Noted, zyx5550199 it is."
+    talked.say(secret, answer, tool_calls=[ToolCall(name="dial", arguments={"number": "zyx5550199"})])
+    talked.update()
+    other = Talk(world=world)
+    other.say("A store.", "S3.")
+    done = run_indexer(world)
+    assert done["snapshot"]
+    kinds = {key.split("/")[1] for key in without(world, secret, answer, "zyx5550199")}
+    assert {"_search", "_vectors", "conversations"} <= kinds
+
+    removal.delete(world.process, "demo", talked.id)
+    assert world.keys("demo/_search/forget/")
+    assert world.reindexed[-1] == "demo"
+    done = run_indexer(world, world.with_parts(embed=world.process.embed))
+
+    assert done["forgotten"] == 1
+    assert not world.keys("demo/_search/forget/")
+    assert without(world, secret, answer, "zyx5550199") == []
+    assert without(world, "A store.")
+    assert decode(world.store.get(world.keys("demo/_vectors/")[0]).body, 64)[0]
+    assert run_indexer(world).get("embedded") == 0
+
+
+def test_a_run_that_began_before_a_deletion_orders_anew_that_it_is_forgotten(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 2)
+    world, embedder = searching_world()
+    talked = Talk(world=world)
+    talked.say("Her number is zyx5550199.", "Noted.")
+    talked.update()
+    deleted = []
+
+    def delete_first(texts, query):
+        if not deleted:
+            deleted.append(True)
+            removal.delete(world.with_parts(), "demo", talked.id)
+            run_indexer(world, world.with_parts())
+
+    embedder.fails = delete_first
+    run_indexer(world)
+
+    assert world.keys("demo/_search/forget/")
+    run_indexer(world)
+    assert without(world, "zyx5550199", "Her number is zyx5550199.") == []
+    assert not world.keys("demo/_search/forget/")
+
+
+def test_what_the_indexer_had_no_time_for_stays_ordered(monkeypatch):
+    world, _ = searching_world()
+    talked = Talk(world=world)
+    talked.say("a store")
+    run_indexer(world)
+    removal.delete(world.process, "demo", talked.id)
+    monkeypatch.setattr("livemem.search.segments.purge", lambda *_: False)
+
+    assert run_indexer(world)["status"] == "unfinished"
+    assert world.keys("demo/_search/forget/")
+
+
+def test_the_daily_look_asks_for_the_indexer_where_something_is_to_be_forgotten():
+    talked = three_turns()
+    talked.world.sweep_all()
+    assert talked.world.reindexed == []
+    removal.forget(talked.process, "demo", talked.world.ids())
+    talked.world.reindexed.clear()
+    talked.world.sweep_all()
+
+    assert "demo" in talked.world.reindexed
+
+
+def test_a_long_conversation_is_in_a_snapshot_though_it_changes_nothing(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    talked = Talk()
+    talked.said(*[10] * 5)
+    assert not run_indexer(talked.world)["snapshot"]
+    talked.say("u" * 10)
+    assert run_indexer(talked.world)["snapshot"]
+    assert not run_indexer(talked.world)["snapshot"]
+    told = holdings(talked.process)
+    process = talked.world.new_process()
+    about_all = search.in_conversations(process, "demo", Asked.of_talk("u" * 10, max_results=50, levels="0"))
+
+    assert len(about_all.hits) == 6
+    assert talked.world.client.counts["GET"] == 2
+    assert holdings(process) == told
+    talked.said(*[10] * 6)
+    assert run_indexer(talked.world)["snapshot"]
+    assert len(talked.world.keys("demo/_search/")) == 2
+
+
+def test_a_cold_search_that_read_much_asks_for_the_indexer(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    talked = Talk()
+    talked.said(*[10] * 6)
+    process = talked.world.new_process()
+    search.in_conversation(process, "demo", talked.id, Asked.of_talk("u"))
+    talked.world.do_asides()
+
+    assert talked.world.reindexed == ["demo"]

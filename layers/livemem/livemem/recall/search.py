@@ -236,7 +236,8 @@ def found_in(
             )
             for one in questions
         ]
-        stale = view.cold and (view.damaged or (view.snapshot or 0) < meta.changes)
+        behind = (view.snapshot or 0) < meta.changes or talk.count(view) > view.said + talk.GROWN
+        stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
     return answers

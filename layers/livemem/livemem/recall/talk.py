@@ -26,6 +26,8 @@ KINDS = frozenset((TURN, SUMMARY))
 LEVELS = (0, *keys.LEVELS)
 """Level 0 are the turns themselves."""
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
+GROWN = 500
+"""Objects of conversations, about, that are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
 """Of a tool call that are searched: its name, what it was given, and how its result begins."""
 _CONVERSATION, _GENERATION = "/conversation.json", "/generation.json"
@@ -141,6 +143,11 @@ def known(view: View, space_id: str) -> set[str]:
     """The conversations that the view knows something of."""
     prefix = keys.prefix(space_id)
     return {folder.removeprefix(prefix).partition("/")[0] for folder in view.known if folder.startswith(prefix)}
+
+
+def count(view: View) -> int:
+    """How many objects of conversations the view knows."""
+    return sum(len(marks) for folder, marks in view.known.items() if keys.searched_folder(folder))
 
 
 def _standing(process: Process, space_id: str, conversation_id: str) -> int | None:

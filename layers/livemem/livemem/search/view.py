@@ -110,6 +110,8 @@ class View:
     """Whether it was made by this very search."""
     snapshot: int | None = None
     """The change up to which the snapshot goes that it was made of."""
+    said: int = 0
+    """How many objects of conversations that snapshot knows."""
     damaged: tuple[str, ...] = ()
     known: dict[str, dict[str, str]] = field(default_factory=dict)
     """The marks of objects by their keys, by folder."""
@@ -359,7 +361,9 @@ class Views:
             # Half a snapshot: the next try has a file of its own.
             path.unlink(missing_ok=True)
             raise
-        view = View(uid, index, segments(), snapshot=loaded.number, damaged=loaded.damaged, timer=self._timer)
+        view = View(
+            uid, index, segments(), snapshot=loaded.number, said=loaded.said, damaged=loaded.damaged, timer=self._timer
+        )
         for key, etag in index.known().items():
             view.known.setdefault(folder_of(key), {})[key] = etag
         with self._lock:
@@ -407,7 +411,7 @@ def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> t
     except Unusable:
         path.unlink(missing_ok=True)
         damaged = (*loaded.damaged, *([loaded.key] if loaded.key else []))
-        return Index(path, prefix), snapshots.Loaded(None, None, damaged)
+        return Index(path, prefix), snapshots.Loaded(None, damaged=damaged)
 
 
 def _discard(view: View) -> None:
