@@ -23,6 +23,8 @@ from tests.support.talk_proof import SPACE, Scene, check_error, delete
 from tests.support.world import INVOCATION
 
 Act = Callable[[Scene, Any, Any], Any]
+Found = tuple[str, list[str]]
+"""What was done, and what is wrong after it."""
 
 
 @dataclass(frozen=True)
@@ -266,10 +268,10 @@ def _of(first: Operation, second: Operation) -> Scene:
     return scene
 
 
-def interleavings(first: Operation, second: Operation) -> Iterator[tuple[str, list[str]]]:
-    """Stop the first one before each of its turns; the second goes on to its end, or half of the way."""
-    turns = _turns(first, second)
-    for stop in range(turns + 1):
+def interleavings(first: Operation, second: Operation, every: int = 1) -> Iterator[Found]:
+    """Stop the first one before each of its turns, or so many; the second goes on to its end, or part of the way."""
+    turns = turns_of(first, second)
+    for stop in range(0, turns + 1, every):
         for part in (None, 3, 9):
             scene = _of(first, second)
             one, two = _actor(scene, first), _actor(scene, second)
@@ -278,9 +280,9 @@ def interleavings(first: Operation, second: Operation) -> Iterator[tuple[str, li
             yield f"{first} stopped at {stop}, {second} did {part or 'all'}", _ended(scene, one, two)
 
 
-def lost_answers(first: Operation, second: Operation) -> Iterator[tuple[str, list[str]]]:
+def lost_answers(first: Operation, second: Operation, every: int = 1) -> Iterator[Found]:
     """The answer to a write of the first is lost; its client sends it again when the second has ended."""
-    for stop in range(_turns(first, second)):
+    for stop in range(0, turns_of(first, second), every):
         scene = _of(first, second)
         one, two = _actor(scene, first), _actor(scene, second)
         one.step(stop)
@@ -291,7 +293,7 @@ def lost_answers(first: Operation, second: Operation) -> Iterator[tuple[str, lis
         yield f"the answer to a write of {first} behind {stop}, then {second}", _ended(scene, one, two)
 
 
-def late_writes(first: Operation, second: Operation) -> Iterator[tuple[str, list[str]]]:
+def late_writes(first: Operation, second: Operation, every: int = 1) -> Iterator[Found]:
     """A write of the first reaches the store once more, when the second has ended."""
     place = 0
     while True:
@@ -306,10 +308,11 @@ def late_writes(first: Operation, second: Operation) -> Iterator[tuple[str, list
         two.finish()
         scene.world.repeat(mine[place])
         yield f"{mine[place].request} once more behind {second}", _ended(scene, one, two)
-        place += 1
+        place += every
 
 
-def _turns(first: Operation, second: Operation) -> int:
+def turns_of(first: Operation, second: Operation) -> int:
+    """How many turns the first one takes undisturbed."""
     scene = _of(first, second)
     one = _actor(scene, first)
     turns = 0
@@ -328,3 +331,6 @@ def _ended(scene: Scene, *actors: Actor) -> list[str]:
             scene.world.queued[0].ready_at += timedelta(seconds=200)
     scene.kept = not scene.doomed
     return _checked(scene)
+
+
+WAYS = (interleavings, lost_answers, late_writes)

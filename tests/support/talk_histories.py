@@ -47,6 +47,13 @@ def _begun(place: int) -> Scene:
     return Scene.new(profile, **parameters)
 
 
+def play(number: int, *, calm: bool = False) -> tuple[list[str], int, int]:
+    """What is wrong after a history; how often the LLM was asked, and how often for what came in the meantime."""
+    history = History(number, calm=calm)
+    wrong = history.play()
+    return [f"history {number}: {one}" for one in wrong], history.scene.model.calls, history.scene.bucket.raced
+
+
 class History:
     """One history. A `calm` one has no faults, and clocks that agree: there nothing at all may be asked twice."""
 
@@ -95,7 +102,7 @@ class History:
             self._bury()
         self.scene.rest()
         wrong = self.scene.check()
-        if not wrong and not self.scene.deleted and self.random.random() < 0.2:
+        if not wrong and not self.scene.deleted and self.random.random() < 0.1:
             wrong += self._redo_at_rest()
         return wrong
 
@@ -113,7 +120,7 @@ class History:
         """A few turns, at once."""
         if self.scene.deleted:
             return
-        for _ in range(self.random.randint(1, 6)):
+        for _ in range(self.random.randint(1, 4)):
             self.world.pass_time(self.random.choice((1, 1, 1, 5, 90, 400)))
             self._write(self.world.process, self._draft())
 

@@ -278,11 +278,10 @@ class Scene:
     def look_after(self) -> None:
         """The daily look, when all that was late has come."""
         world = self.world
-        for _ in range(2):
-            world.pass_time(25 * 3600)
-            space = room.find(world.new_process(), SPACE, daily=True)
-            assert space
-            tending.tend(world.process, space)
+        world.pass_time(25 * 3600)
+        space = room.find(world.new_process(), SPACE, daily=True)
+        assert space
+        tending.tend(world.process, space)
 
     def check(self) -> list[str]:
         """What is wrong, when all has come to rest."""
