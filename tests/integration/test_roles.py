@@ -4,6 +4,7 @@ Every request of a handler, here and in all tests that use `service`, is held ag
 stories make the functions ask for all that they ever ask; so what no story needs is too much.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import pytest
@@ -136,7 +137,7 @@ def key_of(request: Request) -> str:
 
 def kind(key: str) -> str:
     """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_due/*`,
-    `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`.
+    `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`, `{space}/conversations/*/turns/*`.
     """
     first, *rest = key.split("/")
     if first in {"_pending", "_due", "_uploads"}:
@@ -145,4 +146,8 @@ def kind(key: str) -> str:
         return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"
     if first.startswith("_"):
         return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
+    if rest[:1] == ["conversations"] and len(rest) > 2:
+        # Of a generation, g1 or g2.
+        part = re.sub(r"^g[0-9]+$", "g*", rest[2])
+        return "/".join(["{space}", "conversations", "*", part, *("*" for _ in rest[3:4])])
     return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])

@@ -119,7 +119,8 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
             "alpha/conversations/01J/turns/9999999998.turn.json",
             "Archives Backup Sweep Conversations Summarize",
         ),
-        ("s3:PutObject", "alpha/conversations/01J/jobs/01J.json", "Archives Backup Sweep Conversations Summarize"),
+        ("s3:PutObject", "alpha/conversations/01J/turns/9999999998.turn.json", "Archives Backup Conversations"),
+        ("s3:PutObject", "alpha/conversations/01J/jobs/01J.json", "Archives Backup Conversations Summarize"),
         (
             "s3:DeleteObject",
             "alpha/conversations/01J/turns/9999999998.turn.json",

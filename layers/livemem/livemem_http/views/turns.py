@@ -1,6 +1,9 @@
 """Turns of conversations as requests and answers."""
 
+import json
 from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator
 
 from livemem.conversations import reading
 from livemem.conversations.importing import Imported
@@ -29,16 +32,30 @@ ClientTimestamp = Annotated[
 ]
 
 
+def _check_storable(value: Any) -> Any:
+    """A number such as 1e999 is JSON, but could neither be stored as JSON nor be compared with itself later."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("holds a number that is too large") from None
+    return value
+
+
+Json = Annotated[Any, AfterValidator(_check_storable)]
+
+
 class CallOfTool(Body):
     """A tool that the assistant called."""
 
     name: Annotated[str, told("Its name.", "read_file", minLength=1, maxLength=NAME_CHARACTERS)]
-    arguments: Annotated[Any, told("What it was given: any JSON.", {"path": "src/import/kiel.py"})] = None
+    arguments: Annotated[Json, told("What it was given: any JSON.", {"path": "src/import/kiel.py"})] = None
     result: Annotated[
-        Any, told("What it gave: any JSON. Above 32 kB lists of turns show its beginning only.", "200 lines")
+        Json, told("What it gave: any JSON. Above 32 kB lists of turns show its beginning only.", "200 lines")
     ] = None
     success: Annotated[bool | None, told("Whether it did what it should.", True)] = None
-    duration_ms: Annotated[float | None, told("How long it took, in milliseconds.", 12.5)] = None
+    duration_ms: Annotated[
+        Annotated[float, AfterValidator(_check_storable)] | None, told("How long it took, in milliseconds.", 12.5)
+    ] = None
     timestamp: Annotated[str | None, told("When it was called.")] = None
 
     def call(self) -> ToolCall:
