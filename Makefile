@@ -11,10 +11,12 @@ SAM := .venv-sam/bin/sam
 export SAM_CLI_TELEMETRY ?= 0
 # The layer and the project root, as pytest and mypy see them (pyproject.toml).
 export PYTHONPATH := layers/livemem:.
+# Tests and the demo start dozens of processes: each would compile the code again. `make clean` removes what is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## make .venv with the locked packages (every other target does it by itself)
@@ -39,6 +41,10 @@ token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (whil
 .PHONY: demo
 demo: setup ## show the whole product at work on real notes, then stop
 	@exec $(PYTHON_BIN) -m local.demo
+
+.PHONY: demo-conversations
+demo-conversations: setup ## show conversation memory at work on a long true talk, then stop
+	@exec $(PYTHON_BIN) -m local.demo.conversations
 
 .PHONY: test
 test: setup ## all tests, fast ones first

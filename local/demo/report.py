@@ -54,6 +54,20 @@ def describe_run(item: Mapping[str, Any]) -> str:
     )
 
 
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows of texts and numbers below a head; numbers are on the right."""
+    shown = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in [list(head), *shown]) for column in range(len(head))]
+    right = [all(isinstance(row[column], (int, float)) for row in rows) for column in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.rjust(w) if numeric else cell.ljust(w) for cell, w, numeric in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in [list(head), *shown]
+    ]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
 def show_hits(asked: str, items: Sequence[Mapping[str, Any]]) -> str:
     """A question and what was found, a line for each."""
     lines = [f"  {asked}"]

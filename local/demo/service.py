@@ -48,8 +48,12 @@ class Api:
         """The answer to POST; raises DemoError unless it is a success."""
         return self._ask("POST", path, json.dumps(body).encode())
 
-    def _ask(self, method: str, path: str, data: bytes | None) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+    def send_lines(self, path: str, lines: bytes) -> dict[str, Any]:
+        """The answer to POST of lines of JSON; raises DemoError unless it is a success."""
+        return self._ask("POST", path, lines, "application/x-ndjson")
+
+    def _ask(self, method: str, path: str, data: bytes | None, kind: str = "application/json") -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
         request = urllib.request.Request(f"{self.url}/v1{path}", data=data, headers=headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=_HTTP_SECONDS) as response:

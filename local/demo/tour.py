@@ -7,27 +7,17 @@ status is 0 only if none is missing, the events started at least two consolidati
 
 import argparse
 import json
-import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 from urllib.parse import urlencode
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from local import terminal
-from local.config import LAYERS, WRONG_VARIABLE
-from local.demo.llm import check_llm, show_url
+from local.demo import stage
 from local.demo.report import Progress, check_notes, describe_run, show_file, show_hits, table_of_runs
-from local.demo.service import ROOT, Api, DemoError, Service, running_service, runtime_variables
-from local.embeddings import read_embeddings
-from local.service_settings import find_problems
+from local.demo.service import ROOT, Api, DemoError, Service
 
 SPACE = "demo"
 NOTES = ROOT / "examples" / "build-log.jsonl"
@@ -93,35 +83,17 @@ class Demo:
 
 def main() -> int:
     """Run the demo; returns the exit status."""
-    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo", description="The whole product at work, once.")
     parser.add_argument("--notes", type=Path, default=NOTES, help="notes, one JSON a line")
     parser.add_argument("--full", action="store_true", help="print every entry of the bank")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _interrupt)
-    data = Path(os.environ.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute() / "demo"
     began = time.monotonic()
-    try:
-        rows = read_notes(options.notes)
-        variables = runtime_variables()
-        read_embeddings(variables)
-        if problems := find_problems(variables, LAYERS):
-            print("\n".join(problems), file=sys.stderr)
-            return WRONG_VARIABLE
-        check_llm(os.environ)
-        with running_service(data) as service:
-            demo = Demo(service, Progress(every=20), patience=60.0 if service.offline_llm else 1_800.0)
-            _run(demo, rows, data / "bank", full=options.full, began=began)
-    except (DemoError, BotoCoreError, ClientError) as error:
-        print(f"\nThe demo failed. {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nThe demo was stopped.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # Who watches has seen enough (`make demo | head`). What is still buffered must not raise it again at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+
+    def show(service: Service, data: Path) -> None:
+        demo = Demo(service, Progress(every=20), patience=60.0 if service.offline_llm else 1_800.0)
+        _run(demo, read_notes(options.notes), data / "bank", full=options.full, began=began)
+
+    return stage.play(show, "demo")
 
 
 def read_notes(file: Path) -> list[dict[str, Any]]:
@@ -147,8 +119,8 @@ def read_notes(file: Path) -> list[dict[str, Any]]:
 def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, began: float) -> None:
     agents = sorted({row["agent"] for row in rows})
     print(f"Live Memory runs at {demo.api.url}, with its own S3 server. Notes: {len(rows)} by {', '.join(agents)}.")
-    print(_describe_llm(demo.service))
-    print(_describe_embeddings(demo.service))
+    print(stage.describe_llm(demo.service))
+    print(stage.describe_embeddings(demo.service))
     writers = demo.service.add_agents(agents, SPACE)
     demo.api.post("/spaces", {
         "space_id": SPACE,
@@ -167,24 +139,6 @@ def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, 
     _show(demo, bank, copy, full=full)
     _ask(demo)
     _conclude(demo, problems, bank, time.monotonic() - began)
-
-
-def _describe_llm(service: Service) -> str:
-    if service.offline_llm:
-        return (
-            "LLM: the rule-based offline stand-in (model offline-rules). It is no language model; it files notes by "
-            "fixed rules.\n     Set LLMAAS_API_URL, LLMAAS_API_KEY and LLMAAS_MODEL to see a real one at work."
-        )
-    return f"LLM: {show_url(service.llm_url)} (model {os.environ.get('LLMAAS_MODEL') or 'of the settings'})."
-
-
-def _describe_embeddings(service: Service) -> str:
-    if service.offline_embeddings:
-        return "Embeddings: a small model of 16 languages (offline-fuse). EMBEDDINGS_API_URL sets another, or off."
-    if service.embeddings_url is None:
-        return "Embeddings: none; search goes by words alone."
-    model = os.environ.get("EMBEDDINGS_MODEL") or "of the settings"
-    return f"Embeddings: {show_url(service.embeddings_url)} (model {model})."
 
 
 def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Api]) -> None:
@@ -310,7 +264,3 @@ def _conclude(demo: Demo, problems: Sequence[str], bank: Sequence[dict[str, Any]
         f"All {len(demo.posted)} notes are accounted for, each in exactly one consolidation record: {automatic} runs "
         f"started by put events, {len(demo.seen) - automatic} by hand; {len(bank)} bank files. {seconds:.0f} s."
     )
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -12,4 +12,5 @@ Data flows one way through the modules:
     fold -> rules (text to layout), outline (bank file to headings and items), filing (note to section),
             closing (finished todos, answered questions), entries (note to bullet), edits (bullets to section edits),
             synthesis
+    chat -> summary_prompt (messages to a request) -> extract (request to answer)
 """

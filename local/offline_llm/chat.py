@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from local.offline_llm.api import CHARACTERS_PER_TOKEN, ApiError, count_tokens
+from local.offline_llm.extract import summarise
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import PromptError, read_request
+from local.offline_llm.summary_prompt import read_summary_request
 
 MODEL = "offline-rules"
 
@@ -51,8 +53,10 @@ def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         try:
             return answer(messages)
         except PromptError as error:
-            problem = problem or str(error)
-    raise ApiError(400, f"{MODEL} only answers consolidation requests of Live Memory. {problem}", "messages")
+            # The last kind is the usual one: what it misses tells most.
+            problem = str(error)
+    answers = "requests of Live Memory, for a consolidation or a summary"
+    raise ApiError(400, f"{MODEL} only answers {answers}. {problem}", "messages")
 
 
 def _consolidate(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -60,8 +64,12 @@ def _consolidate(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return fold(read.rules, read.bank, read.notes)
 
 
+def _summarise(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return summarise(read_summary_request(messages))
+
+
 # Each takes messages to an answer, or raises PromptError: they are of another kind.
-_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_consolidate,)
+_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_summarise, _consolidate)
 
 
 def _checked(body: object) -> Mapping[str, Any]:

@@ -34,13 +34,14 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> Request:
     for message in messages:
         if message.get("role") == "user":
             try:
-                return _read_text(_text(message.get("content")))
+                return _read_text(text_of(message.get("content")))
             except PromptError as error:
                 problem = str(error)
     raise PromptError(problem)
 
 
-def _text(content: object) -> str:
+def text_of(content: object) -> str:
+    """The text of a message's content, joined where it is in parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

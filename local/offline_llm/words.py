@@ -71,6 +71,11 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(word for word in all_stems(text) - _stop_stems() if len(word) > 1)
 
 
+def content_stems(text: str) -> tuple[str, ...]:
+    """The same in order, with repeats."""
+    return tuple(word for word in word_stems(text) if len(word) > 1 and word not in _stop_stems())
+
+
 def normalise(text: str) -> str:
     """The form in which equal texts count as the same: without case, white space, escapes and a final full stop."""
     return " ".join(text.replace("\\", "").casefold().split()).rstrip(".! ")

@@ -4,20 +4,24 @@ import posixpath
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
 TITLE_BYTES = 500
 PATH_BYTES = 4_096
 HOST_BYTES = 255
+MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
+D = TypeVar("D", bound=Document)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -37,6 +41,8 @@ class Conversation(Document):
     uid: str
     """Of the space that it began in."""
     author: str
+    deleted_at: Moment | None = None
+    """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,14 @@ def create(process: Process, space_id: str, author: str, wanted: NewConversation
     return conversation
 
 
+def bury(process: Process, space_id: str, conversation: Conversation) -> None:
+    """Leave a tombstone in its place, which says nothing of it: 1 PUT."""
+    told = {"title": None, "cwd": None, "host": None, "project_path": None}
+    tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
+    key = keys.conversation(space_id, conversation.conversation_id)
+    process.store.put(key, tombstone.to_bytes(), content_type=documents.JSON)
+
+
 def markers(space_id: str, conversation: Conversation) -> list[str]:
     """The keys under which the conversation is found by its folder: on its host, and on any."""
     if conversation.cwd is None:
@@ -118,13 +132,24 @@ def _mark(process: Process, key: str) -> None:
 
 
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
-    """The conversation, or None: 1 GET."""
+    """The conversation, or None where there is none, or no more: 1 GET."""
     found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    return Conversation.from_bytes(found.body) if found else None
+    conversation = parsed(Conversation, found) if found else None
+    return conversation if conversation and not conversation.deleted_at else None
+
+
+def parsed(kind: type[D], found: Object) -> D:
+    """The document in an object of a conversation; raises ConversationBroken for one that somebody has changed."""
+    try:
+        return kind.from_bytes(found.body)
+    except ValueError as error:
+        name = found.key.partition("/conversations/")[2]
+        raise ConversationBroken(f"The object {name!r} of a conversation can't be read. {MEND}") from error
 
 
 def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
     """The conversation: 1 GET, and that of the space where this process has not seen it lately. Raises NotFound."""
+    keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, conversation_id)
     if not found:

@@ -14,6 +14,10 @@ from livemem.store import documents
 MOST_KNOWN = 10_000
 LOST_AFTER = timedelta(minutes=5)
 """After which a turn whose event never came is looked at by the sweep."""
+KEPT = timedelta(minutes=26)
+"""For which a marker stays when its time has come: until then the turn that it tells of may still be written (by a
+request that hangs), and clocks may be minutes apart.
+"""
 
 
 class _Written:
@@ -57,6 +61,9 @@ def listed(process: Process) -> Iterator[tuple[str, str, str]]:
 
 
 def clear(process: Process, markers: list[str]) -> None:
-    """Remove markers whose conversation was looked at: 1 DeleteObjects."""
-    if markers:
-        process.store.delete_many(markers)
+    """Remove markers of a conversation in which nothing is to be done, those whose time has come for long: 1
+    DeleteObjects, none where there are none.
+    """
+    old = [one for one in markers if one < keys.due_after(process.clock() - KEPT)]
+    if old:
+        process.store.delete_many(old)

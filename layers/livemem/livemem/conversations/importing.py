@@ -1,14 +1,15 @@
 """Taking in a conversation that was led elsewhere: lines of JSON, each a message or a whole turn."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from livemem import clock
-from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.turn import Draft, ToolCall, check_message_id
 from livemem.errors import InvalidRequest, TooLarge
@@ -36,17 +37,21 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True)
 class Imported:
-    """How many lines became turns, how many were there already, and the newest turn."""
+    """How many lines became turns, how many were there already, and the newest turn; `left` is how many lines there was
+    no time for: whoever sends the same again, or those alone, goes on.
+    """
 
     imported: int
     repeated: int
     last_turn: int
+    left: int = 0
 
 
 def parse(text: str) -> list[Draft]:
     """The turns in the lines, all checked; raises InvalidRequest or TooLarge, which names the line."""
     drafts = []
-    for number, line in enumerate(text.split("\n"), 1):
+    # Editors of some systems begin a file so.
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if line.strip():
             drafts.append(_draft(f"line {number}", line))
     if not drafts:
@@ -58,12 +63,15 @@ def parse(text: str) -> list[Draft]:
 
 def _draft(where: str, text: str) -> Draft:
     try:
-        line = _Line.model_validate(json.loads(text))
-        calls = [ToolCall.model_validate(call) for call in line.tool_calls]
+        line = _Line.model_validate(_loaded(text))
+        # How large a result is that lies apart, only the log says.
+        calls = [ToolCall.model_validate({**call, "result_size": None}) for call in line.tool_calls]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest.of(f"{where}{f': {field}' if field else ''}", first["msg"]) from None
+    except UnicodeEncodeError:
+        raise InvalidRequest.of(where, "holds half a surrogate pair, which is no text") from None
     except (ValueError, RecursionError):
         raise InvalidRequest.of(where, "is not JSON") from None
     if line.message_id is None:
@@ -84,6 +92,20 @@ def _draft(where: str, text: str) -> Draft:
         raise InvalidRequest.of(f"{where}: role", error.fields[0].message) from None
 
 
+def _loaded(text: str) -> Any:
+    """The JSON value; raises ValueError, for what can't be stored and read again as well."""
+    value = json.loads(text, parse_constant=_number, parse_float=_number)
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("no number of JSON, or too large")
+    return number
+
+
 def _check_moment(where: str, text: str | None) -> None:
     try:
         if text is not None:
@@ -92,13 +114,21 @@ def _check_moment(where: str, text: str | None) -> None:
         raise InvalidRequest.of(f"{where}: timestamp", "must be a time in ISO 8601") from None
 
 
-def take_in(process: Process, space_id: str, conversation_id: str, author: str, drafts: Sequence[Draft]) -> Imported:
-    """Append the turns in their order; those whose `message_id` is known already stay as they are.
+def take_in(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    author: str,
+    drafts: Sequence[Draft],
+    until: datetime | None = None,
+) -> Imported:
+    """Append the turns in their order, as many as there is time for until `until`; those whose `message_id` is known
+    already stay as they are.
 
-    3 round trips for each. Who is interrupted sends the same once more. Raises NotFound, InvalidRequest.
+    1 round trip for each. Raises NotFound, InvalidRequest.
     """
-    conversations.load(process, space_id, conversation_id)
     drafts = [log.prepare(process, draft, f"{draft.message_id}: ") for draft in drafts]
-    appended = log.append_all(process, space_id, conversation_id, author, drafts)
+    appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
     fresh = sum(one.fresh for one in appended)
-    return Imported(fresh, len(appended) - fresh, max(one.turn.turn_index for one in appended))
+    newest = max((one.turn.turn_index for one in appended), default=0)
+    return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended))

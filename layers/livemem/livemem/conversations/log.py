@@ -6,7 +6,8 @@ repeat meets its own turn before a free number, and of two who do the same at on
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from livemem.conversations import conversation as conversations
@@ -25,6 +26,8 @@ from livemem.store.probe import require_conditional_writes
 
 AT_ONCE = 16
 """Turns that are read side by side."""
+IMPORTED_AT_ONCE = 256
+"""Turns of an import whose ids are entered before the first of them is written."""
 TRIES = 10_000
 """Numbers that an append tries: more writers than that at once there are not."""
 OTHER = "was used for another turn of this conversation"
@@ -38,10 +41,11 @@ class Floor(Document):
 
 @dataclass(frozen=True)
 class Appended:
-    """A turn of the log; not `fresh` if it was there already."""
+    """A turn of the log; not `fresh` if it was there already. `redacted` is what was taken out of it, by kind."""
 
     turn: Turn
     fresh: bool
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
 def append(process: Process, space_id: str, conversation_id: str, author: str, draft: Draft) -> Appended:
@@ -85,24 +89,53 @@ class _At:
 
 
 def append_all(
-    process: Process, space_id: str, conversation_id: str, author: str, drafts: Sequence[Draft]
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    author: str,
+    drafts: Sequence[Draft],
+    until: datetime | None = None,
 ) -> list[Appended]:
-    """Append checked turns, one behind the other: 2 round trips each after 2 for all.
+    """Append checked turns that have ids, one behind the other: 1 round trip each, and 1 per 16 of them before.
 
-    Raises NotFound, InvalidRequest; those before the one that fails are in the log then.
+    Not all of them where `until` comes first, and those before the one that fails are in the log then: who sends the
+    same again goes on behind them. Raises NotFound, InvalidRequest.
     """
     require_conditional_writes(process.store)
     at = _At(space_id, conversations.load(process, space_id, conversation_id), author)
-    tail = last_index(process, space_id, conversation_id)
-    floors = process.store.map(
-        lambda draft: find_floor(process, space_id, conversation_id, draft.message_id) if draft.message_id else None,
-        drafts,
-    )
+    due.mark(process, space_id, conversation_id, at.conversation.parameters)
     done: list[Appended] = []
-    for draft, floor in zip(drafts, floors, strict=True):
-        # The same id twice in one call: the second meets what the first has written.
-        done.append(_append(process, at, draft, tail, floor))
-        tail = max(tail, done[-1].turn.turn_index)
+    for start in range(0, len(drafts), IMPORTED_AT_ONCE):
+        if until is not None and process.clock() >= until:
+            break
+        done += _append_some(process, at, drafts[start : start + IMPORTED_AT_ONCE], until)
+    return done
+
+
+def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: datetime | None) -> list[Appended]:
+    tail = last_index(process, at.space_id, at.conversation_id)
+    named = [draft.message_id or "" for draft in drafts]
+    floors = process.store.map(lambda one: find_floor(process, at.space_id, at.conversation_id, one), named)
+    before = [floor for floor in floors if floor is not None]
+    # What came before lies behind the lowest floor: read once, not once for each.
+    behind = range(min(before, default=tail) + 1, tail + 1)
+    there = {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
+    missing = [one for one, floor in zip(named, floors, strict=True) if floor is None]
+    claimed = process.store.map(lambda one: _claim(process, at, one, tail), list(dict.fromkeys(missing)))
+    if any(floor < tail for floor in claimed):
+        # Somebody else takes in the same right now: their turns may lie anywhere behind their floor.
+        behind = range(min(claimed) + 1, tail + 1)
+        there |= {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
+    done: list[Appended] = []
+    for draft, message_id in zip(drafts, named, strict=True):
+        if until is not None and process.clock() >= until:
+            break
+        if message_id in there:
+            done.append(_repeated(process, at, draft, there[message_id]))
+        else:
+            # Turns that others write meanwhile may be of later lines: what is met on the way is not passed over.
+            done.append(_write(process, at, draft, message_id, tail + 1, there))
+            tail = max(tail, done[-1].turn.turn_index)
     return done
 
 
@@ -136,14 +169,17 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
         process.store.put(key, Floor(floor=tail).to_bytes(), if_none_match=True, content_type=documents.JSON)
     except PreconditionLost:
         floor = find_floor(process, at.space_id, at.conversation_id, message_id)
-        return tail if floor is None else floor
+        if floor is None:
+            # Somebody deletes the conversation right now.
+            raise NotFound("conversation", at.conversation_id) from None
+        return floor
     return tail
 
 
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
     """Behind which turn a message's own is; None if it never came: 1 GET."""
     found = process.store.get(keys.message(space_id, conversation_id, message_id))
-    return Floor.from_bytes(found.body).floor if found else None
+    return conversations.parsed(Floor, found).floor if found else None
 
 
 def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> Turn | None:
@@ -156,7 +192,11 @@ def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> T
     return None
 
 
-def _write(process: Process, at: _At, draft: Draft, message_id: str, first: int) -> Appended:
+def _write(
+    process: Process, at: _At, draft: Draft, message_id: str, first: int, met: dict[str, Turn] | None = None
+) -> Appended:
+    """Write the turn at the first free number from `first` on; the turns on the way are noted in `met`."""
+    met = {} if met is None else met
     for index in range(first, first + TRIES):
         turn, apart = turns.made(draft, message_id, index, at.author, process.clock())
         key = keys.turn(at.space_id, at.conversation_id, index)
@@ -164,15 +204,17 @@ def _write(process: Process, at: _At, draft: Draft, message_id: str, first: int)
             process.store.put(key, turn.to_bytes(), if_none_match=True, content_type=documents.JSON)
         except PreconditionLost:
             there = process.store.get(key)
-            other = Turn.from_bytes(there.body) if there else None
-            if other and other.message_id == message_id:
-                return _repeated(process, at, draft, other)
-            if not other:
+            if not there:
                 # Somebody deletes the conversation right now.
                 raise NotFound("conversation", at.conversation_id) from None
+            other = conversations.parsed(Turn, there)
+            met[other.message_id] = other
+            if other.message_id == message_id:
+                return _repeated(process, at, draft, other)
             continue
+        met[message_id] = turn
         _keep_apart(process, at, index, apart)
-        return Appended(turn, fresh=True)
+        return Appended(turn, fresh=True, redacted=draft.redacted)
     raise PreconditionLost("Too many turns were appended at once.")
 
 
@@ -194,7 +236,7 @@ def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
     if not turns.same(wanted, there):
         raise InvalidRequest.of("message_id", OTHER)
     _keep_apart(process, at, there.turn_index, apart)
-    return Appended(there, fresh=False)
+    return Appended(there, fresh=False, redacted=draft.redacted)
 
 
 def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:
@@ -213,7 +255,7 @@ def last_index(process: Process, space_id: str, conversation_id: str) -> int:
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
     """These turns, those that are there: 1 GET each, side by side."""
     found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    return [Turn.from_bytes(item.body) for item in found if item]
+    return [conversations.parsed(Turn, item) for item in found if item]
 
 
 def close(

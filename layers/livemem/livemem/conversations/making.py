@@ -6,7 +6,7 @@ from datetime import datetime
 from livemem import clock
 from livemem.conversations import answer, asking, names, prompt
 from livemem.conversations.jobs import stored
-from livemem.conversations.layers import Layers
+from livemem.conversations.layers import Layers, Vanished
 from livemem.conversations.seals import At
 from livemem.conversations.sources import Material
 from livemem.conversations.summary import Summary
@@ -97,8 +97,9 @@ def _store(process: Process, at: At, summary: Summary, name: str) -> None:
     try:
         process.store.put(key, summary.to_bytes(), if_none_match=True, content_type=documents.JSON)
     except PreconditionLost:
-        # Somebody made it of the same input, which is as good.
-        return
+        # Somebody made it of the same input, which is as good; unless it is removed again right now.
+        if not process.store.get(key):
+            raise Vanished(key) from None
 
 
 def _copied(process: Process, layers: Layers, earlier: Layers | None, material: Material, name: str) -> str | None:

@@ -24,25 +24,28 @@ REMAINS_AFTER = timedelta(hours=1)
 def delete(process: Process, space_id: str, conversation_id: str) -> None:
     """Remove a conversation: 1 LIST and 1 DeleteObjects per 1,000 objects. Raises NotFound.
 
-    What it is goes first, so from then on nobody writes to it; who dies in between leaves the rest to a repeat, or to
-    the sweep.
+    First a tombstone takes its place, so from then on nobody writes to it; the sweep removes that later, with what was
+    under way meanwhile. Who dies in between leaves the rest to a repeat, or to the sweep.
     """
+    keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     conversation = conversations.find(process, space_id, conversation_id)
-    if not conversation and not process.store.first(keys.folder(space_id, conversation_id)).entries:
-        raise NotFound("conversation", conversation_id)
+    tombstone = keys.conversation(space_id, conversation_id)
     if conversation:
-        process.store.delete(keys.conversation(space_id, conversation_id))
+        conversations.bury(process, space_id, conversation)
         process.store.delete_many(conversations.markers(space_id, conversation))
-    clear(process, space_id, conversation_id)
+    elif all(entry.key == tombstone for entry in process.store.first(keys.folder(space_id, conversation_id)).entries):
+        raise NotFound("conversation", conversation_id)
+    clear(process, space_id, conversation_id, but=tombstone)
     logger.info("conversation removed", extra={"space_id": space_id, "conversation_id": conversation_id})
 
 
-def clear(process: Process, space_id: str, conversation_id: str) -> None:
-    """Remove all that is below a conversation, and tell the search to forget it."""
+def clear(process: Process, space_id: str, conversation_id: str, but: str = "") -> None:
+    """Remove all that is below a conversation except for one key, and tell the search to forget it."""
     for _ in range(ROUNDS):
         found = False
-        for batch in _batches(process.store.scan(keys.folder(space_id, conversation_id))):
+        below = (entry for entry in process.store.scan(keys.folder(space_id, conversation_id)) if entry.key != but)
+        for batch in _batches(below):
             found = True
             process.store.delete_many([entry.key for entry in batch])
         if not found:
@@ -72,15 +75,15 @@ def forget(process: Process, space_id: str, order_id: str) -> None:
 
 def clear_remains(process: Process, space_id: str, there: set[str]) -> int:
     """Remove the folders and markers of conversations that are not `there`, an hour after they were last written to;
-    returns how many.
+    returns how many. Nothing that was under way when they were deleted can come any more then.
     """
     count = 0
     for name in process.store.folders(keys.prefix(space_id)):
         if name in there or not all_keys.RUN_ID.fullmatch(name):
             continue
         entries = list(process.store.scan(keys.folder(space_id, name)))
-        known = any(entry.key == keys.conversation(space_id, name) for entry in entries)
-        if not known and entries and all(entry.age > REMAINS_AFTER for entry in entries):
+        old = bool(entries) and all(entry.age > REMAINS_AFTER for entry in entries)
+        if old and not conversations.find(process, space_id, name):
             clear(process, space_id, name)
             count += 1
     stray = [

@@ -28,29 +28,30 @@ LAST_ROUND = timedelta(seconds=30)
 def start_due(process: Process, deadline: datetime) -> dict[str, float]:
     """Look at the conversations whose time has come, and start what is to be done: how many by space.
 
-    1 LIST per 1,000 markers, a look at each conversation, and 1 DELETE of its marker where nothing is due any more.
+    1 LIST per 1,000 markers, one look at each conversation, and 1 DeleteObjects for its markers where nothing is due
+    any more.
     """
     started: dict[str, float] = {}
-    batch: list[tuple[str, str, str]] = []
-    listed = due.listed(process)
-    while deadline - process.clock() > LAST_ROUND:
-        batch = [one for one, _ in zip(listed, range(AT_ONCE), strict=False)]
-        if not batch:
-            break
-        done = process.store.map(lambda one: _start(process, *one), batch)
-        for (_, space_id, _), due_there in zip(batch, done, strict=True):
+    marked: dict[tuple[str, str], list[str]] = {}
+    for marker, *where in due.listed(process):
+        marked.setdefault((where[0], where[1]), []).append(marker)
+    left = list(marked.items())
+    while left and deadline - process.clock() > LAST_ROUND:
+        batch, left = left[:AT_ONCE], left[AT_ONCE:]
+        done = process.store.map(lambda one: _start(process, one[1], *one[0]), batch)
+        for ((space_id, _), _), due_there in zip(batch, done, strict=True):
             if due_there:
                 started[space_id] = started.get(space_id, 0) + 1
     return started
 
 
-def _start(process: Process, marker: str, space_id: str, conversation_id: str) -> bool:
-    """Whether something was started; the marker stays until nothing is due any more."""
+def _start(process: Process, markers: list[str], space_id: str, conversation_id: str) -> bool:
+    """Whether something was started; the markers stay until nothing is due any more."""
     try:
         if _is_due(process, space_id, conversation_id):
             process.summarize({"space_id": space_id, "conversation_id": conversation_id})
             return True
-        due.clear(process, [marker])
+        due.clear(process, markers)
     except LiveMemoryError as error:
         logger.warning("conversation was not looked at", extra={"space_id": space_id, "error_code": error.code})
     return False

@@ -235,8 +235,23 @@ def is_of_conversations(name: str) -> bool:
     return name.startswith(("conversations/", "_by_cwd/"))
 
 
-def check_number(number: int) -> int:
-    """Return the number of a seal, or raise InvalidName."""
-    if not 1 <= number < 1_000_000_000:
-        raise InvalidName("number", "must be a number from 1 to 999999999")
-    return number
+def check_number(text: str) -> int:
+    """The number of a seal and of its summary, as a path tells it; raises InvalidName."""
+    return _number("number", text, 999_999_999)
+
+
+def check_index(text: str) -> int:
+    """The index of a turn, as a path tells it; raises InvalidName."""
+    return _number("turn_index", text, LAST_TURN)
+
+
+def check_level(text: str) -> int:
+    """The level of a summary, as a path tells it; raises InvalidName."""
+    return _number("level", text, LEVELS[-1])
+
+
+def _number(field: str, text: str, most: int) -> int:
+    # Python reads the digits of other scripts as numbers too.
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(most)) or not 1 <= int(text) <= most:
+        raise InvalidName(field, f"must be a number from 1 to {most}")
+    return int(text)

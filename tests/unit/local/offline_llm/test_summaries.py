@@ -1,0 +1,98 @@
+"""The offline LLM summarises by extracting: its answers keep the service's own contract, and make nothing up."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.conversations import answer, prompt
+from livemem.conversations.answer import Source
+from livemem.conversations.summary import Covers, Summary
+from livemem.conversations.turn import Draft, Turn, made
+from local.offline_llm import chat
+from local.offline_llm.api import ApiError
+from local.offline_llm.extract import MADE_BY
+from tests.support.world import START
+
+TALK = Path(__file__).resolve().parents[4] / "examples" / "conversation.ndjson"
+WORDS = st.text(st.sampled_from("abc .!?`/\n#é-1"), max_size=300)
+
+
+def turn_of(user: str, assistant: str, index: int = 1) -> Turn:
+    return made(Draft(user, assistant), f"m{index}", index, "ann", START)[0]
+
+
+def asked(messages) -> dict:
+    body = {"model": "offline-rules", "messages": messages}
+    return json.loads(chat.complete_chat(body, "id", 0)["choices"][0]["message"]["content"])
+
+
+def summary_of(turn: Turn, target: int = 100) -> dict:
+    return asked(prompt.of_turns([(turn, turn.user_message, turn.assistant_message)], "", target))
+
+
+@given(user=WORDS, assistant=WORDS, target=st.integers(1, 500))
+def test_whatever_was_said_the_answer_keeps_the_contract_and_holds_only_what_was_said(user, assistant, target):
+    if not (user + assistant).strip():
+        return
+    turn = turn_of(user, assistant)
+    found = asked(prompt.of_turns([(turn, user, assistant)], "", target))
+    source = Source(turn.said(), "")
+    parsed = answer.parse(json.dumps(found), source)
+    told = found["summary"].removeprefix(MADE_BY)
+    flat = " ".join(f"{user} {assistant}".split())
+    for word in told.replace("…", "").split():
+        assert word in flat
+    assert len(told) <= max(60, target - len(MADE_BY)) + 1
+    assert parsed.files_mentioned == list(dict.fromkeys(found["files_mentioned"]))
+
+
+def test_an_extract_says_what_it_is_and_keeps_what_tells_most():
+    turn = turn_of(
+        "Why does it fail at night? Thanks in advance, have a nice day.",
+        "I had a look. It fails because port 9000 of `kiel` answers 503 at 2 a.m. now. See src/import/kiel.py. Or not?",
+    )
+    found = summary_of(turn, 100)
+    assert found["summary"].startswith(MADE_BY)
+    assert "because port 9000 of `kiel` answers 503 at 2 a.m." in found["summary"]
+    assert found["files_mentioned"] == ["src/import/kiel.py"]
+    assert found["entities"]["artifacts"] == ["kiel"]
+
+
+def test_summaries_are_summarised_too_and_hand_their_findings_on():
+    children = [
+        Summary(
+            level=1,
+            number=number,
+            covers=Covers(turns=(number, number)),
+            range_start="2026-02-20T14:00:00Z",
+            range_end="2026-02-20T14:00:00Z",
+            created_at="2026-02-20T14:00:00Z",
+            generated_at="2026-02-20T14:00:00Z",
+            summary=f"{MADE_BY}Number {number} was found. It must stay.",
+            key_findings=[f"Finding {number}."],
+            chars=40,
+            source_chars=400,
+            model="m",
+            prompt_version="v",
+        )
+        for number in (1, 2)
+    ]
+    found = asked(prompt.of_summaries(children, 200))
+    assert found["summary"].count(MADE_BY) == 1
+    assert "Number 1 was found." in found["summary"]
+    assert found["key_findings"][:2] == ["Finding 1.", "Finding 2."]
+
+
+def test_the_length_of_an_extract_is_about_what_was_asked_for():
+    lines = [json.loads(line) for line in TALK.read_text("utf-8").splitlines()]
+    text = "\n".join(f"{line['user_message']}\n{line['assistant_message']}" for line in lines[:12])
+    found = summary_of(turn_of("", text), len(text) // 10)
+    assert len(found["summary"]) == pytest.approx(len(text) / 10, rel=0.1)
+
+
+def test_what_is_no_request_for_a_summary_is_no_summary():
+    with pytest.raises(ApiError, match="consolidation or a summary"):
+        asked([{"role": "user", "content": "Summarise this in about 10 characters.\n\n# Turns\n[]"}])
