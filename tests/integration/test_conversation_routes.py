@@ -129,8 +129,8 @@ def test_more_calls_than_a_turn_may_have_are_too_large(talk):
 def test_messages_come_alone_with_a_role(talk):
     for role in ("user", "assistant", "tool", "system"):
         assert talk.ask("POST", f"{ONE}/messages", body={"role": role, "content": role})[0] == 201
-    for role in ("robot", "", "User", 1, None):
-        assert talk.fields("POST", f"{ONE}/messages", body={"role": role, "content": "x"}) == ["role"]
+    for wrong in ("robot", "", "User", 1, None):
+        assert talk.fields("POST", f"{ONE}/messages", body={"role": wrong, "content": "x"}) == ["role"]
     assert talk.fields("POST", f"{ONE}/messages", body={"role": "user", "content": " "}) == ["content"]
 
     _, page = talk.ask("GET", f"{ONE}/turns", query={"order": "oldest"})
