@@ -39,6 +39,17 @@ def space(service):
 
 
 @pytest.fixture(scope="module")
+def conversation(service, space):
+    """A conversation in it that has summaries."""
+    path = f"/spaces/{space}/conversations"
+    made = service.call("POST", path, {"cwd": "/home/ann/ferry"}).body["conversation_id"]
+    turn = {"user_message": "Why does the import fail?", "assistant_message": "Port Kiel answers 503."}
+    assert service.call("POST", f"{path}/{made}/turns", turn).status == 201
+    service.wait_until(lambda: service.get(f"{path}/{made}/summaries?state=sealed")["items"], bool)
+    return made
+
+
+@pytest.fixture(scope="module")
 def session():
     """One connection for all requests but those that try other credentials, and no look at the machine's proxies."""
     with requests.Session() as session:
