@@ -437,6 +437,6 @@ def test_the_daily_sweep_looks_at_each_space_with_2_get_and_6_list():
 
     assert world.sweep_all().spaces == 200
 
-    # Head and lease; live notes, runs, Idempotency-Keys, backups, conversations and what searches keep. And the lists of
-    # markers, spaces, due conversations, old days of runs, archives and uploads.
+    # Head and lease; live notes, runs, Idempotency-Keys, backups, conversations and what searches keep. And the lists
+    # of markers, spaces, due conversations, old days of runs, archives and uploads.
     assert world.client.counts == {"GET": 2 * 200, "LIST": 6 * 200 + 6, "LIST uploads": 1}
