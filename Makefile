@@ -11,6 +11,8 @@ SAM := .venv-sam/bin/sam
 export SAM_CLI_TELEMETRY ?= 0
 # The layer and the project root, as pytest and mypy see them (pyproject.toml).
 export PYTHONPATH := layers/livemem:.
+# Tests and the demo start dozens of processes: each would compile the code again. `make clean` removes what is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## this list

@@ -18,6 +18,8 @@ MADE = {
     "token_hash": ("HASH", "create_token", "", "hash"),
     "backup_id": ("BACKUP", "create_backup", "", "backup_id"),
     "erasure_id": ("ERASURE", "", "", ""),
+    "conversation_id": ("CONVERSATION", "list_conversations", "?limit=1", "conversation_id"),
+    "job_id": ("JOB", "list_jobs", "?limit=1", "job_id"),
 }
 """Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
 field of its answer."""
@@ -35,7 +37,9 @@ UPLOAD=$(echo "$UPLOADED" | sed -E 's/.*"upload_id": "([^"]+).*/\\1/')"""
 ERASED = """\
 NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "issue", "content": "Her number is 555 0199."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')
 ERASURE=$(curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes/$NOTE?erase=true" | sed -E 's/.*"erasure_id": "([^"]+).*/\\1/')"""  # noqa: E501
-BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED}
+BEGUN = """\
+CONVERSATION=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/conversations" | sed -E 's/.*"conversation_id": "([^"]+).*/\\1/')"""  # noqa: E501
+BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED, "delete_conversation": BEGUN}
 """What has to be done before an operation can be tried."""
 INTRODUCTION = """\
 # API
@@ -146,6 +150,8 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     yield operation.get("description", "") + "\n"
     parameters = [one for one in operation.get("parameters", []) if one["in"] != "path"]
     yield from _table(document, {one["name"]: one | {"schema": _said(one)} for one in parameters}, "parameter")
+    if lines := _lines(operation):
+        yield f"The body: {lines['schema']['description']}\n"
     if body := _body(operation):
         schema = resolve(document, body["schema"])
         required = schema.get("required", [])
@@ -170,6 +176,11 @@ def _said(parameter: dict[str, Any]) -> dict[str, Any]:
 def _body(operation: dict[str, Any]) -> dict[str, Any] | None:
     content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
     return content.get(negotiation.JSON)
+
+
+def _lines(operation: dict[str, Any]) -> dict[str, Any] | None:
+    content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
+    return content.get(negotiation.LINES)
 
 
 def _answer(operation: dict[str, Any]) -> tuple[str, dict[str, Any] | None, bool]:
@@ -259,7 +270,10 @@ def _ask(document: dict[str, Any], variable: str, source: str, query: str, field
     """A line that sets a variable of the shell to a field of what an operation answers."""
     asked = next((found for found in _all(document) if found[2]["operationId"] == source), None)
     if asked:
-        line = _curl(asked[0].replace("{space_id}", "demo") + query, asked[1], asked[2])
+        path = asked[0].replace("{space_id}", "demo")
+        for name, (known, *_) in MADE.items():
+            path = path.replace(f"{{{name}}}", f"${known}")
+        line = _curl(path + query, asked[1], asked[2])
         yield f"""{variable}=$({line} | sed -E 's/.*"{field}": "?([^",]+).*/\\1/')"""
 
 
@@ -273,6 +287,8 @@ def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> 
         if operation["operationId"] == "import_space":
             text = text.replace(body["example"]["upload_id"], "'$UPLOAD'")
         data = f"-d '{text}'"
+    if lines := _lines(operation):
+        data = f"--data-binary '{lines['example']}'"
     verb = "" if method == ("post" if data else "get") else f"-X {method.upper()}"
     return " ".join(part for part in ("curl -sS", verb, token, more, f'"$API{path}"', data) if part)
 

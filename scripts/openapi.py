@@ -25,7 +25,7 @@ from scripts import api_docs, api_examples, openapi_check
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
-HTTP_FUNCTIONS = ("ingest", "reads", "search", "admin", "consolidate", "backup")
+HTTP_FUNCTIONS = ("ingest", "reads", "search", "conversations", "admin", "consolidate", "backup")
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "space_id": {
@@ -50,6 +50,31 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "erasure_id": {
         "description": "The id of the erasure, as its receipt and every list give it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "conversation_id": {
+        "description": "The id of the conversation, as the answer to its beginning and every list give it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "turn_index": {
+        "description": "The number of the turn in the conversation, from 1.",
+        "example": "1",
+        "schema": {"pattern": "^[0-9]{1,10}$"},
+    },
+    "level": {
+        "description": "The level of the summary, from 1 to 3.",
+        "example": "1",
+        "schema": {"pattern": "^[1-3]$"},
+    },
+    "n": {
+        "description": "The number of the summary on its level, from 1.",
+        "example": "1",
+        "schema": {"pattern": "^[0-9]{1,9}$"},
+    },
+    "job_id": {
+        "description": "The id of the job, as the answer to its start and every list give it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
@@ -114,6 +139,7 @@ TAGS = {
     "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "search": "What is known of something: one ranking over live notes, bank and consolidated notes.",
+    "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",
@@ -217,6 +243,11 @@ def _complete(made: dict[str, Any], operation: dict[str, Any], path: str, method
         _complete_parameter(parameter, operation["operationId"])
     route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
     operation["x-needs"] = api.needs[route]
+    if route in api.lines:
+        told = api.lines[route]
+        schema = {"type": "string", "description": told.description}
+        content = {negotiation.LINES: {"schema": schema, "example": told.example}}
+        operation["requestBody"] = {"required": True, "content": content}
     if api.needs[route] == "nothing":
         operation["security"] = []
     _complete_responses(made, operation, api, route)
@@ -232,7 +263,7 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
     if empty := responses.get(str(int(HTTPStatus.NO_CONTENT))):
         empty.pop("content", None)
     for content, answers in ((good.get("content"), True), (operation.get("requestBody", {}).get("content"), False)):
-        if content:
+        if content and negotiation.JSON in content:
             _exemplify(made, content[negotiation.JSON], answers, operation["operationId"])
     if route in api.in_markdown:
         schema = {"type": "string", "description": "The same as Markdown, where `Accept` prefers it."}
@@ -343,6 +374,10 @@ WHAT_CAN_BE_MISSING = (
     "arrival",
     "upload",
     "erasure",
+    "conversation",
+    "turn",
+    "summary",
+    "job",
     "route",
 )
 

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem.recall import asked, search
+from livemem.recall import asked, context, search
 from livemem.recall.asked import Asked
+from livemem.recall.context import Wanted
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
 from livemem_http.logs import function_logger
-from livemem_http.views.search import SearchAnswer, as_markdown
+from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
 
 logger = function_logger("search")
 api = Api()
@@ -28,8 +29,8 @@ Question = Annotated[
 Scope = Annotated[
     str | None,
     Query(
-        description="Where to look: some of `live`, `bank` and `archive` (consolidated notes) with commas between "
-        "them, or `all`. Without it `live,bank`.",
+        description="Where to look: some of `live`, `bank`, `archive` (consolidated notes) and `conversations` with "
+        "commas between them, or `all`. Without it `live,bank`, or `conversations` where a conversation is named.",
         examples=["all"],
     ),
 ]
@@ -46,6 +47,10 @@ Recency = Annotated[
         examples=[0.5],
     ),
 ]
+OfConversation = Annotated[
+    str | None,
+    Query(description="Only what is of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
+]
 Explain = Annotated[
     bool, Query(description="Whether each document comes with the parts of its score.", examples=[True])
 ]
@@ -55,6 +60,69 @@ Spaces = Annotated[
         description=f"The spaces, up to {search.SPACES}, with commas between them; without it all that the token may "
         "see.",
         examples=["demo"],
+    ),
+]
+Levels = Annotated[
+    str | None,
+    Query(
+        description="Which levels are looked at, with commas between them: 0 are the turns, 1 to 3 summaries. Without "
+        "it all.",
+        examples=["0,1,2,3"],
+    ),
+]
+Results = Annotated[
+    int, Query(description=f"How many at most, 1 to {asked.RESULTS_MOST}.", examples=[asked.RESULTS_DEFAULT])
+]
+Least = Annotated[
+    float | None,
+    Query(
+        description="Only what has at least this `relevance`, 0 to 1. What has none, since there is no vector of it, "
+        "is not held to it.",
+        examples=[0.2],
+    ),
+]
+WithTurns = Annotated[bool, Query(description="Whether turns are looked at; else summaries alone.", examples=[True])]
+Folder = Annotated[
+    str | None,
+    Query(description="Only conversations of this folder; without it all of the space.", examples=["/home/ann/shop"]),
+]
+Host = Annotated[str | None, Query(description="Only those of the folder on this host.", examples=["laptop"])]
+About = Annotated[
+    str | None,
+    Query(
+        description="What the next call is about, mostly what the user says. Without it nothing is searched.",
+        examples=["which store do we keep"],
+    ),
+]
+Chars = Annotated[
+    int,
+    Query(
+        description=f"Characters of the Markdown at most, {context.CHARS_LEAST} to {context.CHARS_MOST}: sections give "
+        "way from the last to the first, whole entries at a time.",
+        examples=[context.CHARS_DEFAULT],
+    ),
+]
+Turns = Annotated[
+    int,
+    Query(
+        description=f"How many of the newest turns come raw at most, 1 to {context.TURNS_MOST}.",
+        examples=[context.TURNS_DEFAULT],
+    ),
+]
+RawChars = Annotated[
+    int,
+    Query(
+        description=f"Characters of these turns together at most, {context.RAW_LEAST} to {context.RAW_MOST}. The "
+        "newest one always comes, cut in its middle where it is longer.",
+        examples=[context.RAW_DEFAULT],
+    ),
+]
+FoundMost = Annotated[
+    int,
+    Query(
+        description=f"How many turns, and how many summaries, of those that were found are shown at most, 1 to "
+        f"{asked.RESULTS_MOST}.",
+        examples=[asked.RESULTS_DEFAULT],
     ),
 ]
 
@@ -78,12 +146,14 @@ def search_space(
     since: Since = None,
     until: Until = None,
     recency: Recency = 0.0,
+    conversation_id: OfConversation = None,
     explain: Explain = False,
 ) -> SearchAnswer:
-    """The live notes, sections of the bank and consolidated notes that fit a question best, by its words and, with an
-    embedding model, by its meaning. All filters must fit; what is not a note has no author, category or tag.
+    """The live notes, sections of the bank, consolidated notes and parts of conversations that fit a question best, by
+    its words and, with an embedding model, by its meaning. All filters must fit: only notes have a category or tags,
+    only notes and turns an author.
     """
-    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency)
+    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain)
 
 
@@ -107,13 +177,84 @@ def search_spaces(
     since: Since = None,
     until: Until = None,
     recency: Recency = 0.0,
+    conversation_id: OfConversation = None,
     explain: Explain = False,
 ) -> SearchAnswer:
     """The same in several spaces at once: first what is best in each, then what is second. Scores of different spaces
     can't be compared.
     """
-    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency)
+    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     return SearchAnswer.of_several(search.several(process(), api.principal(), spaces, wanted), limit, explain=explain)
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/conversations/{conversation_id}/search",
+    needs="read",
+    tag="search",
+    markdown=as_markdown,
+    summary="Search a conversation",
+)
+def search_conversation(
+    space_id: str,
+    conversation_id: str,
+    q: Question,
+    levels: Levels = None,
+    max_results: Results = asked.RESULTS_DEFAULT,
+    min_score: Least = None,
+    include_turns: WithTurns = True,
+) -> TalkAnswer:
+    """What was said in a conversation, and its summaries, as far as they fit a question, the best first."""
+    wanted = Asked.of_talk(q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns)
+    return TalkAnswer.of(search.in_conversation(process(), space_id, conversation_id, wanted))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/conversations/search",
+    needs="read",
+    tag="search",
+    markdown=as_markdown,
+    summary="Search conversations",
+)
+def search_conversations(
+    space_id: str,
+    q: Question,
+    cwd: Folder = None,
+    host: Host = None,
+    levels: Levels = None,
+    max_results: Results = asked.RESULTS_DEFAULT,
+    min_score: Least = None,
+    include_turns: WithTurns = True,
+) -> TalkAnswer:
+    """The same in all conversations of a folder, or of the space."""
+    wanted = Asked.of_talk(q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns)
+    return TalkAnswer.of(search.in_conversations(process(), space_id, wanted, cwd=cwd, host=host))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/conversations/{conversation_id}/context",
+    needs="read",
+    tag="search",
+    markdown=context_as_markdown,
+    summary="Load a conversation's context",
+)
+def load_context(
+    space_id: str,
+    conversation_id: str,
+    q: About = None,
+    max_chars: Chars = context.CHARS_DEFAULT,
+    max_turns: Turns = context.TURNS_DEFAULT,
+    raw_chars: RawChars = context.RAW_DEFAULT,
+    max_results: FoundMost = asked.RESULTS_DEFAULT,
+) -> ContextView:
+    """What an agent is to know before its next call to the model: the newest turns as they were, what was said and
+    summarised before about the same, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown
+    twice. A source that fails or takes too long is named in `degraded`, and the rest comes.
+    """
+    wanted = Wanted.of(q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results)
+    return ContextView.of(context.context(process(), space_id, conversation_id, wanted))
 
 
 def _wanted(
@@ -126,6 +267,7 @@ def _wanted(
     since: str | None,
     until: str | None,
     recency: float,
+    conversation_id: str | None,
 ) -> Asked:
     return Asked.of(
         q,
@@ -137,6 +279,7 @@ def _wanted(
         since=since,
         until=until,
         recency=recency,
+        conversation_id=conversation_id,
     )
 
 

@@ -74,15 +74,17 @@ def _run(service: Service, profile: str, *, full: bool, began: float) -> None:
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.post("/spaces", {"space_id": SPACE, "description": "A conversation", "rules_template": "standard"})
-    # The pause between waves of calls is for providers with limits; the stand-in has none.
-    parameters = {"batch_delay_ms": 0} if service.offline_llm else {}
+    # Groups that are a tenth of the usual size, so that a talk of this length reaches level 3. The pause between waves
+    # of calls is for providers with limits; the stand-in has none.
+    parameters = {"group_chars": 1_000} | ({"batch_delay_ms": 0} if service.offline_llm else {})
     made = api.post(
         f"/spaces/{SPACE}/conversations",
         {"title": "The building of Live Memory", "cwd": "/home/ann/live-memory", "host": "laptop"}
         | {"profile": profile, "parameters": parameters},
     )
     path = f"/spaces/{SPACE}/conversations/{made['conversation_id']}"
-    print(f"Conversation {made['conversation_id']}, profile `{profile}`; {len(lines)} turns are imported.\n")
+    print(f"Conversation {made['conversation_id']}, profile `{profile}`; {len(lines)} turns are imported.")
+    print(f"Groups of {parameters['group_chars']:,} characters, so that this talk reaches level 3 (usually 10,000).\n")
     progress = Progress(every=10)
     _import(api, path, lines)
     _await_summaries(api, path, progress, patience=60.0 if service.offline_llm else 1_800.0)
@@ -136,14 +138,7 @@ def _await_summaries(api: Api, path: str, progress: Progress, *, patience: float
 
 def _check_turns(api: Api, path: str, lines: Sequence[str]) -> None:
     """Compare what was imported with what the log says."""
-    told: list[dict[str, Any]] = []
-    cursor = ""
-    while True:
-        page = api.get(f"{path}/turns?order=oldest&limit={_PAGE}{cursor}")
-        told += page["items"]
-        if not page["next_cursor"]:
-            break
-        cursor = f"&cursor={page['next_cursor']}"
+    told = _pages(api, f"{path}/turns?order=oldest")
     sent = [json.loads(line) for line in lines]
     names = ("message_id", "user_message", "assistant_message")
     if [[turn[name] for name in names] for turn in told] != [[turn[name] for name in names] for turn in sent]:
@@ -156,7 +151,7 @@ def _levels(api: Api, path: str) -> str:
     for level in reversed(LEVELS):
         items = api.get(f"{path}/summaries?level={level}&limit=1")["items"]
         for item in items:
-            first, last = item["covers"]["turns"] if isinstance(item["covers"], dict) else item["covers"]
+            first, last = item["covers"]["turns"]
             text = " ".join(item["summary"].split())
             text = text if len(text) <= 3 * width() else f"{text[: 3 * width()]} ..."
             shown.append(f"Level {level}, number {item['number']}, turns {first} to {last}:\n  {text}")
@@ -164,23 +159,28 @@ def _levels(api: Api, path: str) -> str:
 
 
 def _costs(api: Api, path: str, lines: Sequence[str]) -> str:
-    """Calls and characters by level."""
+    """Calls, tokens and characters by level; tokens are counted by the job."""
     turns = [json.loads(line) for line in lines]
     raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in turns)
-    rows: list[list[object]] = [["0 (turns)", len(turns), raw, 0, 0, 0]]
+    jobs = _pages(api, f"{path}/jobs?")
+    rows: list[list[object]] = [["0 (turns)", len(turns), raw, 0]]
     for level in LEVELS:
-        items = _all_summaries(api, path, level)
-        calls = sum(item["usage"]["calls"] for item in items)
-        tokens = [sum(item["usage"][name] for item in items) for name in ("prompt_tokens", "completion_tokens")]
-        rows.append([str(level), len(items), sum(item["chars"] for item in items), calls, *tokens])
-    return table(["level", "number", "characters", "LLM calls", "tokens in", "tokens out"], rows)
+        items = _pages(api, f"{path}/summaries?level={level}&state=sealed")
+        made = sum(job["generated"].get(str(level), 0) for job in jobs)
+        rows.append([str(level), len(items), sum(len(item["summary"]) for item in items), made])
+    used = [sum(job["llm"][name] for job in jobs) for name in ("calls", "prompt_tokens", "completion_tokens")]
+    return (
+        f"{table(['level', 'number', 'characters', 'calls'], rows)}\n\n"
+        f"{used[0]:,} calls of the LLM in {len(jobs)} jobs; tokens: {used[1]:,} in, {used[2]:,} out."
+    )
 
 
-def _all_summaries(api: Api, path: str, level: int) -> list[dict[str, Any]]:
+def _pages(api: Api, path: str) -> list[dict[str, Any]]:
+    """The items of all pages of a list."""
     found: list[dict[str, Any]] = []
     cursor = ""
     while True:
-        page = api.get(f"{path}/summaries?level={level}&state=sealed&limit={_PAGE}{cursor}")
+        page = api.get(f"{path}&limit={_PAGE}{cursor}")
         found += page["items"]
         if not page["next_cursor"]:
             return found

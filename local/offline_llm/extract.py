@@ -17,12 +17,14 @@ MADE_BY = "Extract by fixed rules: "
 LEAST = 60
 """Characters that an extract has room for, however short its source is."""
 FINDINGS, TOPICS, FILES, NAMES = 3, 5, 20, 10
+FEWEST_WORDS = 4
+"""Of a sentence that tells something: the number of an item of a list is none."""
 LONGEST = 300
 """Characters of a sentence, after which it is cut."""
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _CODE = re.compile(r"`([^`\n]{1,80})`")
-_FILE = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/])")
+_FILE = re.compile(r"(?<![\w/.])(?:[\w.-]+/)*[\w-]{2,}\.[A-Za-z][A-Za-z0-9]{0,9}(?![\w/])")
 _TIME = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
 _NUMBER = re.compile(r"[0-9]")
 _TELLS = re.compile(
@@ -41,7 +43,7 @@ class _Sentence:
 
 def summarise(request: SummaryRequest) -> dict[str, Any]:
     """The answer to a request for a summary, in the form of the contract."""
-    sentences = _sentences(request.parts)
+    sentences = _telling(_sentences(request.parts))
     text = "\n".join(part.text for part in request.parts)
     frequent = Counter(stem for sentence in sentences for stem in content_stems(sentence.text))
     ranked = sorted(sentences, key=lambda sentence: (-_weight(sentence, frequent, len(sentences)), sentence.place))
@@ -73,6 +75,12 @@ def _sentences(parts: Sequence[Part]) -> list[_Sentence]:
             if told:
                 found.append(_Sentence(len(found), part.who, told if len(told) <= LONGEST else f"{told[:LONGEST]}…"))
     return found
+
+
+def _telling(sentences: list[_Sentence]) -> list[_Sentence]:
+    """Those that are more than a fragment; all of them where there is no other."""
+    whole = [sentence for sentence in sentences if len(sentence.text.split()) >= FEWEST_WORDS]
+    return [_Sentence(place, one.who, one.text) for place, one in enumerate(whole)] or sentences
 
 
 def _weight(sentence: _Sentence, frequent: Counter[str], count: int) -> float:

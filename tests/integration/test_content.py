@@ -35,6 +35,9 @@ BODIES: dict[str, Any] = {
     "POST /v1/tokens": {"name": "ann", "permissions": ["read"]},
     "PATCH /v1/tokens/{token_hash}": {"permissions": ["read"]},
     f"POST {SPACE}/fork": {"target_space_id": "other"},
+    f"POST {SPACE}/conversations/{{conversation_id}}/turns": {"user_message": "x"},
+    f"POST {SPACE}/conversations/{{conversation_id}}/messages": {"role": "user", "content": "x"},
+    f"POST {SPACE}/conversations/{{conversation_id}}/import": {"message_id": "m", "role": "user", "content": "x"},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 }
 WITHOUT_STORE = {
@@ -47,6 +50,8 @@ WITHOUT_STORE = {
 QUERIES = {
     "GET /v1/search": {"q": "store"},
     f"GET {SPACE}/search": {"q": "store"},
+    f"GET {SPACE}/conversations/search": {"q": "store"},
+    f"GET {SPACE}/conversations/{{conversation_id}}/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},

@@ -25,6 +25,7 @@ HTTP = {
     "admin": "admin-create-space",
     "consolidate": "consolidate-start",
     "backup": "backup-create",
+    "conversations": "conversations-create",
 }
 
 
@@ -71,6 +72,10 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "search-space": 200,
         "indexer-run": {"status": "done", "snapshot": False},
         "backup-create": 201,
+        "conversations-create": 201,
+        "conversations-turn": 404,
+        "summarize-put": {"results": ["gone"]},
+        "summarize-run": {"results": ["gone"]},
     }
     if name in ("backup-nightly", "backup-space"):
         assert answer["status"] == ("ok" if name == "backup-nightly" else "made")

@@ -4,11 +4,12 @@ Every request of a handler, here and in all tests that use `service`, is held ag
 stories make the functions ask for all that they ever ask; so what no story needs is too much.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.support import backup_stories, stories
+from tests.support import backup_stories, stories, talk_stories
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
 
@@ -16,7 +17,7 @@ from tests.support.template import read_template
 NEEDED_BY_LAMBDA_ITSELF = {
     # Lambda sends what it gives up to the failure queue in the name of the function.
     (name, "sqs:SendMessage")
-    for name in ("Counter", "Consolidate", "Backup", "Sweep", "Indexer")
+    for name in ("Counter", "Consolidate", "Backup", "Sweep", "Indexer", "Summarize")
 }
 
 # Objects that no function has a reason to touch.
@@ -50,7 +51,7 @@ class Told:
 def told(roles: dict[str, Role]) -> Told:
     wrong = {}
     with stories.opened(roles) as account:
-        for story in (*stories.STORIES, *backup_stories.STORIES):
+        for story in (*stories.STORIES, *backup_stories.STORIES, *talk_stories.STORIES):
             try:
                 account.tell(story)
             except AssertionError as error:
@@ -135,14 +136,18 @@ def key_of(request: Request) -> str:
 
 
 def kind(key: str) -> str:
-    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_backups/*/_manifest.json` or
-    another object of a backup, `{space}/live/*`.
+    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_due/*`,
+    `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`, `{space}/conversations/*/turns/*`.
     """
     first, *rest = key.split("/")
-    if first in {"_pending", "_uploads"}:
+    if first in {"_pending", "_due", "_uploads"}:
         return f"{first}/*"
     if first == "_backups":
         return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"
     if first.startswith("_"):
         return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
+    if rest[:1] == ["conversations"] and len(rest) > 2:
+        # Of a generation, g1 or g2.
+        part = re.sub(r"^g[0-9]+$", "g*", rest[2])
+        return "/".join(["{space}", "conversations", "*", part, *("*" for _ in rest[3:4])])
     return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])

@@ -6,8 +6,8 @@ Used by the tests and by benchmarks/crash_table.py.
 import json
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any
 
 from livemem.bank import corrections
@@ -337,7 +337,37 @@ def crash(
 ) -> tuple[Audit, int]:
     """One crash at request `point`: what the audit says after recovery, and how often the LLM was asked again for
     notes that were committed already. `new_world` may give worlds on a real store, empty ones."""
-    world = _world(operation, new_world)
+    if new_world is not World:
+        return _recover(_struck(operation, fault, point, _world(operation, new_world)), operation, recovery)
+    struck = _struck_in_memory(operation, fault, point)
+    # Many points leave one state: what follows is then the same.
+    state = (operation, recovery, struck.failed, struck.lost, struck.world.state())
+    if state not in _RECOVERED:
+        _RECOVERED[state] = _recover(replace(struck, world=struck.world.fork()), operation, recovery)
+    return _RECOVERED[state]
+
+
+_RECOVERED: dict[Hashable, tuple[Audit, int]] = {}
+
+
+@dataclass(frozen=True)
+class _Struck:
+    """A world whose process has met a fault. `unique`: each text was posted once."""
+
+    world: World
+    acknowledged: list[str]
+    unique: bool
+    failed: bool
+    lost: bool
+
+
+@lru_cache(maxsize=100)
+def _struck_in_memory(operation: Operation, fault: Fault, point: int) -> _Struck:
+    """To be forked: every recovery begins with it."""
+    return _struck(operation, fault, point, _world(operation, World))
+
+
+def _struck(operation: Operation, fault: Fault, point: int, world: World) -> _Struck:
     acknowledged = _acknowledged(world)
     unique = not audit(world.inner.objects, SPACE, acknowledged, unique=True).doubled
     world.new_process()
@@ -349,42 +379,25 @@ def crash(
     if operation.works and not failed:
         # Nobody delivers again what did not fail.
         world.queued.popleft()
-    if new_world is not World:
-        return _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique, lost=lost)
-    # Many points leave one state: what follows is then the same.
-    state = (operation, recovery, failed, lost, world.state())
-    if state not in _RECOVERED:
-        _RECOVERED[state] = _recover(world, operation, recovery, acknowledged, failed=failed, unique=unique, lost=lost)
-    return _RECOVERED[state]
+    return _Struck(world, acknowledged, unique, failed, lost)
 
 
-_RECOVERED: dict[Hashable, tuple[Audit, int]] = {}
-
-
-def _recover(
-    world: World,
-    operation: Operation,
-    recovery: Callable[[World, Operation], None],
-    acknowledged: list[str],
-    *,
-    failed: bool,
-    unique: bool,
-    lost: bool,
-) -> tuple[Audit, int]:
+def _recover(struck: _Struck, operation: Operation, recovery: Callable[[World, Operation], None]) -> tuple[Audit, int]:
+    world = struck.world
     committed = _committed(world)
     asked = len(world.llm.prompts)
     found = check_deserted(world, SPACE)
-    if failed or not operation.works:
+    if struck.failed or not operation.works:
         recovery(world, operation)
-    found += come_to_rest(world, SPACE, lost=lost)
+    found += come_to_rest(world, SPACE, lost=struck.lost)
     gone = operation.deletes and not heads.find(world.process, SPACE)
     again = sum(
         any(f'"content": {json.dumps(text)}' in prompt[1]["content"] for text in committed)
         for prompt in world.llm.prompts[asked:]
     )
-    expected = [] if gone else acknowledged
-    found += check_rest(world, SPACE, expected, unique=unique) + check_alive(world, SPACE)
-    return found + check_rest(world, SPACE, expected, unique=unique), again
+    expected = [] if gone else struck.acknowledged
+    found += check_rest(world, SPACE, expected, unique=struck.unique) + check_alive(world, SPACE)
+    return found + check_rest(world, SPACE, expected, unique=struck.unique), again
 
 
 def _fails(world: World, operation: Operation) -> bool:

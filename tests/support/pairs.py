@@ -5,10 +5,10 @@ Used by the tests and by benchmarks/crash_table.py, as crash.py is. An operation
 request r; the other one is `second`, after s of its requests.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from typing import Any
 
@@ -30,7 +30,7 @@ from tests.support.actors import Actor
 from tests.support.audit import Audit
 from tests.support.counting import WRITES
 from tests.support.rest import QUIET, Told, check_alive, check_deserted, check_rest, come_to_rest, uid_of
-from tests.support.world import EVERYONE, RETRIES, Invocation, World
+from tests.support.world import EVERYONE, RETRIES, Invocation, Sent, World
 
 SPACE = "demo"
 NOTES = 3
@@ -419,16 +419,77 @@ def _named(actor: Actor, index: int) -> str:
     return f"{actor.name}'s request {index} ({verb} {key})"
 
 
-def _along(pair: Pair, scene: Callable[[], tuple[Scene, Actor]]) -> Iterator[tuple[int, Scene, Actor, Actor]]:
-    """For each number s of requests: a scene in which the second one has done as many, and both of them."""
+Asked = Sequence[tuple[str, str]]
+"""Requests, as (verb, key or prefix)."""
+Standing = Callable[[], tuple[Scene, Actor]]
+"""Makes a scene in which the first one stands still, or has ended."""
+Meeting = Callable[[Scene, Actor, Actor], Audit | None]
+"""Lets something happen in a scene between the first and the second one, and both end; None: nothing happened."""
+
+
+def _along(
+    pair: Pair, standing: Standing, meet: Meeting, asks: Callable[[Actor], Asked]
+) -> Iterator[tuple[int, Actor, Audit]]:
+    """For each number of requests: the first one, and what comes of it if they `meet` when the second one has done as
+    many.
+
+    `asks` tells of the first one, which has ended, what was asked of the store in between. If the second one's next
+    request does not concern that, and it does nothing else, then it does not matter which of them comes first: the
+    state that follows is the same, and is not played again.
+    """
+    scene, ahead = standing()
+    walker = scene.enter(pair.second)
+    asked: Asked | None = None
+    found: Audit | None = None
     for done in count():
-        here, first = scene()
-        second = here.enter(pair.second)
-        second.step(done)
-        ended = second.done
-        yield done, here, first, second
-        if ended:
+        if asked is None:
+            here, first = standing()
+            second = here.enter(pair.second)
+            second.step(done)
+            found = meet(here, first, second)
+            asked = asks(first)
+        if found is not None:
+            yield done, first, found
+        if walker.done:
+            ahead.kill()
             return
+        following, before = walker.client.requests[done], _beside(scene)
+        walker.step()
+        if before != _beside(scene) or any(_concerns(following, other) for other in asked):
+            asked = None
+
+
+def _asked(start: int, stop: int | None = None) -> Callable[[Actor], Asked]:
+    """These requests of an actor."""
+    return lambda actor: actor.client.requests[start:stop]
+
+
+def _beside(scene: Scene) -> Hashable:
+    """What a process may change, or ask, beside its own requests."""
+    world, told = scene.world, scene.told
+    beside: tuple[Sized, ...] = (
+        world.queued,
+        world.asides,
+        world.reindexed,
+        world.llm.prompts,
+        world.client.requests,
+        told.notes,
+    )
+    return world.ids.count, told.space, id(scene.run), *(len(one) for one in beside)
+
+
+def _concerns(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether it may matter which of two requests comes first."""
+    verbs = {one[0], other[0]}
+    if verbs <= {"GET", "HEAD", "LIST"}:
+        return False
+    if not verbs <= {"GET", "HEAD", "LIST", "PUT", "DELETE"}:
+        # It may be about several objects.
+        return True
+    if "LIST" in verbs:
+        listed, written = (one[1], other[1]) if one[0] == "LIST" else (other[1], one[1])
+        return written.startswith(listed)
+    return one[1] == other[1]
 
 
 def late(pair: Pair) -> Iterator[Found]:
@@ -458,15 +519,24 @@ def overtaken(pair: Pair) -> Iterator[Found]:
 
 def _late(pair: Pair, ended: Scene, first: Actor) -> Iterator[Found]:
     for sent in ended.world.repeatable():
-        for done, scene, _, second in _along(pair, lambda: (ended.fork(), first)):
-            before = dict(scene.world.inner.objects)
-            scene.world.repeat(sent)
-            if before == scene.world.inner.objects:
-                # Refused, or done already: the rest is as if nothing had been.
+
+        def again(scene: Scene, _: Actor, second: Actor, sent: Sent = sent) -> Audit | None:
+            if not _repeated(scene, sent):
                 second.kill()
-                continue
+                return None
             second.finish()
-            yield f"{first.name}'s {sent.request} again after {done} requests", scene.check()
+            return scene.check()
+
+        asked = [(sent.request.verb, sent.request.key)]
+        for done, _, found in _along(pair, lambda: (ended.fork(), first), again, lambda _, asked=asked: asked):  # type: ignore[misc]
+            yield f"{first.name}'s {sent.request} again after {done} requests", found
+
+
+def _repeated(scene: Scene, sent: Sent) -> bool:
+    """A write arrives once more. False: it is refused, or done already; the rest is as if nothing had been."""
+    before = dict(scene.world.inner.objects)
+    scene.world.repeat(sent)
+    return before != scene.world.inner.objects
 
 
 def _finished(scene: Scene, pair: Pair) -> Audit:
@@ -477,28 +547,33 @@ def _finished(scene: Scene, pair: Pair) -> Audit:
 def echoed(pair: Pair) -> Iterator[Found]:
     """The first one stands still after a write, which arrives once more while the second one is at work."""
     for index in _writes(pair):
-        for done, scene, first, second in _along(pair, lambda index=index: _standing(pair, index + 1)):  # type: ignore[misc]
-            sent = next(sent for sent in scene.world.sent if sent.request.index == index)
-            before = dict(scene.world.inner.objects)
-            scene.world.repeat(sent)
-            if before == scene.world.inner.objects:
+
+        def again(scene: Scene, first: Actor, second: Actor, index: int = index) -> Audit | None:
+            if not _repeated(scene, next(sent for sent in scene.world.sent if sent.request.index == index)):
                 first.kill()
                 second.kill()
-                continue
+                return None
             second.finish()
             first.finish()
-            yield f"{_named(first, index)} again after {done} requests", scene.check()
+            return scene.check()
+
+        for done, first, found in _along(pair, partial(_standing, pair, index + 1), again, _asked(index, index + 1)):
+            yield f"{_named(first, index)} again after {done} requests", found
 
 
 def lost(pair: Pair) -> Iterator[Found]:
     """The answer to a write of the first one gets lost; it is sent again while the second one is at work. The first
     one gets the second answer, and goes on when the second one has ended."""
+
+    def answered(scene: Scene, first: Actor, second: Actor) -> Audit:
+        first.step()
+        second.finish()
+        first.finish()
+        return scene.check()
+
     for index in _writes(pair):
-        for done, scene, first, second in _along(pair, lambda index=index: _unanswered(pair, index)):  # type: ignore[misc]
-            first.step()
-            second.finish()
-            first.finish()
-            yield f"{_named(first, index)} unanswered, and again after {done} requests", scene.check()
+        for done, first, found in _along(pair, partial(_unanswered, pair, index), answered, _asked(index, index + 1)):
+            yield f"{_named(first, index)} unanswered, and again after {done} requests", found
 
 
 def cut(pair: Pair) -> Iterator[Found]:
@@ -512,11 +587,15 @@ def cut(pair: Pair) -> Iterator[Found]:
 
 def crossed(pair: Pair) -> Iterator[Found]:
     """The first one stands still while the second one does a part of its work, and then ends before it."""
+
+    def overtake(scene: Scene, first: Actor, second: Actor) -> Audit:
+        first.finish()
+        second.finish()
+        return scene.check()
+
     for index in _requests(pair):
-        for done, scene, first, second in _along(pair, lambda index=index: _standing(pair, index)):  # type: ignore[misc]
-            first.finish()
-            second.finish()
-            yield f"stands before {_named(first, index)} for {done} requests", scene.check()
+        for done, first, found in _along(pair, partial(_standing, pair, index), overtake, _asked(index)):
+            yield f"stands before {_named(first, index)} for {done} requests", found
 
 
 def together(pair: Pair) -> Iterator[Found]:

@@ -8,6 +8,7 @@ import copy
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -94,8 +95,13 @@ def object_arn(key: str) -> str:
 
 def matches(pattern: str, resource: str) -> bool:
     """Whether a resource is one of the pattern's: `*` is any text, slashes included, `?` any one character."""
+    return _expression(pattern).fullmatch(resource) is not None
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
     expression = "".join({"*": ".*", "?": "."}.get(character, re.escape(character)) for character in pattern)
-    return re.fullmatch(expression, resource, re.DOTALL) is not None
+    return re.compile(expression, re.DOTALL)
 
 
 def roles(compiled: Template) -> dict[str, Role]:

@@ -15,6 +15,11 @@ VALUES = {
     "token_hash": "0123456789abcdef",
     "backup_id": "2026-02-20T02-00-00",
     "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "conversation_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "turn_index": "1",
+    "level": "1",
+    "n": "1",
+    "job_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
 }
 ROUTES = [(function, key) for function in HTTP_FUNCTIONS for key in sorted(load(function).api.needs)]
 """(function, `GET /v1/...`) of each."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.loaders import JSONFileLoader
 from moto import mock_aws
 
 from livemem import background
 from livemem.llm.api import parameter_provider
 from livemem.store import clients
 from tests.support.functions import Context, LambdaApi, forget, fresh, request
+from tests.support.once import worked_out_once
 from tests.support.policy import BUCKET, Role
 from tests.support.recorder import Recorder
 from tests.support.template import REGION
@@ -53,7 +53,7 @@ class Service:
     def work(self) -> Any:
         """Work off the oldest queued invocation."""
         name, payload = self.lambda_api.invoked.pop(0)
-        assert name in {"live-memory-consolidate", "live-memory-backup"}
+        assert name in {"live-memory-consolidate", "live-memory-backup", "live-memory-summarize"}
         return self.invoke(name.removeprefix("live-memory-"), payload)
 
     def index(self) -> Any:
@@ -74,17 +74,6 @@ def role_of(function: str, event: Mapping[str, Any]) -> str:
     return asked[function] if function in asked and "routeKey" in event else function.capitalize()
 
 
-_READ: dict[str, Any] = {}
-_load_file = JSONFileLoader.load_file
-
-
-def _load_once(loader: JSONFileLoader, path: str) -> Any:
-    """botocore's large models, read once: each session of its own would read them again."""
-    if path not in _READ:
-        _READ[path] = _load_file(loader, path)
-    return _READ[path]
-
-
 @contextmanager
 def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Service]:
     """The service with an empty bucket."""
@@ -100,12 +89,13 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "CONSOLIDATE_FUNCTION_NAME": "live-memory-consolidate",
         "BACKUP_FUNCTION_NAME": "live-memory-backup",
         "INDEXER_FUNCTION_NAME": "live-memory-indexer",
+        "SUMMARIZE_FUNCTION_NAME": "live-memory-summarize",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",
     }.items():
         patch.setenv(name, value)
-    patch.setattr(JSONFileLoader, "load_file", _load_once)
+    worked_out_once(patch)
     clients._lambda_client.cache_clear()
     parameter_provider.cache_clear()
     with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}), recorder.listening():

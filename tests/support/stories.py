@@ -462,7 +462,6 @@ def a_deletion_that_is_interrupted(account: Account, recover: Story) -> None:
     account.put("demo/_system/tokens.json")
     account.put("demo/_lease.json")
     account.put("demo/_erasures/01HZZZZZZZ0000000000000001.json")
-    account.put("demo/conversations/x/turns/1.turn.json")
     with account.dying("s3:DeleteObject", "demo/"):
         account.delete()
     recover(account)

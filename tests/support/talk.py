@@ -54,13 +54,21 @@ class Summariser:
 class Talk:
     """A conversation in a world of its own."""
 
-    def __init__(self, profile: Any = "turns", world: World | None = None, **parameters: Any) -> None:
+    def __init__(
+        self,
+        profile: Any = "turns",
+        world: World | None = None,
+        cwd: str | None = None,
+        host: str | None = None,
+        **parameters: Any,
+    ) -> None:
         self.world = world or World()
         self.llm = Summariser()
         self.world.llm = self.llm  # type: ignore[assignment]
         if "demo/_meta.json" not in self.world.keys("demo/_meta"):
             self.world.create_space()
-        wanted = NewConversation(profile=profile, parameters=Parameters(batch_delay_ms=0, **parameters))
+        told = Parameters(batch_delay_ms=0, **parameters)
+        wanted = NewConversation(cwd=cwd, host=host, profile=profile, parameters=told)
         self.conversation = conversations.create(self.world.process, "demo", "ann", wanted)
         self.id = self.conversation.conversation_id
 

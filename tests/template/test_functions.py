@@ -22,6 +22,8 @@ FUNCTIONS = {
     "ArchivesFunction": "functions/backup",
     "BackupFunction": "functions/backup",
     "SweepFunction": "functions/sweep",
+    "ConversationsFunction": "functions/conversations",
+    "SummarizeFunction": "functions/summarize",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
@@ -30,6 +32,7 @@ HTTP_FUNCTIONS = {
     "AdminFunction",
     "StartFunction",
     "ArchivesFunction",
+    "ConversationsFunction",
 }
 
 # What the README lists under "Configuration", and what the functions tell each other.
@@ -67,6 +70,7 @@ SETTINGS = {
     "BACKUPS_EXPECTED",
     "BACKUP_FUNCTION_NAME",
     "INDEXER_FUNCTION_NAME",
+    "SUMMARIZE_FUNCTION_NAME",
     "RUN_RETENTION_DAYS",
     "LOG_LEVEL",
     "CONSOLIDATE_FUNCTION_NAME",
@@ -141,6 +145,8 @@ def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(fun
     assert {name: value for name, value in told.items() if value} == {
         "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"},
         "ReadsFunction": {"Ref": "LlmApiKeyParameter"},
+        "ConversationsFunction": {"Ref": "LlmApiKeyParameter"},
+        "SummarizeFunction": {"Ref": "LlmApiKeyParameter"},
     }
 
 
@@ -152,10 +158,12 @@ def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never
     }
 
 
-def test_what_invokes_consolidate_knows_its_true_name(functions):
-    name = functions["ConsolidateFunction"]["FunctionName"]
+@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize"])
+def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
+    name = functions[f"{invoked}Function"]["FunctionName"]
 
-    assert {str(variables(function)["CONSOLIDATE_FUNCTION_NAME"]) for function in functions.values()} == {str(name)}
+    told = {str(variables(function)[f"{invoked.upper()}_FUNCTION_NAME"]) for function in functions.values()}
+    assert told == {str(name)}
 
 
 @pytest.mark.parametrize("name", sorted(HTTP_FUNCTIONS))

@@ -3,11 +3,15 @@
 import ast
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from aws_lambda_powertools import Metrics
 
+from livemem.conversations.making import Made
+from livemem.llm.usage import Usage
 from livemem.runs.run import FINAL, Run
 from livemem_http import metrics as run_metrics
 from tests.support.world import World
@@ -15,10 +19,15 @@ from tests.support.world import World
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
-EVERYTHING = SEARCHING | {
-    f"{name}Function"
-    for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep")
-}
+TALKING = {"ConversationsFunction", "SummarizeFunction"}
+EVERYTHING = (
+    SEARCHING
+    | TALKING
+    | {
+        f"{name}Function"
+        for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep")
+    }
+)
 OURS = "LiveMemory/StackName"
 """The namespace of our own metrics, as `plain` reads it."""
 
@@ -84,6 +93,9 @@ def emitted():
     found = set()
     for run in runs:
         found |= reported(run)
+    for service in ("summarize", "conversations"):
+        made = [Made(1, 1, "name", Usage(1, 100, 20))]
+        found |= told(partial(run_metrics.report_summaries, service, made))
     return found | {
         (OURS, name, (("service", function),)) for function in ("sweep", "backup") for name in written_in(function)
     }
@@ -98,12 +110,21 @@ def written_in(function: str) -> list[str]:
 
 def reported(run: Run | None):
     """What one run's invocation prints for CloudWatch, read as CloudWatch reads it."""
+
+    def report():
+        metrics = Metrics(service="consolidate")
+        metrics.log_metrics(lambda event, context: run_metrics.report(metrics, run))({}, None)
+
+    return told(report)
+
+
+def told(tell: Callable[[], object]):
+    """What this prints for CloudWatch, read as CloudWatch reads it."""
     lines = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.print", lambda line, *_, **__: lines.append(line))
         patch.setenv("POWERTOOLS_METRICS_NAMESPACE", OURS)
-        metrics = Metrics(service="consolidate")
-        metrics.log_metrics(lambda event, context: run_metrics.report(metrics, run))({}, None)
+        tell()
     return {
         (directive["Namespace"], metric["Name"], tuple(sorted((name, line[name]) for name in dimensions)))
         for line in map(json.loads, lines)
@@ -161,13 +182,16 @@ def of_functions(alarm, metric):
 
 
 def test_an_error_of_any_function_raises_an_alarm(alarms):
-    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING
+    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING
     assert of_functions(alarms["SearchErrorsAlarm"], "Errors") == SEARCHING
-    assert alarms["ErrorsAlarm"]["Threshold"] == alarms["SearchErrorsAlarm"]["Threshold"] == 1
+    assert of_functions(alarms["ConversationErrorsAlarm"], "Errors") == TALKING
+    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in ("", "Search", "Conversation")} == {1}
 
 
 def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait(alarms):
-    assert of_functions(alarms["ThrottlesAlarm"], "Throttles") == EVERYTHING - {"ConsolidateFunction", "BackupFunction"}
+    refused = of_functions(alarms["ThrottlesAlarm"], "Throttles")
+    refused |= of_functions(alarms["ConversationErrorsAlarm"], "Throttles")
+    assert refused == EVERYTHING - {"ConsolidateFunction", "BackupFunction", "SummarizeFunction"}
     assert watched(alarms["WaitingAlarm"]) == [
         ("AWS/Lambda", "AsyncEventAge", (("FunctionName", "ConsolidateFunction"),))
     ]
@@ -191,7 +215,10 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
     [
         (
             "SlowAlarm",
-            {f"{name}Function" for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter")},
+            {
+                f"{name}Function"
+                for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
+            },
         ),
         ("SlowBackupAlarm", {"BackupFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
@@ -219,13 +246,21 @@ def test_the_tokens_of_all_runs_within_a_day_raise_an_alarm_at_the_limit(alarms)
     alarm = alarms["TokensAlarm"]
 
     # One metric over all statuses: a sum over several would miss a status that is added later.
-    assert watched(alarm) == [(OURS, "llm_tokens_used", (("service", "consolidate"),))]
-    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Sum", 86_400, 1)
+    asking = ("consolidate", "summarize", "conversations")
+    assert watched(alarm) == [(OURS, "llm_tokens_used", (("service", one),)) for one in asking]
+    whole, *parts = alarm["Metrics"]
+    assert whole["Expression"] == "SUM(METRICS())"
+    assert {(part["MetricStat"]["Stat"], part["MetricStat"]["Period"]) for part in parts} == {("Sum", 86_400)}
+    assert alarm["EvaluationPeriods"] == 1
     assert alarm["Threshold"] == {"Ref": "DailyTokenLimit"}
 
 
 def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
     assert watched(alarms["FailedRunsAlarm"]) == [(OURS, "runs", (("service", "consolidate"), ("status", "error")))]
+
+
+def test_summaries_that_can_not_be_made_again_and_again_raise_an_alarm(alarms):
+    assert watched(alarms["FailedSummariesAlarm"]) == [(OURS, "SummariesFailed", (("service", "summarize"),))]
 
 
 def test_a_space_that_the_sweep_cannot_look_after_raises_an_alarm(alarms):
@@ -251,9 +286,13 @@ def test_answers_of_5xx_raise_an_alarm(alarms):
 
 def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
-    # Fifty metrics are free: throttles of what waits in a queue are no trouble, and these two have nothing long to do.
-    waits = {f"{name}Function" for name in ("Start", "Indexer", "Consolidate", "Backup")}
-    left_out = {"Errors": set(), "Throttles": waits, "Duration": {"StartFunction", "CounterFunction"}}
+    # Fifty metrics are free: throttles and durations of what nobody waits for are left to the alarms.
+    unheard = {f"{name}Function" for name in ("Indexer", "Consolidate", "Backup", "Counter", "Sweep", "Summarize")}
+    left_out = {
+        "Errors": set(),
+        "Throttles": unheard | {"StartFunction", "ArchivesFunction"},
+        "Duration": unheard | {"StartFunction"},
+    }
     for metric, others in left_out.items():
         shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
         assert shown == EVERYTHING - others, metric

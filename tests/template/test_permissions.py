@@ -6,7 +6,9 @@ import pytest
 
 from tests.support.policy import Request, as_list, object_arn, role_name
 
-FUNCTIONS = "Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split()
+FUNCTIONS = (
+    "Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize".split()
+)
 WHOLE_SPACES = {"Archives", "Backup"}
 """What takes whatever lies below a space, and brings it back."""
 WORKERS = "Start Archives Backup Counter Consolidate Sweep"
@@ -84,7 +86,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/progress.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:GetObject", "alpha/_meta.json", f"Ingest Reads Search Indexer Admin {WORKERS}"),
+        ("s3:GetObject", "alpha/_meta.json", f"Ingest Reads Search Indexer Admin Conversations {WORKERS}"),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
         ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup Sweep"),
@@ -98,9 +100,10 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
         ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup Sweep"),
-        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Search Admin Start Archives Backup"),
+        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Search Admin Start Archives Backup Conversations"),
         ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup"),
-        ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup"),
+        # Orders to forget what is deleted lie there too.
+        ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup Sweep Conversations"),
         ("s3:DeleteObject", "alpha/_search/1-000001.sqlite", "Indexer Admin Archives Backup Sweep"),
         ("s3:PutObject", "alpha/_vectors/m-3/00000001.npz", "Indexer Archives Backup"),
         ("s3:PutObject", "alpha/bank/_search/a.md", "Admin Archives Backup Consolidate Sweep"),
@@ -109,8 +112,22 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "_system/probe/conditional-writes",
-            "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep",
+            "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize",
         ),
+        (
+            "s3:GetObject",
+            "alpha/conversations/01J/turns/9999999998.turn.json",
+            "Search Indexer Archives Backup Sweep Conversations Summarize",
+        ),
+        ("s3:PutObject", "alpha/conversations/01J/turns/9999999998.turn.json", "Archives Backup Conversations"),
+        ("s3:PutObject", "alpha/conversations/01J/jobs/01J.json", "Archives Backup Conversations Summarize"),
+        (
+            "s3:DeleteObject",
+            "alpha/conversations/01J/turns/9999999998.turn.json",
+            "Admin Archives Backup Sweep Conversations",
+        ),
+        ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
@@ -136,7 +153,9 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         **{name: {"consolidate", "backup"} for name in ("Archives", "Backup")},
         **{name: {"indexer"} for name in ("Search", "Indexer")},
         "Consolidate": {"consolidate", "indexer"},
-        "Sweep": {"consolidate", "backup", "indexer"},
+        "Sweep": {"consolidate", "backup", "indexer", "summarize"},
+        "Conversations": {"summarize", "indexer"},
+        "Summarize": {"summarize"},
     }
 
 
@@ -145,6 +164,8 @@ KEYS_OF_MODELS = {
     "Reads": ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"],
     "Search": ["EmbeddingsApiKeyParameter"],
     "Indexer": ["EmbeddingsApiKeyParameter"],
+    "Conversations": ["LlmApiKeyParameter"],
+    "Summarize": ["LlmApiKeyParameter"],
 }
 
 

@@ -39,7 +39,13 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/consolidations",
         "GET /v1/spaces/{space_id}/consolidations/{number}",
     },
-    "SearchFunction": {"GET /v1/spaces/{space_id}/search", "GET /v1/search"},
+    "SearchFunction": {
+        "GET /v1/spaces/{space_id}/search",
+        "GET /v1/search",
+        "GET /v1/spaces/{space_id}/conversations/search",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/search",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/context",
+    },
     "AdminFunction": {
         "POST /v1/spaces",
         "PATCH /v1/spaces/{space_id}",
@@ -79,6 +85,23 @@ ROUTES = {
     },
     "StartFunction": {
         "POST /v1/spaces/{space_id}/consolidations",
+    },
+    "ConversationsFunction": {
+        "POST /v1/spaces/{space_id}/conversations",
+        "GET /v1/spaces/{space_id}/conversations",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}",
+        "DELETE /v1/spaces/{space_id}/conversations/{conversation_id}",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/turns",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/messages",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/close",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/import",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/turns",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/summaries",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/summaries/update",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/summaries/{level}/{n}/redo",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}",
     },
 }
 
@@ -137,19 +160,25 @@ def test_the_api_is_throttled_and_logs_each_request(of_type):
     assert "authorization" not in stage["AccessLogSettings"]["Format"].lower()
 
 
-def test_the_counter_hears_of_put_objects_that_end_in_md_and_of_nothing_else(functions, of_type):
-    assert [name for name, function in functions.items() if events(function, "S3")] == ["CounterFunction"]
+def test_notes_are_told_to_the_counter_and_turns_to_what_summarises_and_nothing_else_to_anybody(functions, of_type):
+    told = {"CounterFunction": ".md", "SummarizeFunction": ".turn.json"}
+    assert {name for name, function in functions.items() if events(function, "S3")} == set(told)
 
     (bucket,) = of_type("AWS::S3::Bucket").values()
-    assert bucket["NotificationConfiguration"] == {
-        "LambdaConfigurations": [
+    found = bucket["NotificationConfiguration"]["LambdaConfigurations"]
+    assert sorted(found, key=str) == sorted(
+        (
             {
                 "Event": "s3:ObjectCreated:Put",
-                "Function": {"Fn::GetAtt": ["CounterFunction", "Arn"]},
-                "Filter": {"S3Key": {"Rules": [{"Name": "suffix", "Value": ".md"}]}},
+                "Function": {"Fn::GetAtt": [name, "Arn"]},
+                "Filter": {"S3Key": {"Rules": [{"Name": "suffix", "Value": suffix}]}},
             }
-        ]
-    }
+            for name, suffix in told.items()
+        ),
+        key=str,
+    )
+    # S3 refuses filters of which one key could pass two.
+    assert not any(one.endswith(other) for one in told.values() for other in told.values() if one != other)
 
 
 def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_all_once_a_day(functions):
@@ -169,12 +198,13 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
         ("BackupFunction", 2, 21_600),
         ("SweepFunction", 0, 900),
         ("IndexerFunction", 2, 3600),
+        ("SummarizeFunction", 2, 3600),
     ],
 )
 def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
     configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
 
-    assert set(configs) == {f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer".split()}
+    assert set(configs) == {f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer Summarize".split()}
     assert configs[name]["MaximumRetryAttempts"] == retries
     assert configs[name]["MaximumEventAgeInSeconds"] == seconds
     assert configs[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["FailureQueue", "Arn"]}}}
@@ -197,9 +227,13 @@ def test_the_calls_to_the_llm_in_flight_are_capped_and_requests_to_start_one_are
     assert functions["ConsolidateFunction"]["ReservedConcurrentExecutions"] == {
         "Fn::If": ["ReserveConcurrency", {"Ref": "ConsolidationConcurrency"}, {"Ref": "AWS::NoValue"}]
     }
-    assert source["Parameters"]["ConsolidationConcurrency"]["Default"] > 0
+    assert functions["SummarizeFunction"]["ReservedConcurrentExecutions"] == {
+        "Fn::If": ["ReserveSummaryConcurrency", {"Ref": "SummaryConcurrency"}, {"Ref": "AWS::NoValue"}]
+    }
+    for name in ("ConsolidationConcurrency", "SummaryConcurrency"):
+        assert source["Parameters"][name]["Default"] > 0
     capped = {name for name in functions if "ReservedConcurrentExecutions" in functions[name]}
-    assert capped == {"ConsolidateFunction", "BackupFunction"}
+    assert capped == {"ConsolidateFunction", "BackupFunction", "SummarizeFunction"}
     assert not any(routes(functions[name]) for name in capped)
 
 

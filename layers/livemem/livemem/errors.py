@@ -109,6 +109,13 @@ class SpaceBroken(LiveMemoryError):
     code = "space_broken"
 
 
+class ConversationBroken(LiveMemoryError):
+    """A part of a conversation can't be read: somebody changed it in the bucket."""
+
+    status = 503
+    code = "conversation_broken"
+
+
 class SpaceExists(LiveMemoryError):
     """A space of that id exists already."""
 

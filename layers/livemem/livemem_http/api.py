@@ -8,6 +8,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, Literal, TypeVar
@@ -78,6 +79,14 @@ class Resolver(APIGatewayHttpResolver):
         return self._call_route(route, dict(match.parameters))
 
 
+@dataclass(frozen=True)
+class Lines:
+    """A body of lines, each of which is JSON: what they hold, and an example, for OpenAPI."""
+
+    description: str
+    example: str
+
+
 class Api:
     """The routes of one function."""
 
@@ -87,6 +96,7 @@ class Api:
         self.also: dict[str, tuple[HTTPStatus, ...]] = {}
         self.in_markdown: dict[str, Renderer] = {}
         self.revalidated: set[str] = set()
+        self.lines: dict[str, Lines] = {}
         self.resolver.exception_handler(Exception)(self._answer_error)
 
     def route(
@@ -99,6 +109,7 @@ class Api:
         also: Collection[HTTPStatus] = (),
         markdown: Renderer | None = None,
         revalidated: bool = False,
+        lines: Lines | None = None,
         tag: str | None = None,
         refuses: Collection[int] = (),
         summary: str,
@@ -107,8 +118,9 @@ class Api:
 
         `also`: other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
         returns, for clients that prefer `text/markdown`. `revalidated`: the answer has an ETag, and is not sent again
-        to who names it (304). OpenAPI has the handler's name as the operation's id, its docstring as the description,
-        and puts it under `tag`. `refuses`: statuses of errors beyond those that its path and method imply.
+        to who names it (304). `lines`: the body is no JSON object, and is read with `text`. OpenAPI has the handler's
+        name as the operation's id, its docstring as the description, and puts it under `tag`. `refuses`: statuses of
+        errors beyond those that its path and method imply.
         """
         key = f"{method} {path}"
         self.needs[key] = needs
@@ -127,6 +139,8 @@ class Api:
             self.in_markdown[key] = markdown
         if revalidated:
             self.revalidated.add(key)
+        if lines is not None:
+            self.lines[key] = lines
 
         def register(handler: F) -> F:
             declare = self.resolver.route(
@@ -172,9 +186,13 @@ class Api:
         for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
             texts.check(given)
         queries.check_names(event, self._query_names(match))
+        text = body if match.key in self.lines else None
+        if text is not None:
+            bodies.check_lines(text)
+            body = None
         if body is not None:
             texts.check(bodies.parse(body))
-        self.resolver.context |= {"match": match, "principal": principal}
+        self.resolver.context |= {"match": match, "principal": principal, "text": text}
         # Whatever the client calls it, a body is JSON: curl says form data unless told otherwise.
         headers["content-type"] = negotiation.JSON
         answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
@@ -237,6 +255,10 @@ class Api:
         """The `{path+}` of the request, decoded."""
         match: Match = self.resolver.context["match"]
         return match.parameters["path"]
+
+    def text(self) -> str:
+        """The body of a route that takes lines; empty if there is none."""
+        return self.resolver.context["text"] or ""
 
     def _plain(self, error: Exception, event: dict[str, Any]) -> dict[str, Any]:
         answer = problems.response(error, self._request_id(event))

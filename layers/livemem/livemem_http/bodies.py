@@ -18,7 +18,7 @@ from livemem.errors import MalformedBody, TooLarge
 BODY_VALUES = 20_000
 """Values in one body, nested ones included. A batch of 100 notes with 20 tags each has about 2,500."""
 BODY_DEPTH = 20
-"""Objects and lists within each other. No body of the API has more than 4."""
+"""Objects and lists within each other. No body of the API has more than 4, but for what tools are given and give."""
 NUMBER_CHARACTERS = 100
 
 # Possessive, and an unterminated string ends with the text: one pass, whatever the text is.
@@ -39,7 +39,7 @@ def read_text(event: Mapping[str, Any]) -> str | None:
     try:
         return base64.b64decode(body, validate=True).decode()
     except (ValueError, binascii.Error):
-        raise MalformedBody("The body is not JSON in UTF-8.") from None
+        raise MalformedBody("The body is not text in UTF-8.") from None
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -58,6 +58,15 @@ def parse(text: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise MalformedBody("The body must be a JSON object.")
     return parsed
+
+
+def check_lines(text: str) -> None:
+    """Raise, as `parse` does, unless each line of the text has a depth and a number of values that are allowed.
+
+    What the lines are, JSON or not, is told by who reads them.
+    """
+    for line in text.split("\n"):
+        _check_shape(line)
 
 
 def _check_shape(text: str) -> None:

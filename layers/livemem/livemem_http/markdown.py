@@ -1,8 +1,8 @@
 """Answers as Markdown, ready for a prompt: pure functions from what a route answers to text that ends in a newline."""
 
 import re
-from collections.abc import Iterable
 
+from livemem_http.items import joined, within_item
 from livemem_http.views import (
     ChangeDetail,
     FileList,
@@ -24,8 +24,8 @@ def bank(answer: FileList) -> str:
     if not answer.items:
         return "The bank is empty.\n"
     if all(file.content is None for file in answer.items):
-        return _joined("\n".join(f"- {file.path} ({file.size} bytes, {file.last_modified})" for file in answer.items))
-    return _joined(*map(_file, answer.items))
+        return joined("\n".join(f"- {file.path} ({file.size} bytes, {file.last_modified})" for file in answer.items))
+    return joined(*map(_file, answer.items))
 
 
 def file(answer: FileWithSources) -> str:
@@ -35,12 +35,12 @@ def file(answer: FileWithSources) -> str:
     parts = [_file(answer), "# Sources", "\n".join(map(_section, answer.sections))]
     if answer.sources_since is not None:
         parts.append(f"What changes before {answer.sources_since} brought in is not told.")
-    return _joined(*parts)
+    return joined(*parts)
 
 
 def synthesis(answer: SynthesisView) -> str:
     """The synthesis as it is written."""
-    return _joined(answer.content)
+    return joined(answer.content)
 
 
 def summary(answer: SpaceSummary) -> str:
@@ -57,18 +57,18 @@ def summary(answer: SpaceSummary) -> str:
     parts += map(_file, answer.bank)
     if answer.live:
         parts += ["# Live notes", _live(answer.live)]
-    return _joined(*parts)
+    return joined(*parts)
 
 
 def notes(answer: NotePage) -> str:
     """A page of notes, one item each."""
     more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
-    return _joined("\n".join(map(_note, answer.items)) or "No notes.", more)
+    return joined("\n".join(map(_note, answer.items)) or "No notes.", more)
 
 
 def note(answer: NoteView) -> str:
     """One note."""
-    return _joined(_note(answer))
+    return joined(_note(answer))
 
 
 def change(answer: ChangeDetail) -> str:
@@ -83,11 +83,11 @@ def change(answer: ChangeDetail) -> str:
     if answer.synthesis.after:
         parts += ["## Synthesis", answer.synthesis.after]
     if answer.discarded:
-        lines = [f"- {item.get('note_id')}: {_within_item(str(item.get('reason')))}" for item in answer.discarded]
+        lines = [f"- {item.get('note_id')}: {within_item(str(item.get('reason')))}" for item in answer.discarded]
         parts += ["## Discarded", "\n".join(lines)]
     if answer.sources:
         parts += ["## Notes", "\n".join(map(_note, answer.sources))]
-    return _joined(*parts)
+    return joined(*parts)
 
 
 def _file(answer: FileView) -> str:
@@ -96,15 +96,7 @@ def _file(answer: FileView) -> str:
 
 def _note(answer: NoteView) -> str:
     tags = "".join(f" #{tag}" for tag in answer.tags)
-    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}] {_within_item(answer.content)}"
-
-
-def _within_item(text: str) -> str:
-    """The text with all lines behind the first indented, so that they stay in the item whatever they hold.
-
-    Markdown ends a line at a carriage return alone as well (CommonMark, 2.1).
-    """
-    return re.sub(r"(\r\n|\r|\n)(?=[^\r\n])", r"\1  ", text.strip())
+    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}] {within_item(answer.content)}"
 
 
 def _live(live: LiveNotes) -> str:
@@ -129,11 +121,3 @@ def _fenced(diff: str) -> str:
     longest = max(map(len, re.findall("`+", diff)), default=0)
     fence = "`" * max(MIN_FENCE, longest + 1)
     return f"{fence}diff\n{diff.rstrip(chr(10))}\n{fence}"
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(_stripped(parts)) + "\n"
-
-
-def _stripped(parts: Iterable[str]) -> Iterable[str]:
-    return (part.strip("\n") for part in parts if part.strip())

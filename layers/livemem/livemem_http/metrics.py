@@ -1,4 +1,4 @@
-"""A run's metrics as CloudWatch metrics (EMF): what the alarms and the dashboard of template.yaml rest on.
+"""Metrics of runs and summaries in CloudWatch (EMF): what the alarms and the dashboard of template.yaml rest on.
 
 Their namespace is the stack's own, by POWERTOOLS_METRICS_NAMESPACE in template.yaml.
 
@@ -6,11 +6,14 @@ CloudWatch bills each name with each combination of dimensions as a metric of it
 one whose dimensions are known. So the numbers carry the service alone, and only the count of runs is split by status.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
+from livemem.conversations.making import Made
+from livemem.llm.usage import Usage
 from livemem.runs.run import Run
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
@@ -29,3 +32,18 @@ def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
         if isinstance(value, (int, float)):
             metrics.add_metric(name, UNITS.get(name, MetricUnit.Count), value)
     return {"status": status, "run_id": run.run_id, "metrics": run.metrics}
+
+
+def report_summaries(service: str, made: Sequence[Made], *, failed: bool = False) -> None:
+    """Emit what one invocation made of summaries and what that took; `failed`: it could not even begin.
+
+    Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
+    """
+    used = sum((one.usage for one in made), Usage())
+    failures = len([one for one in made if one.error])
+    metrics = Metrics(service=service)
+    metrics.add_metric("SummariesMade", MetricUnit.Count, len([one for one in made if one.name and not one.reused]))
+    metrics.add_metric("SummariesFailed", MetricUnit.Count, failures or int(failed))
+    for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
+        metrics.add_metric(name, MetricUnit.Count, value)
+    metrics.flush_metrics()

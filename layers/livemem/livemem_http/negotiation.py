@@ -4,6 +4,7 @@ from urllib.request import parse_http_list
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
+LINES = "application/x-ndjson"
 
 
 def prefers_markdown(accept: str | None) -> bool:

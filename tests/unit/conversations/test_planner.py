@@ -1,4 +1,4 @@
-"""Blocks and groups: no gap, no overlap, sizes within their bounds, the same ends whoever looks when."""
+"""Blocks and groups: no gap, no overlap, sizes within their bounds, the same ends whoever looks at whatever time."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

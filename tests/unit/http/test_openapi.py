@@ -45,7 +45,7 @@ def test_every_name_in_a_path_has_its_pattern(described):
         if parameter["in"] == "path"
     }
 
-    assert set(found) == {"space_id", "note_id", "run_id", "number", "path", "token_hash", "backup_id", "erasure_id"}
+    assert set(found) == set(openapi.PATH_PARAMETERS)
     assert all(found.values())
 
 

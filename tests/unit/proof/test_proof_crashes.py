@@ -11,9 +11,10 @@ def name(item: Operation | Fault) -> str:
     return item.name
 
 
+# One after the other, since they begin with the same.
+@pytest.mark.parametrize("recover", [recover for _, recover in RECOVERIES], ids=[label for label, _ in RECOVERIES])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name)
 @pytest.mark.parametrize("fault", KILLS, ids=name)
-@pytest.mark.parametrize("recover", [recover for _, recover in RECOVERIES], ids=[label for label, _ in RECOVERIES])
 def test_an_operation_killed_at_any_request_keeps_the_promise(operation, fault, recover):
     for point in range(crash.requests_of(operation)):
         found, repeated_calls = crash.crash(operation, fault, recover, point)

@@ -273,3 +273,18 @@ def test_by_words_alone_no_word_counts_less_for_what_is_unknown_beside_it():
     known, more = held.rank("alpha"), held.rank("alpha unheard unseen")
 
     assert (known.parts["words"] == more.parts["words"]).all()
+
+
+def test_where_few_documents_have_a_vector_yet_the_best_of_those_few_does_not_outrank_the_words():
+    texts = [f"filler{number} text" for number in range(60)]
+    texts[7] = "alpha beta gamma"
+    held = Held(texts, groups=list(range(60)))
+    cosines = [math.nan] * 60
+    cosines[50:] = [0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
+
+    few, all_of_them = held.rank("alpha beta", cosines), [0.0 if math.isnan(one) else one for one in cosines]
+
+    assert best(few) == 7
+    # The part weighs as much as the share of documents that have a vector.
+    full = held.rank("alpha beta", all_of_them).parts["cosine"]
+    assert few.parts["cosine"][53] < full[53] / 3

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livemem.search import engine, words
+from livemem.search import engine, shape, words
 from livemem.search.documents import Document, Reading
 from livemem.search.engine import Meaning, Question
 from livemem.search.index import Filter, Index
@@ -29,12 +29,13 @@ class Found:
             for place, (name, text) in enumerate(NOTES.items())
         ]
         self.index.update([Reading(f"demo/live/{note.id}.md", "1", (note,)) for note in notes])
-        self.shape = engine.shape(self.index)
+        self.shape = shape.shape(self.index)
         self.encode = Encoder().encode
         texts = self.index.texts([int(number) for number in self.shape.passages])
         self.pool = Pool(512)
-        self.pool.add(self.shape.hashes, vectors(self.encode(list(texts.values()))))
-        self.rows = self.pool.rows_of(self.shape.hashes)
+        hashes = [bytes(name) for name in self.shape.hashes]
+        self.pool.add(hashes, vectors(self.encode(list(texts.values()))))
+        self.rows = self.pool.rows_of(hashes)
         self.questions = vectors(self.encode([pair.query for pair in PAIRS]))
 
     def place(self, pair: Pair, *, by_meaning: bool) -> int:

@@ -15,13 +15,14 @@ from livemem.bank import paths
 from livemem.errors import InvalidName
 from livemem.llm import embeddings
 from livemem.settings import Settings
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 from tests.support import hostile
 
 BUILDERS: dict[str, Callable[..., str]] = {
-    name: function
-    for name, function in inspect.getmembers(keys, inspect.isfunction)
-    if function.__module__ == keys.__name__
+    f"conversations: {name}" if module is conversation_keys else name: function
+    for module in (keys, conversation_keys)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__
     and not name.startswith("check_")
     and "space_id" in inspect.signature(function).parameters
 }
@@ -52,6 +53,10 @@ BELOW = {
     "vectors_prefix": "_vectors/",
     "vectors_of": "_vectors/",
     "segment": "_vectors/",
+    "search_order": "_search/forget/",
+    **{kind: "conversations/" for kind in BUILDERS if kind.startswith("conversations: ")},
+    "conversations: by_cwd": "_by_cwd/",
+    "conversations: by_cwd_prefix": "_by_cwd/",
 }
 """The prefix of its kind; of others the space's own."""
 DAY = date(2026, 2, 20)
@@ -68,6 +73,7 @@ OUTSIDE = {
     "exports_prefix": "_exports/{}/",
     "export": "_exports/{}/",
     "export_state": "_exports/{}/",
+    "conversations: due": "_due/20260220T1400/{}/",
 }
 """Kinds that lie in no space: what a key of theirs begins with, the space's id in it."""
 
@@ -89,10 +95,22 @@ MOMENTS = st.datetimes().map(lambda moment: keys.compact_time(moment.replace(tzi
 NUMBERS = st.integers(0, 10**9)
 
 
+def text_of(text: str) -> str:
+    """The same as text: half a surrogate pair is refused before."""
+    return text.encode(errors="replace").decode()
+
+
 def model_of(text: str) -> str:
     """How the keys name a model of any name."""
     name = text.encode(errors="replace").decode().replace("\0", " ").strip() or "x"
     return embeddings.name(Settings(embeddings_model=name[:200]))
+
+
+def given_to(kind: str, checked: dict[str, Any]) -> dict[str, Any] | None:
+    """What a builder is called with, None where one of its names did not pass. A summary's name is a digest."""
+    if kind.startswith("conversations: "):
+        checked = checked | {"name": checked["digest"]}
+    return {one: checked[one] for one in PARAMETERS[kind]} if PARAMETERS[kind] <= checked.keys() else None
 
 
 def passes(check: Callable[[str], object], text: str) -> bool:
@@ -129,6 +147,18 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     assume(passes(keys.check_space_id, space_id))
     checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name, "day": DAY}
     checked |= {"oldest": MOMENT, "schema": number, "dimensions": number, "model": model_of(digest + path)}
+    checked |= {
+        "index": number,
+        "order": number,
+        "generation": number,
+        "level": 2,
+        "created_at": MOMENT,
+        "moment": MOMENT,
+    }
+    # Whatever they are: in a key they are hashed.
+    checked |= {"message_id": text_of(path), "host": text_of(note_id), "cwd": text_of(path)}
+    for one in ("conversation_id", "job_id", "order_id"):
+        checked |= {one: run_id} if passes(conversation_keys.check_conversation_id, run_id) else {}
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"erasure_id": run_id} if passes(keys.check_run_id, run_id) else {}
@@ -137,9 +167,8 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     checked |= {"backup_id": backup_id} if passes(keys.check_backup_id, backup_id) else {}
 
     for kind, build in BUILDERS.items():
-        parameters = PARAMETERS[kind]
-        if parameters <= checked.keys():
-            assert_stays(build(**{parameter: checked[parameter] for parameter in parameters}), space_id, kind)
+        if arguments := given_to(kind, checked):
+            assert_stays(build(**arguments), space_id, kind)
 
 
 def assert_stays(key: str, space_id: str, kind: str) -> None:
@@ -153,8 +182,6 @@ def assert_stays(key: str, space_id: str, kind: str) -> None:
 
 
 def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
-    known = {"space_id", "note_id", "run_id", "path", "digest", "number", "name", "day", "oldest"}
-    known |= {"backup_id", "below", "erasure_id", "schema", "dimensions", "model"}
     tried: dict[str, Any] = {
         "space_id": "demo",
         "note_id": "20260220T140000_ann_todo_00000000",
@@ -174,11 +201,14 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "model": model_of("../Text Embedding"),
         "name": keys.RecordName(7, "20260220T140000", "20260220T140000"),
     }
+    tried |= {"conversation_id": "0" * 26, "job_id": "0" * 26, "order_id": "0" * 26}
+    tried |= {"index": 7, "order": 7, "generation": 1, "level": 2, "created_at": MOMENT, "moment": MOMENT}
+    tried |= {"message_id": "../m", "host": "..", "cwd": "/a/../b"}
 
     for kind, build in BUILDERS.items():
-        parameters = PARAMETERS[kind]
-        assert parameters <= known, f"{kind}: say here which of its names are checked, and how"
-        assert_stays(build(**{parameter: tried[parameter] for parameter in parameters}), "demo", kind)
+        arguments = given_to(kind, tried)
+        assert arguments, f"{kind}: say here which of its names are checked, and how"
+        assert_stays(build(**arguments), "demo", kind)
     assert BELOW.keys() | OUTSIDE.keys() <= BUILDERS.keys()
 
 
@@ -191,6 +221,10 @@ def test_a_hostile_name_passes_no_check(text: str):
         keys.check_backup_id,
         keys.parse_note_id,
         paths.check_bank_path,
+        conversation_keys.check_conversation_id,
+        conversation_keys.check_index,
+        conversation_keys.check_level,
+        conversation_keys.check_number,
     ):
         assert not passes(check, text)
 

@@ -92,6 +92,9 @@ def _call(process: Process, messages: Messages, target: int, deadline: datetime,
         reply = process.ask(messages, limit, min(settings.consolidation_timeout, left), answer.schema())
     except LlmError as error:
         meter.used += _usage(error.usage, prompt_tokens if error.code in MAY_COST else 0)
+        if error.code == "llm_timeout" and left < settings.consolidation_timeout:
+            # It is the invocation that was short, not the model that was slow.
+            raise meter.failed(OUT_OF_TIME, error.detail) from error
         raise meter.failed(error.code, error.detail) from error
     meter.used += _usage(reply.usage, prompt_tokens + len(reply.text) // budget.BYTES_PER_TOKEN)
     return reply.text

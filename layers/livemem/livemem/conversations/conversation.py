@@ -4,20 +4,24 @@ import posixpath
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
 TITLE_BYTES = 500
 PATH_BYTES = 4_096
 HOST_BYTES = 255
+MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
+D = TypeVar("D", bound=Document)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -139,12 +143,22 @@ def _mark(process: Process, key: str) -> None:
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
     """The conversation, or None where there is none, or no more: 1 GET."""
     found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    conversation = Conversation.from_bytes(found.body) if found else None
+    conversation = parsed(Conversation, found) if found else None
     return conversation if conversation and not conversation.deleted_at else None
+
+
+def parsed(kind: type[D], found: Object) -> D:
+    """The document in an object of a conversation; raises ConversationBroken for one that somebody has changed."""
+    try:
+        return kind.from_bytes(found.body)
+    except ValueError as error:
+        name = found.key.partition("/conversations/")[2]
+        raise ConversationBroken(f"The object {name!r} of a conversation can't be read. {MEND}") from error
 
 
 def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
     """The conversation: 1 GET, and that of the space where this process has not seen it lately. Raises NotFound."""
+    keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, conversation_id)
     if not found:

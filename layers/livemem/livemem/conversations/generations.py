@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from livemem import clock
-from livemem.conversations.conversation import Conversation
+from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.errors import PreconditionLost
 from livemem.process import Process
@@ -70,7 +70,7 @@ class Standing:
 def read(process: Process, space_id: str, conversation: Conversation) -> Standing:
     """The generations of the conversation: 1 GET."""
     found = process.store.get(keys.generation(space_id, conversation.conversation_id))
-    known = Generations.from_bytes(found.body) if found else Generations()
+    known = parsed(Generations, found) if found else Generations()
     return Standing(space_id, conversation, known, found.etag if found else None)
 
 

@@ -1,6 +1,7 @@
 """Taking in a conversation that was led elsewhere: lines of JSON, each a message or a whole turn."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +50,8 @@ class Imported:
 def parse(text: str) -> list[Draft]:
     """The turns in the lines, all checked; raises InvalidRequest or TooLarge, which names the line."""
     drafts = []
-    for number, line in enumerate(text.split("\n"), 1):
+    # Editors of some systems begin a file so.
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if line.strip():
             drafts.append(_draft(f"line {number}", line))
     if not drafts:
@@ -61,12 +63,15 @@ def parse(text: str) -> list[Draft]:
 
 def _draft(where: str, text: str) -> Draft:
     try:
-        line = _Line.model_validate(json.loads(text))
-        calls = [ToolCall.model_validate(call) for call in line.tool_calls]
+        line = _Line.model_validate(_loaded(text))
+        # How large a result is that lies apart, only the log says.
+        calls = [ToolCall.model_validate({**call, "result_size": None}) for call in line.tool_calls]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest.of(f"{where}{f': {field}' if field else ''}", first["msg"]) from None
+    except UnicodeEncodeError:
+        raise InvalidRequest.of(where, "holds half a surrogate pair, which is no text") from None
     except (ValueError, RecursionError):
         raise InvalidRequest.of(where, "is not JSON") from None
     if line.message_id is None:
@@ -85,6 +90,20 @@ def _draft(where: str, text: str) -> Draft:
         return Draft.of_message(line.role, line.content or "", **more)
     except InvalidRequest as error:
         raise InvalidRequest.of(f"{where}: role", error.fields[0].message) from None
+
+
+def _loaded(text: str) -> Any:
+    """The JSON value; raises ValueError, for what can't be stored and read again as well."""
+    value = json.loads(text, parse_constant=_number, parse_float=_number)
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("no number of JSON, or too large")
+    return number
 
 
 def _check_moment(where: str, text: str | None) -> None:

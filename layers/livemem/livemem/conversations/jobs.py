@@ -6,6 +6,8 @@ from contextlib import suppress
 from typing import Literal
 
 from livemem import clock
+from livemem.conversations import conversation as conversations
+from livemem.conversations.conversation import parsed
 from livemem.conversations.summary import Usage
 from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
 from livemem.llm.usage import Usage as Counted
@@ -13,6 +15,7 @@ from livemem.process import Process
 from livemem.spaces import usage
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
+from livemem.store import keys as all_keys
 from livemem.store.documents import Document, Moment
 
 logger = logging.getLogger(__name__)
@@ -73,10 +76,10 @@ def new(process: Process, conversation_id: str, strategy: Strategy, generation: 
 
 
 def write(process: Process, space_id: str, job: Job) -> None:
-    """Write the job as it is now, unless it has ended: 1 GET, 1 PUT. A request that comes late changes nothing."""
+    """Write the job as it is now, unless it has ended: what comes late changes nothing. 1 GET, 1 PUT."""
     key = keys.job(space_id, job.conversation_id, job.job_id)
     found = process.store.get(key)
-    if found and Job.from_bytes(found.body).ended():
+    if found and parsed(Job, found).ended():
         return
     # A lost race is our own first try, whose answer was lost, or another delivery of the job.
     with suppress(PreconditionLost):
@@ -89,23 +92,38 @@ def write(process: Process, space_id: str, job: Job) -> None:
         )
 
 
-def note(process: Process, space_id: str, job: Job) -> None:
-    """Write the job, and what it has used for the budget of its day: 1 GET, 2 PUTs. Counters never fail a job."""
-    used = counted(job.llm)
+def note(process: Process, space_id: str, job: Job, before: Usage | None = None) -> None:
+    """Write the job, and what it has used since `before`, that is in this invocation, for the budget of the day: 1
+    GET, 2 PUTs. Counters never fail a job.
+    """
+    earlier = before or Usage()
+    used = less(counted(job.llm), counted(earlier))
     with suppress(LiveMemoryError):
         write(process, space_id, job)
         if used.calls:
-            usage.note(process, space_id, job.job_id, used, failed=job.status == "failed", final=job.ended())
+            usage.note(process, space_id, job.job_id, (job.job_id, earlier.calls), used)
+
+
+def less(total: Counted, part: Counted) -> Counted:
+    """What was used beside a part of it."""
+    return Counted(
+        total.calls - part.calls,
+        total.prompt_tokens - part.prompt_tokens,
+        total.completion_tokens - part.completion_tokens,
+        total.estimated_tokens - part.estimated_tokens,
+    )
 
 
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:
     """The job, or None: 1 GET. Raises InvalidName."""
     found = process.store.get(keys.job(space_id, conversation_id, job_id))
-    return Job.from_bytes(found.body) if found else None
+    return parsed(Job, found) if found else None
 
 
 def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job:
-    """The job: 1 GET. Raises InvalidName, NotFound."""
+    """The job: 2 GETs. Raises InvalidName, NotFound."""
+    all_keys.check_ulid("job_id", job_id)
+    conversations.load(process, space_id, conversation_id)
     found = find(process, space_id, conversation_id, job_id)
     if not found:
         raise NotFound("job", job_id)
@@ -115,13 +133,17 @@ def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
 def page(
     process: Process, space_id: str, conversation_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Job], str | None]:
-    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each."""
+    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each.
+
+    Raises InvalidName, NotFound.
+    """
+    conversations.load(process, space_id, conversation_id)
     listed = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
     ids = sorted((found for entry in listed if (found := keys.parse_job(entry.key))), reverse=True)
     ids = [one for one in ids if after is None or one < after]
     some = ids[:limit]
     items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
-    jobs = [Job.from_bytes(item.body) for item in items if item]
+    jobs = [parsed(Job, item) for item in items if item]
     return jobs, some[-1] if len(ids) > limit else None
 
 

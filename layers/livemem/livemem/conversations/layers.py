@@ -1,18 +1,25 @@
 """What there is of seals and summaries in a generation, as a listing tells it, and what is missing."""
 
+import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from cachetools import LRUCache
+
 from livemem.conversations import names
+from livemem.conversations.conversation import parsed
 from livemem.conversations.seals import At, BlockSeal, GroupSeal
 from livemem.conversations.summary import Summary
-from livemem.process import Process
+from livemem.process import Process, Timer
 from livemem.store import conversation_keys as keys
+from livemem.store import listing
 from livemem.store.documents import Document
+from livemem.store.objects import Entry
 
 D = TypeVar("D", bound=Document)
+KNOWN_PREFIXES = 1_000
 
 
 @dataclass
@@ -32,12 +39,38 @@ class Layers:
             there.append(name)
 
 
+class _Bounds:
+    """Every thousandth key below a prefix, as this process has last seen them: a guess, on which no answer depends."""
+
+    def __init__(self, _: Timer) -> None:
+        self._known = LRUCache[str, list[str]](KNOWN_PREFIXES)
+        self._lock = threading.Lock()
+
+    def get(self, prefix: str) -> list[str]:
+        with self._lock:
+            return self._known.get(prefix, [])
+
+    def put(self, prefix: str, keys: list[str]) -> None:
+        with self._lock:
+            self._known[prefix] = keys
+
+
+def _listed(process: Process, prefix: str) -> list[Entry]:
+    """All objects below a prefix: 1 LIST per 1,000, side by side where this process has listed them before."""
+    bounds = process.cache(_Bounds)
+    parts = listing.between(bounds.get(prefix))
+    pages = process.store.map(lambda part: listing.listed(process.store, prefix, part), parts)
+    entries = [entry for page in pages for entry in page]
+    bounds.put(prefix, listing.bounds([entry.key for entry in entries]))
+    return entries
+
+
 def read(process: Process, at: At) -> Layers:
-    """The seals and summaries of a generation: 1 LIST per 1,000 of them."""
+    """The seals and summaries of a generation: 1 LIST per 1,000 of them, side by side where it was listed before."""
     numbers: dict[int, set[int]] = {level: set() for level in keys.LEVELS}
     found: dict[int, dict[int, list[str]]] = {level: defaultdict(list) for level in keys.LEVELS}
     etags = {}
-    for entry in process.store.scan(keys.generation_prefix(at.space_id, at.conversation_id, at.generation)):
+    for entry in _listed(process, keys.generation_prefix(at.space_id, at.conversation_id, at.generation)):
         etags[entry.key] = entry.etag
         seal, summary = keys.parse_seal(entry.key), keys.parse_summary(entry.key)
         if seal:
@@ -79,7 +112,7 @@ def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]
         found = process.store.get(key)
         if not found:
             raise Vanished(key)
-        document = kind.from_bytes(found.body)
+        document = parsed(kind, found)
         return process.reads.put(key, found.etag, document, [found.body])
 
     return process.store.map(one, wanted)

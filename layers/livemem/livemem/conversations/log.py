@@ -6,7 +6,7 @@ repeat meets its own turn before a free number, and of two who do the same at on
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -41,10 +41,11 @@ class Floor(Document):
 
 @dataclass(frozen=True)
 class Appended:
-    """A turn of the log; not `fresh` if it was there already."""
+    """A turn of the log; not `fresh` if it was there already. `redacted` is what was taken out of it, by kind."""
 
     turn: Turn
     fresh: bool
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
 def append(process: Process, space_id: str, conversation_id: str, author: str, draft: Draft) -> Appended:
@@ -181,7 +182,7 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
     """Behind which turn a message's own is; None if it never came: 1 GET."""
     found = process.store.get(keys.message(space_id, conversation_id, message_id))
-    return Floor.from_bytes(found.body).floor if found else None
+    return conversations.parsed(Floor, found).floor if found else None
 
 
 def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> Turn | None:
@@ -209,14 +210,14 @@ def _write(
             if not there:
                 # Somebody deletes the conversation right now.
                 raise NotFound("conversation", at.conversation_id) from None
-            other = Turn.from_bytes(there.body)
+            other = conversations.parsed(Turn, there)
             met[other.message_id] = other
             if other.message_id == message_id:
                 return _repeated(process, at, draft, other)
             continue
         met[message_id] = turn
         _keep_apart(process, at, index, apart)
-        return Appended(turn, fresh=True)
+        return Appended(turn, fresh=True, redacted=draft.redacted)
     raise PreconditionLost("Too many turns were appended at once.")
 
 
@@ -238,7 +239,7 @@ def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
     if not turns.same(wanted, there):
         raise InvalidRequest.of("message_id", OTHER)
     _keep_apart(process, at, there.turn_index, apart)
-    return Appended(there, fresh=False)
+    return Appended(there, fresh=False, redacted=draft.redacted)
 
 
 def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:
@@ -257,7 +258,7 @@ def last_index(process: Process, space_id: str, conversation_id: str) -> int:
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
     """These turns, those that are there: 1 GET each, side by side."""
     found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    return [Turn.from_bytes(item.body) for item in found if item]
+    return [conversations.parsed(Turn, item) for item in found if item]
 
 
 def close(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from livemem import limits
 from livemem.conversations import conversation as conversations
 from livemem.conversations import generations, log, turn
 from livemem.conversations import layers as found
@@ -170,7 +171,10 @@ def turns(
     after: int | None = None,
     order: TurnOrder = "newest",
 ) -> Page:
-    """Whole turns, up to `limit` and `max_chars` characters, but at least one: 1 LIST, 1 GET each. Raises NotFound."""
+    """Whole turns, up to `limit`, `max_chars` characters and PAGE_BYTES, but at least one: 1 LIST, 1 GET each.
+
+    Raises NotFound.
+    """
     conversations.load(process, space_id, conversation_id)
     last = log.last_index(process, space_id, conversation_id)
     if order == "newest":
@@ -178,14 +182,17 @@ def turns(
     else:
         wanted = range(after + 1 if after is not None else 1, last + 1)
     chosen: list[Turn] = []
-    chars = 0
+    chars = size = 0
     while wanted and len(chosen) < limit:
-        size = min(log.AT_ONCE, limit - len(chosen))
-        some = log.read(process, space_id, conversation_id, wanted[:size])
-        wanted = wanted[size:]
+        count = min(log.AT_ONCE, limit - len(chosen))
+        some = log.read(process, space_id, conversation_id, wanted[:count])
+        wanted = wanted[count:]
         for one in some:
             chars += one.char_count
-            if max_chars is not None and chars > max_chars and chosen:
+            # What tools were given and gave is no part of the characters.
+            size += len(one.to_bytes())
+            too_much = size > limits.PAGE_BYTES or (max_chars is not None and chars > max_chars)
+            if too_much and chosen:
                 return Page(chosen, chosen[-1].turn_index)
             chosen.append(one)
     return Page(chosen, chosen[-1].turn_index if wanted and chosen else None)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from livemem import clock
-from livemem.conversations.conversation import Conversation
+from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.generations import Built
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.planner import Block, Place
@@ -114,5 +114,5 @@ def write(process: Process, at: At, level: int, number: int, seal: S) -> S:
         if not found:
             # Somebody deletes the conversation right now.
             raise
-        return type(seal).from_bytes(found.body)
+        return parsed(type(seal), found)
     return seal

@@ -109,6 +109,11 @@ def check(draft: Draft, where: str = "") -> None:
         limits.check_text(f"{where}tool_calls.{place}.name", call.name, 4 * NAME_CHARACTERS)
     if draft.message_id is not None:
         check_message_id(draft.message_id, where)
+    try:
+        if draft.client_timestamp is not None:
+            clock.parse(draft.client_timestamp)
+    except ValueError:
+        raise InvalidRequest.of(f"{where}client_timestamp", "must be a time in ISO 8601") from None
 
 
 def check_message_id(message_id: str, where: str = "") -> str:

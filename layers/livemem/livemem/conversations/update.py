@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from livemem import clock
 from livemem.consolidation import budget
-from livemem.conversations import asking, claims, due, generations, jobs, making, names, sources, work
+from livemem.conversations import asking, claims, due, generations, jobs, log, making, names, sources, work
 from livemem.conversations import conversation as conversations
 from livemem.conversations import layers as found
 from livemem.conversations.claims import Claimed, Held
@@ -20,14 +20,17 @@ from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import Standing
 from livemem.conversations.jobs import Job, Strategy
 from livemem.conversations.layers import Vanished
+from livemem.conversations.making import Made
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
+from livemem.conversations.summary import Usage
 from livemem.conversations.work import Done
 from livemem.errors import LiveMemoryError, PreconditionLost, RunError, StillAtWork
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces.lease import BACKOFF_LONGEST
 from livemem.store import conversation_keys as keys
+from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -36,6 +39,7 @@ Result = Literal["gone", "nothing", "busy", "done", "failed", "unfinished"]
 
 LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep looks whether a rebuild still goes on."""
+INTERRUPTED = jobs.Problem(code="interrupted", detail="What it worked on was replaced; it is looked at again.")
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 
 
@@ -88,11 +92,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it ended. `job` is what was done, where anything was; of `busy` the job that is at work."""
+    """How it ended. `job` is what was done, where anything was; of `busy` the job that is at work; `made` what this
+    invocation alone made, or could not make.
+    """
 
     result: Result
     job: Job | None = None
     at_work: str | None = None
+    made: Sequence[Made] = ()
 
 
 @dataclass(frozen=True)
@@ -119,9 +126,11 @@ class _Task:
 def carry_out(process: Process, space_id: str, conversation_id: str, order: Order, deadline: datetime) -> Outcome:
     """Do what is ordered until shortly before `deadline`; what is left then is handed on to another invocation.
 
-    Raises StoreUnavailable, and StillAtWork where the order of a job must wait for another one, so that Lambda tries
-    again.
+    Raises InvalidName; StoreUnavailable, and StillAtWork where the order of a job must wait for another one, so that
+    Lambda tries again.
     """
+    all_keys.check_space_id(space_id)
+    keys.check_conversation_id(conversation_id)
     require_conditional_writes(process.store)
     conversation = conversations.find(process, space_id, conversation_id)
     if not conversation:
@@ -144,7 +153,7 @@ def _carry_out(task: _Task) -> Outcome:
         return Outcome("failed", _end(task, job, "failed", problem))
     asked = order.redo or standing.known.building
     if not asked and not work.is_due(process, task.at(standing.current()), order.levels):
-        return Outcome("nothing", _end(task, job, "done") if job else None)
+        return Outcome("nothing", _end(task, job, "done", before=job.llm) if job else None)
     job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
     try:
         held = claims.acquire(
@@ -189,12 +198,13 @@ def _redo_beside(task: _Task, job: Job, redo: Redo) -> Outcome:
 
 
 def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
-    process, done = task.process, Done()
+    process = task.process
     job = job.model_copy(
         update={"status": "running", "started_at": job.started_at or clock.iso_millis(process.clock())}
     )
     jobs.note(process, task.space_id, job)
     error: RunError | None = None
+    done = Done(tell=lambda done: _go_on(task, job, done))
     try:
         with claims.kept(process, held):
             budget.check_day(process, task.space_id, process.clock().date(), LATER)
@@ -203,31 +213,41 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     except RunError as refused:
         finished, error = False, refused
     except Vanished:
+        # Removed, or replaced by another generation, under our hands.
         claims.release(process, held)
+        if conversations.find(process, task.space_id, task.conversation_id):
+            due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
+            _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm)
         raise
     except LiveMemoryError:
         # Lambda tries again: then the claim must not keep it out, and what was asked is paid for.
-        jobs.note(process, task.space_id, _counted(job, done))
+        jobs.note(process, task.space_id, _counted(job, done), job.llm)
         claims.release(process, held)
         raise
     # Who gets nowhere in a whole invocation would get nowhere in the next one.
     going_on = error is not None and error.code == asking.OUT_OF_TIME and (task.order.later or done.anything)
     if not finished and (error is None or going_on):
-        job = _counted(job, done).model_copy(update={"status": "running"})
-        jobs.note(process, task.space_id, job)
+        so_far = _counted(job, done)
+        jobs.note(process, task.space_id, so_far, job.llm)
         claims.release(process, held)
-        _hand_on(task, job)
-        return Outcome("unfinished", job)
+        _hand_on(task, so_far)
+        return Outcome("unfinished", so_far, made=done.made)
     if error:
         job = _fail(task, job, done, held, error)
-        return Outcome("failed", job)
-    job = _end(task, _counted(job, done), "done")
+        return Outcome("failed", job, made=done.made)
+    job = _end(task, _counted(job, done), "done", before=job.llm)
     claims.release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
-    if work.is_due(process, task.at(task.standing().current())):
+    if log.last_index(process, task.space_id, task.conversation_id) > done.last_turn:
         _hand_on(replace(task, order=Order()), None)
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
-    return Outcome("done", job)
+    return Outcome("done", job, made=done.made)
+
+
+def _go_on(task: _Task, job: Job, done: Done) -> None:
+    """Between two waves: note how far it is, and raise RunError where the day's tokens are used up by now."""
+    jobs.note(task.process, task.space_id, _counted(job, done), job.llm)
+    budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
 
 
 def _first_failure(done: Done) -> RunError | None:
@@ -322,11 +342,18 @@ def _counted(job: Job, done: Done) -> Job:
     )
 
 
-def _end(task: _Task, job: Job, status: Literal["done", "failed"], problem: jobs.Problem | None = None) -> Job:
+def _end(
+    task: _Task,
+    job: Job,
+    status: Literal["done", "failed"],
+    problem: jobs.Problem | None = None,
+    before: Usage | None = None,
+) -> Job:
+    """The job as it ended; `before` is what it had asked of the LLM when this invocation began."""
     ended = job.model_copy(
         update={"status": status, "ended_at": clock.iso_millis(task.process.clock()), "error": problem}
     )
-    jobs.note(task.process, task.space_id, ended)
+    jobs.note(task.process, task.space_id, ended, before)
     return ended
 
 
@@ -334,7 +361,8 @@ def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job
     """End the job with its failure, and see to it that what is missing is tried again, later and later."""
     process = task.process
     wait = _until_tomorrow(process) if error.code == BUDGET_EXHAUSTED else None
-    job = _end(task, _counted(job, done), "failed", jobs.Problem(code=error.code, detail=error.detail))
+    problem = jobs.Problem(code=error.code, detail=error.detail)
+    job = _end(task, _counted(job, done), "failed", problem, job.llm)
     waited = claims.back_off(process, held, error.code, wait)
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + waited)
     logger.warning(
@@ -358,8 +386,8 @@ def rebuild(
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
-    require_conditional_writes(process.store)
     conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
     standing = generations.read(process, space_id, conversation)
     wanted_profile, parameters = wanted(standing, profile, changes)
     job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
@@ -377,8 +405,8 @@ def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, An
 
 def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
     """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
-    require_conditional_writes(process.store)
     conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
     standing = generations.read(process, space_id, conversation)
     at = At(space_id, conversation, standing.current())
     layers = found.read(process, at)

@@ -5,7 +5,7 @@ broken off anywhere, and be repeated: what is there costs nothing again.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,6 +33,10 @@ class Done:
     """Summaries that were missing when they were looked for."""
     present: int = 0
     """Summaries that were there then."""
+    last_turn: int = 0
+    """The newest turn when blocks were last looked for."""
+    tell: Callable[["Done"], None] = lambda _: None
+    """Called between two waves of calls, on whatever levels; what it raises ends the work."""
     settled: int = 0
     """How many of `made` are of a generation that counts no more."""
 
@@ -52,22 +56,30 @@ class Done:
         return bool(self.sealed or any(one.name for one in self.made))
 
 
-def blocks(process: Process, layers: Layers, *, at_the_end: bool = True) -> Iterator[Block]:
-    """The blocks that are due behind the last seal: 1 LIST for the newest turn, 1 GET for each turn that is open.
-
-    With `at_the_end` also one that is old enough by now.
+def blocks(process: Process, layers: Layers) -> Iterator[Block]:
+    """The blocks that are due behind the last seal, also one that is old enough by now: 1 LIST for the newest turn, 1
+    GET for each turn that is open.
     """
+    yield from _blocks(process, layers, *_end_of_log(process, layers.at))
+
+
+def _end_of_log(process: Process, at: At) -> tuple[datetime, int]:
+    """A moment, and the newest turn after it: what comes later has a later time, so whoever sees the whole log sees the
+    pause that is seen here.
+    """
+    seen_at = process.clock()
+    return seen_at, log.last_index(process, at.space_id, at.conversation_id)
+
+
+def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> Iterator[Block]:
     at = layers.at
     start = _behind_last(process, layers)
-    # Before the look: a turn that comes later has a later time, so the whole log has the pause that is seen here.
-    seen_at = process.clock()
-    last = log.last_index(process, at.space_id, at.conversation_id)
     sizes: list[Size] = []
     read_to = start.index - 1
     while start.index <= last:
         sizes = [size for size in sizes if size.index >= start.index]
         whole = read_to >= last
-        now = seen_at if whole and at_the_end else None
+        now = seen_at if whole else None
         block = planner.next_block(at.built.profile, at.parameters, sizes, start, now)
         if block:
             yield block
@@ -88,16 +100,19 @@ def _behind_last(process: Process, layers: Layers) -> Place:
     return found.block_seals(process, layers, [count])[0].following if count else Place(1, 0)
 
 
-def seal_blocks(process: Process, layers: Layers) -> int:
+def seal_blocks(process: Process, layers: Layers, done: Done | None = None) -> int:
     """Seal all blocks that are due, one behind the other; returns how many there are now that were not before.
 
     Who meets another's seal goes on behind it.
     """
     before = layers.sealed[1]
+    seen_at, last = _end_of_log(process, layers.at)
+    if done:
+        done.last_turn = last
     going_on = True
     while going_on:
         going_on = False
-        for block in blocks(process, layers):
+        for block in _blocks(process, layers, seen_at, last):
             number = layers.sealed[1] + 1
             wanted = seals.of_block(block)
             written = seals.write(process, layers.at, 1, number, wanted)
@@ -178,6 +193,8 @@ def make_missing(
         return making.make(process, layers, material, deadline, earlier=earlier)
 
     while missing:
+        if done.made:
+            done.tell(done)
         wave, missing = missing[: parameters.concurrency], missing[parameters.concurrency :]
         made = process.store.map(one, wave)
         done.made += made
@@ -202,12 +219,12 @@ def bring_up(
 ) -> bool:
     """Seal what is due and make what is missing on these levels, the lowest first; False where more could not be made.
 
-    1 LIST per 1,000 seals and summaries of the generation for each level. Raises Vanished.
+    1 LIST per 1,000 seals and summaries of the generation. Raises Vanished.
     """
+    layers = found.read(process, at)
     for level in levels:
-        layers = found.read(process, at)
         try:
-            count = seal_blocks(process, layers) if level == 1 else seal_groups(process, layers, level)
+            count = seal_blocks(process, layers, done) if level == 1 else seal_groups(process, layers, level)
         except PreconditionLost:
             raise found.Vanished(at.conversation_id) from None
         if count:

@@ -1,21 +1,27 @@
 """What is searched for: the texts of a request, checked."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from livemem import clock as clocks
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.notes import pages
+from livemem.recall import talk
 from livemem.recall.sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
 from livemem.search.index import Filter
 from livemem.search.words import Query
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 
-KINDS = {"live": LIVE, "bank": BANK, "archive": ARCHIVE}
-"""What a scope is called in a request, and its kind of documents."""
+KINDS = {"live": (LIVE,), "bank": (BANK,), "archive": (ARCHIVE,), "conversations": (talk.TURN, talk.SUMMARY)}
+"""What a scope is called in a request, and its kinds of documents."""
+DEFAULT, OF_CONVERSATION = "live,bank", "conversations"
+"""The scope where none is asked for; and where a conversation is."""
 ALL = "all"
 QUERY_CHARACTERS = 4_000
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
+RESULTS_DEFAULT, RESULTS_MOST = 5, 50
+"""Of a search in conversations."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,15 @@ class Asked:
     filter: Filter
     limit: int
     recency: float
+    kinds: tuple[str, ...] | None = None
+    """Of which documents are looked at; None for all."""
+    conversations: tuple[str, ...] | None = None
+    """Those that alone are looked at; None where it is not about some of them alone."""
+    levels: tuple[int, ...] = talk.LEVELS
+    least: float | None = None
+    """The least relevance, a cosine: documents that have none are not held to it."""
+    excerpts: bool = True
+    """Whether hits come with the part of their text that fits best."""
 
     @classmethod
     def of(
@@ -41,8 +56,10 @@ class Asked:
         since: str | None = None,
         until: str | None = None,
         recency: float = 0.0,
+        conversation_id: str | None = None,
     ) -> "Asked":
         """The request's texts; raises InvalidRequest or InvalidName, naming the field."""
+        some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
             raise InvalidRequest.of("q", f"at most {QUERY_CHARACTERS} characters")
         query = words.parse(text)
@@ -52,28 +69,76 @@ class Asked:
         checked = pages.Filter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None and not keys.AGENT.fullmatch(author):
             raise InvalidName("author", "must be the name of an agent: letters, digits and hyphens")
+        kinds = _kinds(scope or (DEFAULT if some is None else OF_CONVERSATION))
+        alone = some is not None and kinds is not None and talk.KINDS.issuperset(kinds)
         moments = {"since": checked.since, "until": checked.until}
         return cls(
             text,
             query,
             Filter(
-                _kinds(scope),
+                # Of a conversation there is nothing else.
+                None if alone else kinds,
                 author,
                 category,
                 tag,
+                groups=None if some is None else talk.groups(some),
                 **{name: clocks.iso(moment) if moment else None for name, moment in moments.items()},
             ),
             limit,
             recency,
+            kinds,
+            some if alone else None,
         )
 
+    @classmethod
+    def of_talk(
+        cls,
+        text: str,
+        *,
+        levels: str | None = None,
+        max_results: int = RESULTS_DEFAULT,
+        min_score: float | None = None,
+        include_turns: bool = True,
+    ) -> "Asked":
+        """What is looked for in conversations, whichever they are (`within`). Raises InvalidRequest."""
+        if not 1 <= max_results <= RESULTS_MOST:
+            raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
+        if min_score is not None and not 0 <= min_score <= 1:
+            raise InvalidRequest.of("min_score", "must be from 0 to 1")
+        wanted = tuple(level for level in _levels(levels) if level or include_turns)
+        if not wanted:
+            raise InvalidRequest.of("include_turns", "leaves nothing to look at where `levels` is 0 alone")
+        found = cls.of(text, scope=OF_CONVERSATION, limit=max_results)
+        return replace(found, levels=wanted, least=min_score)
 
-def _kinds(scope: str | None) -> tuple[str, ...] | None:
+    def within(self, conversation_ids: Sequence[str] | None, *, all_of_space: bool = False) -> "Asked":
+        """The same in some conversations alone, or in all of the space where it is None.
+
+        `all_of_space` follows all of them, where that is less work.
+        """
+        some = (talk.TURN,) * (0 in self.levels) + (talk.SUMMARY,) * any(self.levels)
+        if conversation_ids is None:
+            return replace(self, filter=replace(self.filter, kinds=some), kinds=some, conversations=None)
+        filtered = replace(self.filter, kinds=None, groups=talk.groups(conversation_ids, self.levels))
+        alone = None if all_of_space else tuple(conversation_ids)
+        return replace(self, filter=filtered, kinds=some, conversations=alone)
+
+
+def _levels(levels: str | None) -> tuple[int, ...]:
+    """The levels that a request names; all where it names none."""
+    named = {str(level): level for level in talk.LEVELS}
+    some = list(named) if levels is None else levels.split(",")
+    if not set(some) <= named.keys():
+        raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, with commas between them")
+    return tuple(sorted({named[one] for one in some}))
+
+
+def _kinds(scope: str) -> tuple[str, ...] | None:
     """The kinds of documents that a scope names; None for all."""
-    names = (scope or "live,bank").split(",")
+    names = scope.split(",")
     if ALL in names and len(names) == 1:
         return None
     unknown = [name for name in names if name not in KINDS]
     if unknown:
         raise InvalidRequest.of("scope", f"must be {ALL}, or some of {', '.join(KINDS)}, with commas between them")
-    return tuple(dict.fromkeys(KINDS[name] for name in names))
+    return tuple(dict.fromkeys(kind for name in names for kind in KINDS[name]))

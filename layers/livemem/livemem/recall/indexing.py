@@ -8,17 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from livemem.conversations import removal
 from livemem.errors import SearchNotReady
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
-from livemem.recall import search
+from livemem.recall import search, talk
 from livemem.recall.sources import sources
-from livemem.search import snapshots
+from livemem.search import segments, snapshots
 from livemem.search.segments import Segments
 from livemem.search.vectors import BadSegment
 from livemem.search.view import View
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
+from livemem.store import conversation_keys as keys_of_talk
+from livemem.store import keys
 
 logger = logging.getLogger(__name__)
 
@@ -46,16 +49,23 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
         return deadline - process.clock() > MARGIN
 
     done: dict[str, Any] = {"status": "done"}
+    # What is ordered later may be about something that was read by now.
+    orders = [entry.key for entry in process.store.scan(keys.search_orders(space_id))]
     with search.viewing(process, head.meta) as view:
         known = view.index.count()
         try:
             view.follow(process.store, sources(process, space_id), in_time)
         except SearchNotReady:
             done["status"] = "unfinished"
+        if orders and done["status"] == "done":
+            snapshots.remove(process.store, space_id)
         done["snapshot"] = _snapshot(process, head.meta, view, whole=done["status"] == "done")
+        if orders and done["status"] == "done":
+            done |= _forget(process, view, space_id, orders, in_time)
         if view.segments and done["status"] == "done":
             done |= _embed(process, view, view.segments, in_time)
-        progress = view.index.count() - known + done.get("embedded", 0)
+        _take_back(process, view, space_id)
+        progress = view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
     if done["status"] == "unfinished" and progress > 0:
         # Only then: what makes no headway must not go on for ever.
         process.reindex(space_id)
@@ -64,7 +74,8 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
 
 
 def _snapshot(process: Process, meta: Meta, view: View, *, whole: bool) -> bool:
-    """Whether a snapshot was written: where there is none as new as the space's last change.
+    """Whether a snapshot was written: where there is none as new as the space's last change, or none that knows all but
+    some hundred objects of the conversations.
 
     Of a view that is not `whole` it is written as of no change at all: the next invocation, in whatever environment,
     goes on from there.
@@ -73,18 +84,42 @@ def _snapshot(process: Process, meta: Meta, view: View, *, whole: bool) -> bool:
     if view.damaged:
         store.delete_many(view.damaged)
         view.damaged = ()
-    number = meta.changes if whole else PARTIAL
+    number, said = (meta.changes, talk.count(view)) if whole else (PARTIAL, 0)
     listed = snapshots.listed(store, space_id)
-    if whole and (not number or (listed and listed[0][0] >= number)):
+    newest = listed[0][:2] if listed else (PARTIAL, 0)
+    if whole and number <= newest[0] and said <= newest[1] + talk.GROWN:
         return False
     scratch = view.index.path.with_suffix(".copy")
-    saved = snapshots.save(store, space_id, meta.uid, number, view.index, scratch, replace=not whole)
+    key = snapshots.key_of(space_id, number, said)
+    saved = snapshots.save(store, key, meta.uid, view.index, scratch, replace=not whole)
     if _erased_meanwhile(process, meta):
         # It may hold words that are to be nowhere by now, whoever wrote it.
-        store.delete(snapshots.key_of(space_id, number))
+        store.delete(key)
         return False
     snapshots.prune(store, space_id)
     return saved
+
+
+def _forget(
+    process: Process, view: View, space_id: str, orders: Sequence[str], in_time: Callable[[], bool]
+) -> Mapping[str, Any]:
+    """Carry out orders: with the snapshots gone, take vectors of what no document says any more out of the segments."""
+    wanted = set(view.shape().hashes)
+    if not segments.purge(process.store, space_id, wanted, in_time):
+        return {"status": "unfinished"}
+    process.store.delete_many(orders)
+    if view.segments:
+        view.segments.follow(process.store)
+    return {"forgotten": len(orders)}
+
+
+def _take_back(process: Process, view: View, space_id: str) -> None:
+    """Where a conversation was removed while it was indexed, order anew that it is forgotten: what was written just now
+    may hold it, after the order was carried out. 1 LIST per 1,000 conversations, none where the view knows none.
+    """
+    known = talk.known(view, space_id)
+    if known and not known <= set(process.store.folders(keys_of_talk.prefix(space_id))):
+        removal.forget(process, space_id, process.new_id())
 
 
 def _erased_meanwhile(process: Process, meta: Meta) -> bool:
@@ -92,25 +127,25 @@ def _erased_meanwhile(process: Process, meta: Meta) -> bool:
     return not now or now.meta.uid != meta.uid or now.meta.erasing != meta.erasing
 
 
-def _embed(process: Process, view: View, segments: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
+def _embed(process: Process, view: View, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
     """Embed what has no vector, the latest first, and put small segments together."""
     whole = view.shape()
     done = {"embedded": 0}
     try:
-        stored = segments.stored(_dimensions(process))
+        stored = kept.stored(_dimensions(process))
         gaps = [place for place, name in enumerate(whole.hashes) if name not in stored]
         while gaps:
             if not in_time():
                 return {"status": "unfinished", **done}
             some, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
-            _write(process, view, segments, some)
+            _write(process, view, kept, some)
             done["embedded"] += len(some)
     except (EmbeddingError, BadSegment) as error:
         code = error.code if isinstance(error, EmbeddingError) else "embedding_malformed"
         told = error.detail if isinstance(error, EmbeddingError) else ""
         logger.warning("texts were not embedded", extra={"error_code": code, "detail": told})
         return {**done, "error": code}
-    return {**done, "merged": _merge(process, view, segments)}
+    return {**done, "merged": _merge(process, view, kept)}
 
 
 def _dimensions(process: Process) -> int:
@@ -120,19 +155,19 @@ def _dimensions(process: Process) -> int:
     return configured or len(process.embed([PROBE], query=False, timeout=TEXTS_SECONDS)[0])
 
 
-def _write(process: Process, view: View, segments: Segments, places: Sequence[int]) -> None:
+def _write(process: Process, view: View, kept: Segments, places: Sequence[int]) -> None:
     """Embed these passages and keep that as a segment."""
     assert process.embed
     whole = view.shape()
     texts = view.index.texts([int(whole.passages[place]) for place in places])
     fresh = process.embed(list(texts.values()), query=False, timeout=TEXTS_SECONDS)
-    segments.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
+    kept.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
 
 
-def _merge(process: Process, view: View, segments: Segments) -> int:
-    doomed = segments.damaged()
+def _merge(process: Process, view: View, kept: Segments) -> int:
+    doomed = kept.damaged()
     process.store.delete_many(doomed)
     for key in doomed:
-        del segments.names[key]
+        del kept.names[key]
     wanted = set(view.shape().hashes)
-    return len(doomed) + sum(segments.merge(process.store, dimensions, wanted) for dimensions in segments.pools)
+    return len(doomed) + sum(kept.merge(process.store, dimensions, wanted) for dimensions in kept.pools)

@@ -2,10 +2,10 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -15,20 +15,25 @@ from numpy.typing import NDArray
 from livemem import clock as clocks
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.errors import InvalidName, InvalidRequest, SearchNotReady, StoreUnavailable
+from livemem.conversations import reading
+from livemem.errors import InvalidName, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
+from livemem.recall import talk
 from livemem.recall.asked import Asked
 from livemem.recall.sources import sources
+from livemem.recall.talk import Looks
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, Question
+from livemem.search.index import Filter
 from livemem.search.segments import Segments
 from livemem.search.vectors import BadSegment, Pool
 from livemem.search.view import View, Views
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
+from livemem.store import conversation_keys as keys_of_talk
 from livemem.store import keys
 
 logger = logging.getLogger(__name__)
@@ -44,6 +49,8 @@ GAPS_SECONDS = 1.0
 """How many missing texts a search embeds itself, and for how long."""
 RESTS_SECONDS = 30
 """For which a process does not ask an embedding model again that did not answer: not every search is to wait for it."""
+ONE_BY_ONE = 8
+"""Conversations up to which each one is followed by itself: of more it is less work to list all."""
 REINDEX_SECONDS = 60
 """For which a process does not ask for the indexer of a space again."""
 
@@ -64,6 +71,8 @@ class Answer:
     cold: bool
     as_of: str
     failure: str | None = None
+    conversations: list[str] | None = None
+    """Those that there are of the ones that were asked about alone."""
 
 
 class _AskedFor:
@@ -83,8 +92,8 @@ class _AskedFor:
 
 
 @dataclass(frozen=True)
-class _Vector:
-    """The question's vector; or why there is none, None where no model is configured."""
+class Vector:
+    """A question's vector; or why there is none, None where no model is configured."""
 
     values: NDArray[np.float32] | None = None
     failure: str | None = None
@@ -104,7 +113,7 @@ def search(process: Process, space_id: str, asked: Asked) -> Answer:
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    return _in(process, meta, asked, lambda: _vector(process, asked.text))
+    return _in(process, meta, asked, lambda: vector_of(process, asked.text))
 
 
 def several(process: Process, principal: Principal, named: str | None, asked: Asked) -> list[Answer]:
@@ -113,7 +122,7 @@ def several(process: Process, principal: Principal, named: str | None, asked: As
     """
     space_ids = _spaces(process, principal, named)
     metas = process.store.map(lambda space_id: heads.load_recent(process, space_id).meta, space_ids)
-    vector = _vector(process, asked.text)
+    vector = vector_of(process, asked.text)
     return process.store.map(lambda meta: _in(process, meta, asked, lambda: vector), metas)
 
 
@@ -148,16 +157,68 @@ def _spaces(process: Process, principal: Principal, named: str | None) -> list[s
     return space_ids
 
 
-def _in(process: Process, meta: Meta, asked: Asked, vector_of: Callable[[], _Vector]) -> Answer:
-    space_id, until = meta.space_id, process.clock() + READING
+def in_conversation(process: Process, space_id: str, conversation_id: str, asked: Asked) -> Answer:
+    """The best of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET
+    for each that is new. Raises NotFound, SearchNotReady.
+    """
+    keys_of_talk.check_conversation_id(conversation_id)
+    meta = heads.load_recent(process, space_id).meta
+    wanted = asked.within([conversation_id])
+    (found,) = found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))
+    if not found.conversations:
+        raise NotFound("conversation", conversation_id)
+    return found
+
+
+def in_conversations(
+    process: Process, space_id: str, asked: Asked, *, cwd: str | None = None, host: str | None = None
+) -> Answer:
+    """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
+    `in_conversation` for each; where they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
+    """
+    meta = heads.load_recent(process, space_id).meta
+    some = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
+    if cwd is None and host is not None:
+        raise InvalidRequest.of("host", "is the host of a folder: send `cwd` too")
+    wanted = asked.within(some, all_of_space=some is not None and len(some) > ONE_BY_ONE)
+    return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
+
+
+def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> Answer:
+    return found_in(process, meta, [asked], embedded)[0]
+
+
+def found_in(process: Process, meta: Meta, questions: Sequence[Asked], embedded: Callable[[], Vector]) -> list[Answer]:
+    """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
+    with answering(process, meta, questions, embedded) as (_, answers):
+        return answers
+
+
+@contextmanager
+def answering(
+    process: Process,
+    meta: Meta,
+    questions: Sequence[Asked],
+    embedded: Callable[[], Vector],
+    until: datetime | None = None,
+    looks: Looks | None = None,
+) -> Iterator[tuple[View, list[Answer]]]:
+    """The same, with the view for as long as the context lasts. `looks` are those at the conversation that it is about,
+    where others look at it too.
+    """
+    space_id = meta.space_id
+    asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
+    end = until or process.clock() + READING
     with viewing(process, meta) as view:
         # The question's vector takes as long as a listing: side by side.
-        looks: list[Callable[[], Any]] = [
-            lambda: view.follow(process.store, sources(process, space_id), lambda: process.clock() < until),
-            vector_of,
+        steps: list[Callable[[], Any]] = [
+            lambda: _follow(process, view, space_id, asked, lambda: process.clock() < end, looks),
+            embedded,
         ]
+        there: list[str] | None
+        vector: Vector
         try:
-            vector: _Vector = process.store.map(lambda look: look(), looks)[1]
+            there, vector = process.store.map(lambda step: step(), steps)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise
@@ -165,27 +226,60 @@ def _in(process: Process, meta: Meta, asked: Asked, vector_of: Callable[[], _Vec
         pool = _pool(view, vector)
         gaps = _missing(view, pool)
         if vector.values is not None and len(gaps):
-            vector, pool = _close_gaps(process, view, vector, gaps)
-        hits = engine.search(
-            view.index,
-            view.shape(),
-            Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None,
-            Question(asked.query, asked.filter, asked.limit, asked.recency),
-        )
-        answer = Answer(
-            space_id,
-            hits,
-            "bm25" if vector.values is None else "hybrid",
-            _documents(view, _missing(view, pool)) if view.segments else 0,
-            len(view.shape().documents),
-            view.cold,
-            as_of,
-            vector.failure,
-        )
-        stale = view.cold and (view.damaged or (view.snapshot or 0) < meta.changes)
+            vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
+        left = _documents(view, _missing(view, pool)) if view.segments else 0
+        answers = [
+            Answer(
+                space_id,
+                engine.search(
+                    view.index,
+                    view.shape(),
+                    Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None,
+                    Question(one.query, _filter(view, space_id, one), one.limit, one.recency, one.least, one.excerpts),
+                ),
+                "bm25" if vector.values is None else "hybrid",
+                left,
+                len(view.shape().documents),
+                view.cold,
+                as_of,
+                vector.failure,
+                there,
+            )
+            for one in questions
+        ]
+        behind = (view.snapshot or 0) < meta.changes or talk.count(view) > view.said + talk.GROWN
+        stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
-    return answer
+        yield view, answers
+
+
+def _follow(
+    process: Process, view: View, space_id: str, asked: Asked, in_time: Callable[[], bool], looks: Looks | None
+) -> list[str] | None:
+    """Bring the view to what the bucket holds of what is asked for; which of the conversations there are, if it is
+    about some alone.
+    """
+    if asked.conversations is None:
+        view.follow(process.store, sources(process, space_id, asked.kinds), in_time)
+        return None
+    return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
+
+
+def _filter(view: View, space_id: str, asked: Asked) -> Filter:
+    """The filter, with the groups of some levels of all conversations where they are asked for."""
+    if asked.filter.groups is not None or set(asked.levels) == set(talk.LEVELS):
+        return asked.filter
+    return replace(asked.filter, groups=talk.groups(talk.known(view, space_id), asked.levels))
+
+
+def _preferred(view: View, gaps: NDArray[np.int64], asked: Asked) -> NDArray[np.int64]:
+    """Those of the passages, of documents that may be found where only some may; the others come first."""
+    if asked.filter.groups is None:
+        return gaps
+    whole = view.shape()
+    near = whole.of_groups(asked.filter.groups)
+    return gaps[np.argsort(near[whole.owner[gaps]], kind="stable")]
 
 
 def viewing(process: Process, meta: Meta) -> AbstractContextManager[View]:
@@ -211,23 +305,24 @@ def ask_for_indexer(process: Process, space_id: str) -> None:
     process.aside(ask)
 
 
-def _vector(process: Process, text: str) -> _Vector:
+def vector_of(process: Process, text: str) -> Vector:
+    """The vector of a question; never fails."""
     if process.embed is None:
-        return _Vector()
+        return Vector()
     resting = process.cache(_Resting).codes
     failure = resting.get("model")
     if failure:
-        return _Vector(failure=failure)
+        return Vector(failure=failure)
     try:
         found = process.embed([text], query=True, timeout=QUERY_SECONDS)
     except EmbeddingError as error:
         logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
         resting["model"] = error.code
-        return _Vector(failure=error.code)
-    return _Vector(np.asarray(found[0], dtype=np.float32))
+        return Vector(failure=error.code)
+    return Vector(np.asarray(found[0], dtype=np.float32))
 
 
-def _pool(view: View, vector: _Vector) -> Pool | None:
+def _pool(view: View, vector: Vector) -> Pool | None:
     """The vectors that can be compared with the question's, those of its length; without it most that there are."""
     if not view.segments:
         return None
@@ -248,7 +343,7 @@ def _documents(view: View, gaps: NDArray[np.int64]) -> int:
     return len(np.unique(view.shape().owner[gaps]))
 
 
-def _close_gaps(process: Process, view: View, vector: _Vector, gaps: NDArray[np.int64]) -> tuple[_Vector, Pool | None]:
+def _close_gaps(process: Process, view: View, vector: Vector, gaps: NDArray[np.int64]) -> tuple[Vector, Pool | None]:
     """Embed a few of the texts that are missing, the latest ones, and keep that in memory: the indexer stores it."""
     assert process.embed
     assert view.segments
@@ -263,7 +358,7 @@ def _close_gaps(process: Process, view: View, vector: _Vector, gaps: NDArray[np.
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
         # The question has its vector, and what was embedded before is still found by it.
-        vector = _Vector(vector.values, error.code)
+        vector = Vector(vector.values, error.code)
     except BadSegment:
-        vector = _Vector(vector.values, "embedding_malformed")
+        vector = Vector(vector.values, "embedding_malformed")
     return vector, _pool(view, vector)

@@ -1,7 +1,10 @@
-"""What a search finds in a space: documents made of its live notes, its bank files and its records."""
+"""What a search finds in a space: documents made of its live notes, its bank files and its records, and of its
+conversations (talk.py).
+"""
 
 import logging
 from collections import Counter
+from collections.abc import Collection
 
 from livemem import clock
 from livemem.changes.records import NoteSource, Record
@@ -11,8 +14,9 @@ from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
+from livemem.recall import talk
 from livemem.search.documents import Document, Reading
-from livemem.search.view import Source
+from livemem.search.view import Source, held
 from livemem.spaces import contents
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
@@ -25,25 +29,35 @@ NOTES = "notes/{}"
 """The group of the notes of a day: what was written just before and after is a note's neighbour, whoever wrote it."""
 
 
-def sources(process: Process, space_id: str) -> list[Source]:
-    """Where the documents of a space come from. A note moves from its own object into a record."""
+def sources(process: Process, space_id: str, kinds: Collection[str] | None = None) -> list[Source]:
+    """Where the documents of a space come from, or those of some kinds."""
+    of_memory = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
+    of_talk = kinds is None or not {talk.TURN, talk.SUMMARY}.isdisjoint(kinds)
+    return [
+        *(_of_memory(process, space_id) if of_memory else ()),
+        *([talk.all_of(process, space_id)] if of_talk else []),
+    ]
+
+
+def _of_memory(process: Process, space_id: str) -> list[Source]:
+    """Of notes and the bank, always all of them: a note moves from its own object into a record, and back."""
     return [
         Source(
             keys.live_prefix(space_id),
-            lambda key: keys.parse_note(key) is not None,
+            held(lambda key: keys.parse_note(key) is not None),
             lambda item: _note(space_id, item),
             lambda: contents.all_live_notes(process, space_id),
         ),
         Source(
             keys.bank_prefix(space_id),
-            lambda key: keys.parse_bank_file(key) is not None,
+            held(lambda key: keys.parse_bank_file(key) is not None),
             _bank_file,
             lambda: list(process.store.scan(keys.bank_prefix(space_id))),
             mark=_when_written,
         ),
         Source(
             keys.records_prefix(space_id),
-            lambda key: keys.parse_record(key) is not None,
+            held(lambda key: keys.parse_record(key) is not None),
             lambda item: _record(space_id, item),
             lambda: list(process.store.scan(keys.records_prefix(space_id))),
             heir=True,

@@ -1,4 +1,6 @@
-"""The part of searches in upkeep: a snapshot that no indexer has made. It loads nothing of the search itself."""
+"""The part of searches in upkeep: a snapshot that no indexer has made, an order that none has carried out. It loads
+nothing of the search itself.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,12 +12,15 @@ from livemem.store import keys
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, ask for the indexer where no snapshot goes up to the last change: 1 LIST."""
-    if not space.daily or not space.head.meta.changes:
+    """On the look of once a day, ask for the indexer where no snapshot goes up to the last change, or where there is
+    something to be forgotten: 1 LIST.
+    """
+    if not space.daily:
         return {}
-    listed = process.store.scan(keys.search_prefix(space.space_id))
-    numbers = [parsed[1] for entry in listed if (parsed := keys.parse_search_snapshot(entry.key))]
-    if max(numbers, default=0) >= space.head.meta.changes:
+    listed = [entry.key for entry in process.store.scan(keys.search_prefix(space.space_id))]
+    numbers = [parsed[1] for key in listed if (parsed := keys.parse_search_snapshot(key))]
+    ordered = any(key.startswith(keys.search_orders(space.space_id)) for key in listed)
+    if max(numbers, default=0) >= space.head.meta.changes and not ordered:
         return {}
     with suppress(StoreUnavailable):
         process.reindex(space.space_id)

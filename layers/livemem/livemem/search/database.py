@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 1
+SCHEMA = 2
 """Grows with every change of the tables, of what is indexed of a text, or of what the bucket's objects tell."""
 
 _TABLES = """
@@ -30,7 +30,7 @@ CREATE TABLE documents(
     asks INTEGER NOT NULL, tells INTEGER NOT NULL
 );
 -- Apart from the rest, which is read whole whenever something has changed.
-CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL, more TEXT NOT NULL);
 CREATE INDEX documents_in_order ON documents(part, position, n);
 CREATE TABLE tags(n INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(tag, n)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(n);

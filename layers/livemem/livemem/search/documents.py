@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,15 @@ class Document:
     """ISO 8601, UTC; empty where it has none."""
     author: str = ""
     role: str = ""
-    """Of a turn of a conversation: `user` for what a person said, `assistant` for what a model answered."""
+    """Of a turn of a conversation: `user` for what a person said, `assistant` for what a model answered; `tool` and
+    `system` for what nobody said.
+    """
     category: str = ""
     tags: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What to ask for to get the whole, by the names of the API's parameters."""
+    more: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What is needed to show it, beyond all this: values of JSON."""
 
 
 @dataclass(frozen=True)

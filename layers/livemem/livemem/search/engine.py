@@ -3,65 +3,26 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
 from livemem.search.documents import Document
 from livemem.search.index import Filter, Index
-from livemem.search.ranking import Corpus, Instances
+from livemem.search.ranking import Instances
+from livemem.search.shape import Numbers, Shape
 from livemem.search.vectors import Pool, Rows
 from livemem.search.words import Query
 
-Numbers = NDArray[np.int64]
-
 MOST_WORDS = 64
 """Of a query that rank: a pasted log is a question too, and each word costs a look into the index."""
-TURN = "turn"
-"""The kind of documents that were said in a conversation."""
-ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
 MOST_COMPLETIONS = 200
 """Words of the index that a prefix stands for."""
 
 
 FEW = 0.25
 """Share of all vectors up to which picking them out costs less than comparing all."""
-KEPT_BYTES = 16 << 20
-"""Of the places of words that are kept."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What all documents of a view look like, whatever is asked: made anew when they change.
-
-    Documents and passages are in the order of ranking; `documents` and `passages` are their numbers in the index.
-    """
-
-    documents: Numbers
-    authors: Sequence[str]
-    author: Numbers
-    """Of every document its author's place in `authors`."""
-    passages: Numbers
-    hashes: Sequence[bytes]
-    owner: Numbers
-    corpus: Corpus
-    _document_at: Numbers
-    _passage_at: Numbers
-    kept: LRUCache[str, Instances] = field(
-        default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda one: one[0].nbytes + one[1].nbytes + 200)
-    )
-    """Where words stand that were asked for already."""
-
-    def documents_at(self, numbers: Sequence[int]) -> Numbers:
-        """The places of documents by their numbers."""
-        return self._document_at[np.asarray(numbers, dtype=np.int64)]
-
-    def passages_at(self, numbers: Numbers) -> Numbers:
-        """The places of passages by their numbers."""
-        return self._passage_at[numbers]
 
 
 @dataclass(frozen=True)
@@ -72,6 +33,10 @@ class Question:
     filter: Filter
     limit: int
     recency: float = 0.0
+    least: float | None = None
+    """The least relevance of a hit; what has none is not held to it."""
+    excerpts: bool = True
+    """Whether hits come with a snippet; else it is empty."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +52,8 @@ class Meaning:
 class Hit:
     """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
 
-    `parts` tells what each part of the score added.
+    `parts` tells what each part of the score added; `relevance` is the cosine of the question with the passage that is
+    nearest to it, None where there is no vector to compare with.
     """
 
     document: Document
@@ -95,45 +61,7 @@ class Hit:
     snippet: tuple[int, int]
     highlights: Sequence[tuple[int, int]]
     parts: Mapping[str, float] = field(default_factory=dict)
-
-
-def shape(index: Index) -> Shape:
-    """The shape of all that is in the index."""
-    rows, found = index.columns(), index.passages()
-    documents = np.array(rows.numbers, dtype=np.int64)
-    document_at = _places(documents)
-    owner = document_at[np.array(found.documents, dtype=np.int64)]
-    order = np.lexsort((np.array(found.beginnings, dtype=np.int64), owner))
-    owner, numbers = owner[order], np.array(found.numbers, dtype=np.int64)[order]
-    # Not as NumPy's texts, all of which are as long as the longest one.
-    new = [False, *(one != other for one, other in pairwise(rows.parts))]
-    spoken = np.array([kind == TURN for kind in rows.kinds], dtype=np.bool_)
-    corpus = ranking.corpus(
-        owner.astype(np.int32),
-        np.array(found.lengths, dtype=np.int32)[order],
-        np.cumsum(new, dtype=np.int32)[: len(documents)],
-        np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
-        seconds(rows.times),
-        # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
-        spoken & np.array(rows.asks, dtype=np.bool_),
-        spoken & np.array(rows.tells, dtype=np.bool_),
-    )
-    authors = {author: place for place, author in enumerate(dict.fromkeys(rows.authors))}
-    author = np.array([authors[name] for name in rows.authors], dtype=np.int64)
-    hashes = [found.hashes[place] for place in order.tolist()]
-    return Shape(documents, [*authors], author, numbers, hashes, owner, corpus, document_at, _places(numbers))
-
-
-def _places(numbers: Numbers) -> Numbers:
-    places = np.full(int(numbers.max(initial=0)) + 1, -1, dtype=np.int64)
-    places[numbers] = np.arange(len(numbers))
-    return places
-
-
-def seconds(times: Sequence[str]) -> NDArray[np.float64]:
-    """Times (ISO 8601, UTC, with `Z`) as seconds since 1970; NaN for an empty one."""
-    moments = np.array([time.removesuffix("Z") for time in times], dtype="datetime64[s]")
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))
+    relevance: float | None = None
 
 
 def search(index: Index, whole: Shape, meaning: Meaning | None, question: Question) -> list[Hit]:
@@ -162,22 +90,43 @@ def search(index: Index, whole: Shape, meaning: Meaning | None, question: Questi
         named=_named(whole, asked),
         recency=question.recency,
     )
-    best = _best(ranked.scores, np.flatnonzero(ranked.matched), question.limit)
+    matched = ranked.matched
+    if question.least is not None and meaning:
+        matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
+    best = _best(ranked.scores, np.flatnonzero(matched), question.limit)
+    shown = np.zeros(len(whole.documents), dtype=np.bool_)
+    shown[best] = True
+    relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
     held = _held(whole, instances)
     hits = []
     for place in best:
         document = index.document(int(whole.documents[place]))
-        within = _best_passage(whole, int(place), held, cosines)
+        start, end = 0, 0
+        if question.excerpts:
+            within = _best_passage(whole, int(place), held, cosines)
+            start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
         hits.append(
-            _hit(
+            Hit(
                 document,
                 float(ranked.scores[place]),
-                query,
-                passages.split(document.text)[within],
+                (start, end),
+                words.marks(document.text[start:end], query),
                 {name: float(values[place]) for name, values in ranked.parts.items()},
+                None if np.isnan(relevance[place]) else float(relevance[place]),
             )
         )
     return hits
+
+
+def _relevance(whole: Shape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The relevance (Hit) of the documents that are `wanted`, from 0 to 1; NaN for all others.
+
+    The plain cosine, which says the same whatever else there is; ranking looks at what tells a space's texts apart.
+    """
+    found = np.full(len(wanted), -np.inf, dtype=np.float32)
+    some = np.flatnonzero(wanted[whole.owner] & (meaning.rows >= 0))
+    np.maximum.at(found, whole.owner[some], meaning.pool.vectors[meaning.rows[some]] @ meaning.vector)
+    return np.where(np.isfinite(found), np.clip(found, 0, 1), np.float32(np.nan))
 
 
 def _best(scores: NDArray[np.float64], found: Numbers, most: int) -> Numbers:
@@ -237,7 +186,8 @@ def _cosines(whole: Shape, meaning: Meaning, candidates: NDArray[np.bool_] | Non
 
 def _candidates(index: Index, whole: Shape, question: Question) -> NDArray[np.bool_] | None:
     query, count = question.query, len(whole.documents)
-    allowed: NDArray[np.bool_] | None = None
+    groups = question.filter.groups
+    allowed = None if groups is None else whole.of_groups(groups)
     lists = [index.admitted(question.filter), *(index.with_phrase(phrase) for phrase in query.phrases)]
     for numbers in lists:
         if numbers is not None:
@@ -267,9 +217,3 @@ def _best_passage(whole: Shape, place: int, held: NDArray[np.int64], cosines: ND
     if cosines is not None:
         some += np.nan_to_num(cosines[first:last], nan=-1.0) / 4
     return int(np.argmax(some)) if len(some) else 0
-
-
-def _hit(document: Document, score: float, query: Query, within: tuple[int, int], parts: Mapping[str, float]) -> Hit:
-    start, end = passages.snippet(document.text, query, within=within)
-    marked = words.marks(document.text[start:end], query)
-    return Hit(document, score, (start, end), marked, parts)

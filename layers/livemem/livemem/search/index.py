@@ -37,6 +37,8 @@ class Filter:
     tag: str | None = None
     since: str | None = None
     until: str | None = None
+    groups: tuple[str, ...] | None = None
+    """Told by the shape of all documents (engine.py), which has them at hand."""
 
 
 class Columns(NamedTuple):
@@ -46,6 +48,7 @@ class Columns(NamedTuple):
     kinds: Sequence[str]
     parts: Sequence[str]
     """Their groups."""
+    positions: Sequence[str]
     roles: Sequence[str]
     times: Sequence[str]
     authors: Sequence[str]
@@ -77,6 +80,8 @@ class Index:
     def __init__(self, path: Path, prefix: str = "") -> None:
         """Open the file, or make it where there is none. Raises Unusable."""
         self.path = path
+        self.touched: set[int] = set()
+        """The numbers of documents that were put in or removed; whoever has seen that clears it."""
         self._prefix = prefix
         self._db = database.open_file(path) if path.exists() else database.create(path)
         if self.about("prefix") != prefix:
@@ -148,7 +153,9 @@ class Index:
 
     def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
         """Bring a document to what the object says that counts; returns the object's key if it is not at hand."""
-        claims = self._all("SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC", (name,))
+        claims = self._all(
+            "SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC, object DESC", (name,)
+        )
         if claims and claims[0][2]:
             # Given back last: it is what the live notes say, if anything.
             claims = [claim for claim in claims if claim[0] == 0]
@@ -168,6 +175,7 @@ class Index:
 
     def _put(self, document: Document, reading: Reading, number: int | None) -> None:
         traits = words.traits(document.text)
+        more = json.dumps(dict(document.more), ensure_ascii=False) if document.more else ""
         values = {
             "id": document.id,
             "object": reading.key,
@@ -187,8 +195,8 @@ class Index:
             number is not None
             and self._db.execute(
                 "SELECT 1 FROM documents JOIN texts USING(n) WHERE n = ? AND text = ? AND title = ? AND time = ? "
-                "AND author = ?",
-                (number, document.text, document.title, document.time, document.author),
+                "AND author = ? AND more = ?",
+                (number, document.text, document.title, document.time, document.author, more),
             ).get
         )
         if number is not None and not same:
@@ -199,13 +207,14 @@ class Index:
             marks = ", ".join("?" * len(values))
             self._db.execute(f"INSERT INTO documents({names}) VALUES({marks})", tuple(values.values()))
             number = self._db.last_insert_rowid()
-            self._db.execute("INSERT INTO texts VALUES(?, ?)", (number, document.text))
+            self._db.execute("INSERT INTO texts VALUES(?, ?, ?)", (number, document.text, more))
             self._add_words(number, document)
         else:
             # A note that moves from its own object into a record: its words are here already.
             names = ", ".join(f"{name} = ?" for name in values)
             self._db.execute(f"UPDATE documents SET {names} WHERE n = ?", (*values.values(), number))  # noqa: S608
             self._db.execute("DELETE FROM tags WHERE n = ?", (number,))
+        self.touched.add(number)
         self._db.executemany("INSERT OR IGNORE INTO tags VALUES(?, ?)", [(number, tag) for tag in document.tags])
 
     def _add_words(self, number: int, document: Document) -> None:
@@ -222,6 +231,7 @@ class Index:
             )
 
     def _remove(self, number: int) -> None:
+        self.touched.add(number)
         self._db.execute("DELETE FROM words WHERE rowid IN (SELECT p FROM passages WHERE n = ?)", (number,))
         for table in ("passages", "tags", "texts", "documents"):
             self._db.execute(f"DELETE FROM {table} WHERE n = ?", (number,))  # noqa: S608
@@ -234,17 +244,28 @@ class Index:
                 self._db.execute("UPDATE passages SET hash = ? WHERE p = ?", (name, number))
         self.note(prefix=self._prefix)
 
-    def columns(self) -> Columns:
-        """All documents, those of a group one behind the other in its order."""
-        found = self._all(
-            "SELECT n, kind, part, role, time, author, asks, tells FROM documents ORDER BY part, position, n"
+    def columns(self, numbers: Sequence[int] | None = None) -> Columns:
+        """All documents, or those of these numbers that there are; those of a group one behind the other in its
+        order.
+        """
+        found = self._some(
+            "SELECT n, kind, part, position, role, time, author, asks, tells FROM documents",
+            numbers,
+            " ORDER BY part, position, n",
         )
         return Columns(*zip(*found, strict=True)) if found else Columns(*[()] * len(Columns._fields))
 
-    def passages(self) -> Passages:
-        """All passages, in no order: sorting them here would look each one up by its document."""
-        found = self._all("SELECT p, n, first, length, hash FROM passages")
+    def passages(self, numbers: Sequence[int] | None = None) -> Passages:
+        """All passages, or those of these documents, in no order: sorting them here would look each one up by its
+        document.
+        """
+        found = self._some("SELECT p, n, first, length, hash FROM passages", numbers)
         return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
+
+    def _some(self, statement: str, numbers: Sequence[int] | None, order: str = "") -> list[Any]:
+        if numbers is None:
+            return self._all(statement + order)
+        return self._all(statement + " WHERE n IN (SELECT value FROM json_each(?))" + order, (json.dumps(numbers),))  # noqa: S608
 
     def instances(self, term: str) -> NDArray[np.int64]:
         """Where a word stands, one row for each time: the number of the passage, and the place in it, in words."""
@@ -271,7 +292,7 @@ class Index:
         return [row[0] for row in found]
 
     def admitted(self, wanted: Filter) -> list[int] | None:
-        """The numbers of the documents that pass the filter; None where all do."""
+        """The numbers of the documents that pass the filter, whatever their groups; None where all do."""
         tests = {
             "author = ?": wanted.author,
             "category = ?": wanted.category,
@@ -293,14 +314,20 @@ class Index:
     def document(self, number: int) -> Document:
         """A document whole."""
         row = self._all(
-            "SELECT id, kind, text, part, position, title, time, author, role, category, source "
+            "SELECT id, kind, text, part, position, title, time, author, role, category, source, more "
             "FROM documents JOIN texts USING(n) WHERE n = ?",
             (number,),
         )[0]
         tags = [tag for (tag,) in self._all("SELECT tag FROM tags WHERE n = ? ORDER BY tag", (number,))]
         names = "id kind text group position title time author role category".split()
         told: dict[str, Any] = dict(zip(names, row[:10], strict=True))
-        return Document(**told, tags=tuple(tags), source=json.loads(row[10]))
+        more = json.loads(row[11]) if row[11] else {}
+        return Document(**told, tags=tuple(tags), source=json.loads(row[10]), more=more)
+
+    def named(self, name: str) -> Document | None:
+        """The document of this id, or None."""
+        number = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
+        return None if number is None else self.document(int(number))
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """What is embedded of passages, by their numbers."""

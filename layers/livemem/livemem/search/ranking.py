@@ -43,6 +43,8 @@ WEIGHTS: Mapping[str, float] = {
 
 OF_WORDS = ("words", "cover", "pairs", "group", "answers")
 """Parts that rest on the words of the query alone."""
+OF_MEANING = ("cosine", "around", "replies")
+"""Parts that rest on vectors; they count by the share of the documents that have one."""
 ENOUGH = 0.35
 """Share of the query's words, by their rarity, that one document must hold for them to count in full beside cosines.
 
@@ -174,7 +176,7 @@ def rank(
     allowed = np.ones(count, np.bool_) if candidates is None else candidates
     found, asked = _lexical(documents, query, instances)
     held = found["cover"] > 0
-    trust = 1.0
+    trust = meaning = 1.0
     found |= _priors(documents, query, named)
     matched = held | (found["near"] >= 1) if query.dates else held
     if named is not None:
@@ -184,7 +186,10 @@ def rank(
         found |= {"cosine": meant, "around": _around(documents, meant)}
         found["replies"] = _replies(documents, np.maximum(_standard(meant, candidates), 0))
         matched = matched | known
+        # Where few have a vector yet, the best of those few is not what was asked for: words decide.
+        meaning = float(np.count_nonzero(known & allowed)) / max(1, int(np.count_nonzero(allowed)))
         trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
+        trust = 1.0 - meaning * (1.0 - trust)
     if recency:
         times = documents.times
         middle = np.nanmean(times) if np.isfinite(times).any() else 0.0
@@ -192,7 +197,8 @@ def rank(
     parts: dict[str, Floats] = {}
     pool = _pool(found, candidates)
     for name, values in found.items():
-        weight = recency if name == "recency" else weights.get(name, 0.0) * (trust if name in OF_WORDS else 1)
+        share = trust if name in OF_WORDS else meaning if name in OF_MEANING else 1.0
+        weight = recency if name == "recency" else weights.get(name, 0.0) * share
         if weight and (part := _standard(values, pool)).any():
             parts[name] = np.float32(weight) * part
     scores = np.sum(list(parts.values()), axis=0, dtype=np.float64) if parts else np.zeros(count)

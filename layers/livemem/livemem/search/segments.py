@@ -7,7 +7,7 @@ one that is damaged is left aside, and removed by who writes the next.
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from livemem.errors import PreconditionLost
@@ -77,7 +77,7 @@ class Segments:
         """
         body = vectors.encode(fresh)
         dimensions = len(next(iter(fresh.values())))
-        self._put(store, dimensions, body, list(fresh))
+        self.put(store, dimensions, body, list(fresh))
         self.keep(fresh)
 
     def stored(self, dimensions: int) -> set[bytes]:
@@ -92,7 +92,8 @@ class Segments:
         names, rows = vectors.stack(fresh)
         self.pools.setdefault(rows.shape[1], Pool(rows.shape[1])).add(names, rows)
 
-    def _put(self, store: Store, dimensions: int, body: bytes, names: Sequence[bytes]) -> None:
+    def put(self, store: Store, dimensions: int, body: bytes, names: Sequence[bytes]) -> None:
+        """Write a segment under a number that is free."""
         used = [parsed[2] for key in self._of(dimensions) if (parsed := keys.parse_segment(key))]
         number = max(used, default=0) + 1
         for _ in range(TRIES):
@@ -129,8 +130,37 @@ class Segments:
                 names, rows = vectors.decode(item.body if item else b"", dimensions)
                 fresh |= {name: row for name, row in zip(names, rows, strict=True) if name in wanted}
         if fresh:
-            self._put(store, dimensions, vectors.encode(fresh), list(fresh))
+            self.put(store, dimensions, vectors.encode(fresh), list(fresh))
         store.delete_many(doomed)
         for key in doomed:
             self.names.pop(key, None)
         return len(doomed)
+
+
+def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Callable[[], bool]) -> bool:
+    """Take out of all segments, of whatever model, the vectors of texts that nobody wants any more: of a segment that
+    has some a new one is made, and then it is removed. 1 LIST, 1 GET each, 1 PUT and 1 DELETE for each that is touched.
+
+    False where the time was over before the end.
+    """
+    for entry in list(store.scan(keys.vectors_prefix(space_id))):
+        parsed = keys.parse_segment(entry.key)
+        if not parsed:
+            continue
+        if not in_time():
+            return False
+        item = store.get(entry.key)
+        kept: dict[bytes, Sequence[float]] = {}
+        try:
+            names, rows = vectors.decode(item.body if item else b"", parsed[1])
+        except BadSegment:
+            # Whatever it holds, nobody can read it.
+            names = [b""]
+        else:
+            kept = {name: row for name, row in zip(names, rows, strict=True) if name in wanted}
+        if len(kept) == len(names):
+            continue
+        if kept:
+            Segments(space_id, parsed[0]).put(store, parsed[1], vectors.encode(kept), list(kept))
+        store.delete(entry.key)
+    return True

@@ -1,6 +1,7 @@
 """Snapshots of a view in the bucket, so that a cold environment need not read all that was ever written.
 
-`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file. One that is damaged,
+`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file; where it knows
+objects of conversations, which come without a change, their number follows (`-{said:09d}`). One that is damaged,
 of another schema or of an earlier space of the same name is left aside; whoever writes the next one removes it.
 """
 
@@ -29,29 +30,34 @@ UID = "uid"
 
 @dataclass(frozen=True)
 class Loaded:
-    """The newest snapshot that can be used: its number and key; and the keys of those that can't."""
+    """The newest snapshot that can be used: its number, how many objects of conversations it knows, and its key; and
+    the keys of those that can't.
+    """
 
     number: int | None
+    said: int = 0
     key: str | None = None
     damaged: tuple[str, ...] = ()
 
 
-def key_of(space_id: str, number: int) -> str:
-    """The key of the snapshot as of this change."""
-    return keys.search_snapshot(space_id, database.SCHEMA, number)
+def key_of(space_id: str, number: int, said: int = 0) -> str:
+    """The key of the snapshot as of this change, with so many objects of conversations."""
+    return keys.search_snapshot(space_id, database.SCHEMA, number, said)
 
 
-def listed(store: Store, space_id: str) -> list[tuple[int, str]]:
-    """The snapshots of this schema by the number of their change, the newest first, with their keys: 1 LIST."""
+def listed(store: Store, space_id: str) -> list[tuple[int, int, str]]:
+    """The snapshots of this schema by the number of their change and their objects of conversations, the newest first,
+    with their keys: 1 LIST.
+    """
     return _ours(store.scan(keys.search_prefix(space_id)))
 
 
-def _ours(entries: Iterable[Entry]) -> list[tuple[int, str]]:
+def _ours(entries: Iterable[Entry]) -> list[tuple[int, int, str]]:
     found = []
     for entry in entries:
         parsed = keys.parse_search_snapshot(entry.key)
         if parsed and parsed[0] == database.SCHEMA:
-            found.append((parsed[1], entry.key))
+            found.append((*parsed[1:], entry.key))
     return sorted(found, reverse=True)
 
 
@@ -61,15 +67,15 @@ def load(store: Store, space_id: str, uid: str, path: Path) -> Loaded:
     Raises StoreUnavailable where the store does not answer.
     """
     damaged: list[str] = []
-    for number, key in listed(store, space_id):
+    for number, said, key in listed(store, space_id):
         try:
             if _fetch(store, key, uid, path):
-                return Loaded(number, key, tuple(damaged))
+                return Loaded(number, said, key, tuple(damaged))
         except Unusable:
             logger.warning("snapshot left aside", extra={"key": key})
             damaged.append(key)
             path.unlink(missing_ok=True)
-    return Loaded(None, None, tuple(damaged))
+    return Loaded(None, damaged=tuple(damaged))
 
 
 def _fetch(store: Store, key: str, uid: str, path: Path) -> bool:
@@ -91,10 +97,8 @@ def _fetch(store: Store, key: str, uid: str, path: Path) -> bool:
     return True
 
 
-def save(
-    store: Store, space_id: str, uid: str, number: int, index: Index, scratch: Path, *, replace: bool = False
-) -> bool:
-    """Write a snapshot of the view as of change `number`: 1 PUT. False where there is one already, unless it is to be
+def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, replace: bool = False) -> bool:
+    """Write a snapshot of the view under its key: 1 PUT. False where there is one already, unless it is to be
     replaced; that may be this very one, written by a request whose answer was lost.
 
     `scratch` is a path for the file meanwhile.
@@ -107,7 +111,7 @@ def save(
         scratch.unlink(missing_ok=True)
     told = {CHECKSUM: hashlib.sha256(body).hexdigest(), UID: uid}
     try:
-        store.put(key_of(space_id, number), body, if_none_match=not replace, content_type=MEDIA_TYPE, metadata=told)
+        store.put(key, body, if_none_match=not replace, content_type=MEDIA_TYPE, metadata=told)
     except PreconditionLost:
         return False
     return True
@@ -118,10 +122,16 @@ def prune(store: Store, space_id: str) -> int:
     two versions of the service can be at work: 1 LIST, and 1 DeleteObjects if there are any.
     """
     entries = list(store.scan(keys.search_prefix(space_id)))
-    doomed = [key for _, key in _ours(entries)[KEPT:]]
+    doomed = [key for *_, key in _ours(entries)[KEPT:]]
     for entry in entries:
         parsed = keys.parse_search_snapshot(entry.key)
         if parsed and parsed[0] < database.SCHEMA:
             doomed.append(entry.key)
     store.delete_many(doomed)
     return len(doomed)
+
+
+def remove(store: Store, space_id: str) -> None:
+    """Remove all snapshots, of whatever schema: 1 LIST, and 1 DeleteObjects if there are any."""
+    entries = store.scan(keys.search_prefix(space_id))
+    store.delete_many([entry.key for entry in entries if keys.parse_search_snapshot(entry.key)])

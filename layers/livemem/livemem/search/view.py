@@ -8,6 +8,7 @@ import logging
 import shutil
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,19 +17,25 @@ from functools import partial
 from pathlib import Path
 
 import apsw
+import numpy as np
 
 from livemem.errors import LiveMemoryError, SearchNotReady
-from livemem.search import engine, snapshots
+from livemem.search import shape as shapes
+from livemem.search import snapshots
 from livemem.search.documents import Reading
-from livemem.search.engine import Shape
 from livemem.search.index import Index, Unusable
 from livemem.search.segments import Segments
+from livemem.search.shape import Shape
 from livemem.search.vectors import Pool, Rows
-from livemem.store import listing
+from livemem.store import conversation_keys, listing
 from livemem.store.objects import Entry, Object, Store
 
 logger = logging.getLogger(__name__)
 
+WHOLE_SECONDS = 60
+"""After which a source is listed whole again, of which tails are listed in between."""
+NEWEST = 50
+"""Objects that are listed at first where the newest come first: mostly few are new."""
 READ_AT_ONCE = 256
 """Objects that are read and taken in between two looks at the time."""
 ROUNDS = 4
@@ -41,22 +48,57 @@ def _etag(item: Entry | Object) -> str:
     return item.etag
 
 
+Tail = tuple[str, str]
+"""A prefix, and the key behind which what is new lies below it."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Objects of a space that documents are made of, all those below `prefix`.
 
     `everything` lists them where nothing is known of them. `heir`: what is in objects of other sources moves into
-    these, and is removed there afterwards.
+    these, and is removed there afterwards. Sources may lie within each other: what one of them has read, the other
+    knows too.
     """
 
     prefix: str
-    holds: Callable[[str], bool]
-    """Whether a key below the prefix is that of such an object."""
+    chosen: Callable[[list[Entry]], list[Entry]]
+    """Those that documents are made of, of all that are listed."""
     read: Callable[[Object], Reading]
     everything: Callable[[], list[Entry]]
     mark: Callable[[Entry | Object], str] = _etag
     """What says, in a listing, whether the object is another one than that which was read."""
     heir: bool = False
+    below: str = ""
+    """What is listed, where it is but a part of what lies below the prefix; the rest is to be forgotten."""
+    newest_first: bool = False
+    """Whether the newest have the first keys. They are read last, so that whoever knows one knows all before it."""
+    grows: bool = False
+    """Whether, besides, they are written once, and removed only all together: then they are listed up to the newest one
+    that is known.
+    """
+    newest: Callable[[], Sequence[Entry]] | None = None
+    """Lists the newest where the newest come first, if whoever follows has them at hand."""
+    tails: Callable[[Iterable[str]], list[Tail]] | None = None
+    """Where, given the keys that are known, new objects mostly are. Besides, all is listed once a minute."""
+
+    @property
+    def listed(self) -> str:
+        """What the keys begin with that are listed."""
+        return self.below or self.prefix
+
+
+def held(holds: Callable[[str], bool]) -> Callable[[list[Entry]], list[Entry]]:
+    """Those whose key `holds` says yes to."""
+    return lambda entries: [entry for entry in entries if holds(entry.key)]
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What there is of a source; `whole` unless others that are known are there too."""
+
+    entries: list[Entry]
+    whole: bool = True
 
 
 @dataclass
@@ -70,26 +112,50 @@ class View:
     """Whether it was made by this very search."""
     snapshot: int | None = None
     """The change up to which the snapshot goes that it was made of."""
+    said: int = 0
+    """How many objects of conversations that snapshot knows."""
     damaged: tuple[str, ...] = ()
     known: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The marks of objects by their keys, by prefix."""
+    """The marks of objects by their keys, by folder."""
+    timer: Callable[[], float] = time.monotonic
+    listed_at: dict[str, float] = field(default_factory=dict)
+    """When all below a prefix was listed, by the timer."""
+    bounds: dict[str, list[listing.Range]] = field(default_factory=dict)
+    """How the last listing below a prefix is done again side by side."""
     changed: int = 0
     """Counts the changes."""
     _shape: tuple[int, Shape] | None = None
+    _before: int | None = None
+    """What `changed` was when the shape was made of which the present one was."""
     _rows: tuple[int, Pool, int, Rows] | None = None
 
     def shape(self) -> Shape:
         """The shape of its documents, kept until they change."""
         if not self._shape or self._shape[0] != self.changed:
-            self._shape = (self.changed, engine.shape(self.index))
+            touched = frozenset(self.index.touched)
+            self.index.touched.clear()
+            old, self._shape = self._shape, None
+            self._before = old[0] if old else None
+            made = shapes.updated(self.index, old[1], touched) if old else shapes.shape(self.index)
+            self._shape = (self.changed, made)
         return self._shape[1]
 
     def rows(self, pool: Pool) -> Rows:
         """Where the vector of each passage is in `pool`, -1 where there is none; kept until either changes."""
-        kept = self._rows
-        if not kept or kept[0] != self.changed or kept[1] is not pool or kept[2] != len(pool):
-            kept = self._rows = (self.changed, pool, len(pool), pool.rows_of(self.shape().hashes))
-        return kept[3]
+        whole, kept = self.shape(), self._rows
+        if kept and kept[0] == self.changed and kept[1] is pool and kept[2] == len(pool):
+            return kept[3]
+        rows = np.full(len(whole.hashes), -1, dtype=np.int64)
+        if kept and kept[1] is pool:
+            # A row of a pool is never another one's: only what had none, or is new, is looked for.
+            if kept[0] == self.changed:
+                rows = kept[3].copy()
+            elif whole.before is not None and kept[0] == self._before:
+                rows = np.where(whole.before >= 0, kept[3][whole.before], -1)
+        new = np.flatnonzero(rows < 0)
+        rows[new] = pool.rows_of(whole.hashes[new].tolist())
+        self._rows = (self.changed, pool, len(pool), rows)
+        return rows
 
     def follow(self, store: Store, sources: Sequence[Source], in_time: Callable[[], bool]) -> None:
         """Bring it to what the bucket holds now.
@@ -100,7 +166,7 @@ class View:
         """
         heirs = [source for source in sources if source.heir]
         others = [source for source in sources if not source.heir]
-        cold = not any(self.known.values())
+        cold = not any(self._known(source) for source in sources)
         found = self._listed(store, others if cold else sources, self.segments)
         if cold or any(self._gone(source, found) for source in others):
             found |= self._listed(store, heirs)
@@ -109,48 +175,83 @@ class View:
             if not again:
                 return
 
-    def _listed(
-        self, store: Store, sources: Sequence[Source], segments: Segments | None = None
-    ) -> dict[str, list[Entry]]:
+    def _known(self, source: Source) -> Mapping[str, str]:
+        """The marks of what is known of a source, by their keys."""
+        if source.prefix in self.known:
+            return self.known[source.prefix]
+        folders = [marks for folder, marks in self.known.items() if folder.startswith(source.prefix)]
+        return folders[0] if len(folders) == 1 else {key: mark for marks in folders for key, mark in marks.items()}
+
+    def _listed(self, store: Store, sources: Sequence[Source], segments: Segments | None = None) -> dict[str, _Listed]:
         """What there is below the sources' prefixes, in one round trip; new segments are read beside it."""
-        jobs = [(source, part) for source in sources for part in self._parts(source)]
-        todo: list[Callable[[], list[Entry]]] = [partial(self._list_part, store, *job) for job in jobs]
+        now = self.timer()
+        jobs = [(source.prefix, job) for source in sources for job in self._looks(store, source)]
+        todo = [job for _, job in jobs]
         if segments:
             todo.append(partial(_follow, segments, store))
         pages = store.map(lambda job: job(), todo)
-        found: dict[str, list[Entry]] = {source.prefix: [] for source in sources}
-        for (source, _), page in zip(jobs, pages, strict=False):
-            found[source.prefix] += [entry for entry in page if source.holds(entry.key)]
+        parts: dict[str, list[_Listed]] = {source.prefix: [] for source in sources}
+        for (prefix, _), page in zip(jobs, pages, strict=False):
+            parts[prefix].append(page)
+        found = {}
+        for source in sources:
+            entries = [entry for page in parts[source.prefix] for entry in page.entries]
+            whole = all(page.whole for page in parts[source.prefix])
+            if whole:
+                self.bounds[source.listed] = listing.ranges(sorted(entry.key for entry in entries))
+                self.listed_at[source.listed] = now
+            found[source.prefix] = _Listed(source.chosen(entries), whole)
         return found
 
-    def _parts(self, source: Source) -> list[listing.Range | None]:
-        known = self.known.get(source.prefix)
-        return [*listing.ranges(sorted(known))] if known else [None]
+    def _looks(self, store: Store, source: Source) -> list[Callable[[], _Listed]]:
+        """The listings of a source that are done side by side."""
+        known = self._known(source)
+        if not known:
+            return [lambda: _Listed(source.everything())]
+        if source.grows:
+            return [partial(self._newest, store, source, known)]
+        listed_at = self.listed_at.get(source.listed)
+        if source.tails and listed_at is not None and self.timer() - listed_at < WHOLE_SECONDS:
+            return [partial(_list, store, prefix, (after, ""), whole=False) for prefix, after in source.tails(known)]
+        ranges = self.bounds.get(source.listed) or listing.ranges(sorted(known))
+        return [partial(_list, store, source.listed, part) for part in ranges]
 
     @staticmethod
-    def _list_part(store: Store, source: Source, part: listing.Range | None) -> list[Entry]:
-        return listing.listed(store, source.prefix, part) if part else source.everything()
+    def _newest(store: Store, source: Source, known: Mapping[str, str]) -> _Listed:
+        newest = min(known)
+        page = source.newest() if source.newest else list(store.scan(source.prefix, limit=NEWEST))
+        there = next((entry for entry in page if entry.key == newest), None)
+        if there and source.mark(there) == known[newest]:
+            return _Listed([entry for entry in page if entry.key <= newest], whole=False)
+        return _Listed(source.everything())
 
-    def _gone(self, source: Source, found: Mapping[str, list[Entry]]) -> set[str]:
-        return self.known.get(source.prefix, {}).keys() - {entry.key for entry in found[source.prefix]}
+    def _gone(self, source: Source, found: Mapping[str, _Listed]) -> set[str]:
+        there = found[source.prefix]
+        return self._known(source).keys() - {entry.key for entry in there.entries} if there.whole else set()
 
     def _take_in(
-        self, store: Store, sources: Sequence[Source], found: Mapping[str, list[Entry]], in_time: Callable[[], bool]
+        self, store: Store, sources: Sequence[Source], found: Mapping[str, _Listed], in_time: Callable[[], bool]
     ) -> bool:
         """Read what is new and forget what is gone; whether something must be read once more."""
         again = False
+        new: list[tuple[Source, str]] = []
         for source in sorted(sources, key=lambda source: not source.heir):
-            known = self.known.setdefault(source.prefix, {})
-            new = [entry.key for entry in found[source.prefix] if known.get(entry.key) != source.mark(entry)]
-            for start in range(0, len(new), READ_AT_ONCE):
-                if not in_time():
-                    raise SearchNotReady("The space is being read for the first time; ask again in a moment.")
-                some = new[start : start + READ_AT_ONCE]
-                items = [item for item in store.get_many(some) if item]
+            known = self._known(source)
+            keys = [entry.key for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
+            new += [(source, key) for key in (reversed(keys) if source.newest_first else keys)]
+        for start in range(0, len(new), READ_AT_ONCE):
+            if not in_time():
+                raise SearchNotReady("The space is being read for the first time; ask again in a moment.")
+            some = new[start : start + READ_AT_ONCE]
+            items = store.get_many([key for _, key in some])
+            for source in dict.fromkeys(source for source, _ in some):
+                mine = [(key, item) for (one, key), item in zip(some, items, strict=True) if one is source]
+                there = [item for _, item in mine if item]
                 # Listed, and removed since: what it told of is told of no more.
-                missing = set(some) - {item.key for item in items}
-                unread = self._update([source.read(item) for item in items], sorted(missing))
-                known |= {item.key: source.mark(item) for item in items}
+                missing = [key for key, item in mine if not item]
+                unread = self._update([source.read(item) for item in there], missing)
+                for item in there:
+                    self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
                 again = self._forget(unread) or again
         for source in sources:
             gone = self._gone(source, found)
@@ -163,20 +264,39 @@ class View:
     def _forget(self, unread: Iterable[str]) -> bool:
         """Know nothing of these objects any more, so that they are read if they are listed; whether there are any."""
         some = list(unread)
-        for known in self.known.values():
-            for key in some:
-                known.pop(key, None)
+        for key in some:
+            folder = folder_of(key)
+            marks = self.known.get(folder, {})
+            marks.pop(key, None)
+            if not marks:
+                self.known.pop(folder, None)
         return bool(some)
+
+    def forget(self, prefix: str) -> None:
+        """Drop what was read of all objects below a prefix: they are gone."""
+        gone = [key for folder, marks in self.known.items() if folder.startswith(prefix) for key in marks]
+        if gone:
+            self._update([], gone)
+            self._forget(gone)
 
     def _update(self, readings: list[Reading], gone: list[str]) -> list[str]:
         self.changed += 1
         return self.index.update(readings, gone)
 
 
-def _follow(segments: Segments, store: Store) -> list[Entry]:
+def folder_of(key: str) -> str:
+    """Where what is known of an object is kept: sources are told apart by the folders that they follow."""
+    return conversation_keys.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
+
+
+def _list(store: Store, prefix: str, part: listing.Range, *, whole: bool = True) -> _Listed:
+    return _Listed(listing.listed(store, prefix, part), whole)
+
+
+def _follow(segments: Segments, store: Store) -> _Listed:
     """Read new segments, which are no documents."""
     segments.follow(store)
-    return []
+    return _Listed([])
 
 
 THROWN_AWAY = "What was kept of the space for searches can't be used; it is read anew, so ask again in a moment."
@@ -185,8 +305,9 @@ THROWN_AWAY = "What was kept of the space for searches can't be used; it is read
 class Views:
     """The views of a process: each in a file of its own, those that were not used for longest go first."""
 
-    def __init__(self, _: object = None) -> None:
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         """None yet; the folder is made when it is needed."""
+        self._timer = timer
         self._views: OrderedDict[str, View] = OrderedDict()
         self._lock = threading.Lock()
         self._in_use: dict[str, threading.Lock] = {}
@@ -243,11 +364,11 @@ class Views:
             # Half a snapshot: the next try has a file of its own.
             path.unlink(missing_ok=True)
             raise
-        view = View(uid, index, segments(), snapshot=loaded.number, damaged=loaded.damaged)
+        view = View(
+            uid, index, segments(), snapshot=loaded.number, said=loaded.said, damaged=loaded.damaged, timer=self._timer
+        )
         for key, etag in index.known().items():
-            # Sources are told apart by their prefix, which ends in the folder's slash.
-            folder = "/".join(key.split("/", 2)[:2]) + "/"
-            view.known.setdefault(folder, {})[key] = etag
+            view.known.setdefault(folder_of(key), {})[key] = etag
         with self._lock:
             self._views[space_id] = view
         return view
@@ -293,7 +414,7 @@ def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> t
     except Unusable:
         path.unlink(missing_ok=True)
         damaged = (*loaded.damaged, *([loaded.key] if loaded.key else []))
-        return Index(path, prefix), snapshots.Loaded(None, None, damaged)
+        return Index(path, prefix), snapshots.Loaded(None, damaged=damaged)
 
 
 def _discard(view: View) -> None:

@@ -6,7 +6,7 @@ adds up beside them that could drift. Only when a space is deleted, and its runs
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
 from typing import Any
@@ -110,14 +110,33 @@ def _keep_one(process: Process, space_id: str, run_id: str) -> None:
         process.store.put(key, documents.dump(asdict(use)), content_type=documents.JSON)
 
 
-def note(process: Process, space_id: str, job_id: str, usage: Usage, *, failed: bool, final: bool) -> None:
-    """Enter what a job that is no run of the space has used by now, below the day of its id: 1 PUT.
+class _Spent:
+    """What jobs of this process have used, by day and space: under the id of the entry the usage of each part."""
 
-    Each one replaces the job's earlier entry; the last one is `final`.
+    def __init__(self, _: Timer) -> None:
+        self._parts: dict[tuple[date, str], tuple[str, dict[Hashable, Usage]]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, day: date, space_id: str, entry_id: str, part: Hashable, usage: Usage) -> tuple[str, Usage]:
+        """The entry, and all that is in it now."""
+        with self._lock:
+            for old in [one for one in self._parts if one[0] < day]:
+                del self._parts[old]
+            known_id, parts = self._parts.setdefault((day, space_id), (entry_id, {}))
+            parts[part] = usage
+            return known_id, sum(parts.values(), Usage())
+
+
+def note(process: Process, space_id: str, entry_id: str, part: Hashable, used: Usage) -> None:
+    """Note what `part` of a job that is no run has used by now, below the present day (UTC): 1 PUT.
+
+    One entry for all jobs of this process in a space, since there may be one for each turn of a conversation.
+    `entry_id` (an ULID) names it if it is the first.
     """
-    key = keys.run_of_day(clock.id_time(job_id).date(), space_id, job_id)
-    kept = {"usage": asdict(usage), "notes": 0, "failed": failed, "final": final}
-    process.store.put(key, documents.dump(kept), content_type=documents.JSON)
+    day = process.clock().date()
+    known_id, total = process.cache(_Spent).add(day, space_id, entry_id, part, used)
+    kept = {"usage": asdict(total), "notes": 0, "failed": False, "final": False}
+    process.store.put(keys.run_of_day(day, space_id, known_id), documents.dump(kept), content_type=documents.JSON)
 
 
 def runs_of(process: Process, days: Sequence[date], space_id: str | None = None) -> list[Entered]:
@@ -172,7 +191,7 @@ def _read(process: Process, key: str) -> tuple[RunUse, bool]:
 
 
 class _Kept(BaseModel, defer_build=True):
-    """An entry that keeps what its run used, or a job by now."""
+    """An entry that keeps what its run used, or what jobs have used by now."""
 
     usage: Usage
     notes: int

@@ -26,6 +26,7 @@ _SEAL = re.compile(
 _SUMMARY = re.compile(
     rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
 )
+_SEARCHED = re.compile(rf"{_FOLDER}(?:turns|g(?P<generation>[1-9][0-9]{{0,8}})/summaries)/")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
 _DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
 
@@ -212,13 +213,45 @@ def parse_due(key: str) -> tuple[str, str] | None:
     return (match["space"], match["conversation"]) if match else None
 
 
+def generations_prefix(space_id: str, conversation_id: str) -> str:
+    """What the keys of all generations begin with, and that of the document which says which one counts."""
+    return f"{folder(space_id, conversation_id)}g"
+
+
+def searched_folder(key: str) -> str | None:
+    """The folder of a turn, or of the summaries of a generation, up to its slash; None for every other key."""
+    match = _SEARCHED.match(key)
+    return match[0] if match else None
+
+
+def generation_of(folder: str) -> int | None:
+    """The generation in a folder of summaries; None for every other folder."""
+    match = _SEARCHED.fullmatch(folder)
+    return int(match["generation"]) if match and match["generation"] else None
+
+
 def is_of_conversations(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of a conversation."""
     return name.startswith(("conversations/", "_by_cwd/"))
 
 
-def check_number(number: int) -> int:
-    """Return the number of a seal, or raise InvalidName."""
-    if not 1 <= number < 1_000_000_000:
-        raise InvalidName("number", "must be a number from 1 to 999999999")
-    return number
+def check_number(text: str) -> int:
+    """The number of a seal and of its summary, as a path tells it; raises InvalidName."""
+    return _number("number", text, 999_999_999)
+
+
+def check_index(text: str) -> int:
+    """The index of a turn, as a path tells it; raises InvalidName."""
+    return _number("turn_index", text, LAST_TURN)
+
+
+def check_level(text: str) -> int:
+    """The level of a summary, as a path tells it; raises InvalidName."""
+    return _number("level", text, LEVELS[-1])
+
+
+def _number(field: str, text: str, most: int) -> int:
+    # Python reads the digits of other scripts as numbers too.
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(most)) or not 1 <= int(text) <= most:
+        raise InvalidName(field, f"must be a number from 1 to {most}")
+    return int(text)

@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Callable
 
 from livemem.errors import InvalidRequest
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 
 
 def encode(after: object | None) -> str | None:
@@ -54,6 +54,34 @@ def decode_number(cursor: str | None) -> int | None:
     """The number in a cursor; raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(int(text)))
     return int(text) if text is not None else None
+
+
+def decode_conversation(cursor: str | None) -> str | None:
+    """The id of a conversation in a cursor; raises InvalidRequest."""
+    return _decode(cursor, conversation_keys.check_conversation_id)
+
+
+def decode_turn(cursor: str | None) -> int | None:
+    """The index of a turn in a cursor; raises InvalidRequest."""
+    text = _decode(cursor, lambda text: str(conversation_keys.check_index(text)))
+    return int(text) if text is not None else None
+
+
+def encode_summary(after: tuple[int, int] | None) -> str | None:
+    """The cursor for a summary, by its level and its number; None for the end of the list."""
+    return encode(f"{after[0]}/{after[1]}" if after else None)
+
+
+def decode_summary(cursor: str | None) -> tuple[int, int] | None:
+    """The level and the number of a summary in a cursor; raises InvalidRequest."""
+
+    def check(text: str) -> str:
+        level, _, number = text.partition("/")
+        return f"{conversation_keys.check_level(level)}/{conversation_keys.check_number(number)}"
+
+    text = _decode(cursor, check)
+    level, _, number = (text or "").partition("/")
+    return (int(level), int(number)) if text else None
 
 
 def _decode(cursor: str | None, check: Callable[[str], str]) -> str | None:

@@ -48,7 +48,7 @@ OBJECT_NAME_BYTES = 900
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
-_SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})\.sqlite")
+_SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(?:-(?P<said>[0-9]{9,12}))?\.sqlite")
 _SEGMENT = re.compile(
     r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
 )
@@ -447,20 +447,25 @@ def search_prefix(space_id: str) -> str:
     return f"{space_id}/_search/"
 
 
-def search_snapshot(space_id: str, schema: int, number: int) -> str:
-    """The snapshot up to change `number` of the space."""
-    return f"{search_prefix(space_id)}{schema}-{number:06d}.sqlite"
+def search_snapshot(space_id: str, schema: int, number: int, said: int = 0) -> str:
+    """The snapshot up to change `number` of the space, with so many objects of conversations, which are no changes."""
+    return f"{search_prefix(space_id)}{schema}-{number:06d}{f'-{said:09d}' if said else ''}.sqlite"
 
 
-def parse_search_snapshot(key: str) -> tuple[int, int] | None:
-    """Schema and number in such a key; None for every other key."""
+def parse_search_snapshot(key: str) -> tuple[int, int, int] | None:
+    """Schema, number and objects of conversations in such a key; None for every other key."""
     match = _SNAPSHOT.fullmatch(key.partition("/")[2])
-    return (int(match["schema"]), int(match["number"])) if match else None
+    return (int(match["schema"]), int(match["number"]), int(match["said"] or 0)) if match else None
+
+
+def search_orders(space_id: str) -> str:
+    """Below it the orders to remove what searches keep of things that are no more there."""
+    return f"{search_prefix(space_id)}forget/"
 
 
 def search_order(space_id: str, order_id: str) -> str:
     """The order to remove what searches keep of things that are no more there (recall/indexing.py)."""
-    return f"{search_prefix(space_id)}forget/{order_id}"
+    return f"{search_orders(space_id)}{order_id}"
 
 
 def vectors_prefix(space_id: str) -> str:

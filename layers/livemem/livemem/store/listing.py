@@ -13,7 +13,16 @@ Range = tuple[str, str]
 
 def ranges(known: Sequence[str]) -> list[Range]:
     """What to list one by one so that each takes one request as long as only these keys, in order, are there."""
-    bounds = list(known[PER_REQUEST - 1 : -1 : PER_REQUEST]) if len(known) > PER_REQUEST else []
+    return between(bounds(known))
+
+
+def bounds(known: Sequence[str]) -> list[str]:
+    """The keys, of these in order, at which one request ends and the next begins."""
+    return list(known[PER_REQUEST - 1 : -1 : PER_REQUEST]) if len(known) > PER_REQUEST else []
+
+
+def between(bounds: Sequence[str]) -> list[Range]:
+    """The ranges that these keys make."""
     return list(zip(["", *bounds], [*bounds, ""], strict=True))
 
 

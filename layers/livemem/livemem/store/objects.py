@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -301,6 +302,10 @@ def _entries(page: Mapping[str, Any]) -> list[Entry]:
 def date(answer: Mapping[str, Any]) -> datetime:
     """The store's clock when it answered; this machine's where it does not tell."""
     try:
-        return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+        return _parse_date(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
     except (KeyError, ValueError):
         return datetime.now(UTC)
+
+
+# The answers of a second tell the same.
+_parse_date = lru_cache(64)(parsedate_to_datetime)

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
-from livemem.recall import search
+from livemem.recall import search, talk
+from livemem.recall.briefing import ShownSummary, ShownTurn
+from livemem.recall.context import Context
 from livemem.recall.search import Answer
 from livemem.recall.sources import BANK
 from livemem.search.engine import Hit
@@ -17,13 +19,18 @@ class HitView(Sparse):
     """A document that was found."""
 
     kind: Annotated[
-        Literal["note", "archive", "bank"],
-        told("`note`: a live note; `archive`: a consolidated one; `bank`: a section of a bank file.", "note"),
+        Literal["note", "archive", "bank", "turn", "summary"],
+        told(
+            "`note`: a live note; `archive`: a consolidated one; `bank`: a section of a bank file; `turn`: one side of "
+            "a turn of a conversation, or its tools; `summary`: a summary of turns or of summaries.",
+            "note",
+        ),
     ]
     id: Annotated[
         str,
         told(
-            "Its id, unique in the space: that of the note, or the file's path and the section's headings.",
+            "Its id, unique in the space: that of the note, the file's path and the section's headings, or the "
+            "conversation with turn and side, or with level and number.",
             "20260220T140000_cline-dev_decision_1a2b3c4d",
         ),
     ]
@@ -36,13 +43,16 @@ class HitView(Sparse):
     ]
     title: Annotated[str | None, told("Of a section: the file's path and the headings that lead to it.")] = None
     time: Annotated[Moment, told("When it was written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str | None, told("Of a note: who wrote it.", "cline-dev")] = None
+    author: Annotated[str | None, told("Of a note or a turn: who wrote it.", "cline-dev")] = None
+    role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.")] = None
     category: Annotated[str | None, told("Of a note: what kind of note it is.", "decision")] = None
     source: Annotated[
         dict[str, str],
         told(
             "`href`: what to GET for the whole. Of a section `section`, its headings as edits name it; of a "
-            "consolidated note `consolidation`, the number of the one that folded it.",
+            "consolidated note `consolidation`, the number of the one that folded it; of a turn `conversation_id` and "
+            "`turn_index`; of a summary `conversation_id`, `level`, `number`, `covers`, its first and last turn, and "
+            "from level 2 on `children`.",
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),
     ]
@@ -63,6 +73,7 @@ class HitView(Sparse):
             title=document.title or None,
             time=document.time,
             author=document.author or None,
+            role=document.role or None,
             category=document.category or None,
             source=_source(space_id, hit),
             explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
@@ -71,22 +82,102 @@ class HitView(Sparse):
 
 def _source(space_id: str, hit: Hit) -> dict[str, str]:
     document = hit.document
-    below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
+    if document.kind in talk.KINDS:
+        conversation = f"conversations/{document.source['conversation_id']}"
+        what = "summaries" if document.kind == talk.SUMMARY else f"turns/{document.source['turn_index']}"
+        below = f"{conversation}/{what}"
+    else:
+        below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
     return {"href": f"/v1/spaces/{space_id}/{below}", **document.source}
+
+
+class TalkHitView(Sparse):
+    """Something that was said, or a summary of it."""
+
+    kind: Annotated[
+        Literal["turn", "summary"],
+        told("`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries.", "turn"),
+    ]
+    id: Annotated[
+        str,
+        told(
+            "Its id, unique in the space: the conversation with turn and side, or with level and number.",
+            "01KHXH9RA0QTF1S3T1Z8A0M0WJ/12/user",
+        ),
+    ]
+    conversation_id: Annotated[str, told("Its conversation.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    score: Annotated[float, told("How well it fits. Comparable within one answer only.", 3.2)]
+    relevance: Annotated[
+        float | None,
+        told(
+            "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there "
+            "is no vector to compare with.",
+            0.71,
+        ),
+    ]
+    snippet: Annotated[str, told("The part of its text that fits best.", "We keep S3 as the only store.")]
+    highlights: Annotated[
+        list[tuple[int, int]],
+        told("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
+    ]
+    title: Annotated[str | None, told("Its title; neither a turn nor a summary has one by now.")] = None
+    time: Annotated[Moment, told("When it was said, or the newest turn that it covers, UTC.", "2026-02-20T14:00:00Z")]
+    author: Annotated[str | None, told("Of a turn: who wrote it.", "cline-dev")] = None
+    role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
+    turn_index: Annotated[int | None, told("Of a turn: its number.", 12)] = None
+    level: Annotated[int | None, told("Of a summary: 1 to 3.")] = None
+    number: Annotated[int | None, told("Of a summary: its number on its level.")] = None
+    covers: Annotated[tuple[int, int] | None, told("Of a summary: the first and last turn that it covers.")] = None
+    source: Annotated[
+        dict[str, str],
+        told(
+            "`href`: what to GET for the whole.",
+            {"href": "/v1/spaces/demo/conversations/01KHXH9RA0QTF1S3T1Z8A0M0WJ/turns/12"},
+        ),
+    ]
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # That there is nothing to compare with is told.
+        found = serialise(self)
+        return {name: value for name, value in found.items() if value is not None or name == "relevance"}
+
+    @classmethod
+    def of(cls, space_id: str, hit: Hit) -> "TalkHitView":
+        document, (start, end) = hit.document, hit.snippet
+        source = document.source
+        turn = document.kind == talk.TURN
+        return cls(
+            kind=document.kind,  # type: ignore[arg-type]
+            id=document.id,
+            conversation_id=source["conversation_id"],
+            score=round(hit.score, 4),
+            relevance=None if hit.relevance is None else round(hit.relevance, 4),
+            snippet=document.text[start:end],
+            highlights=list(hit.highlights),
+            title=document.title or None,
+            time=document.time,
+            author=document.author or None,
+            role=document.role or None,
+            turn_index=int(source["turn_index"]) if turn else None,
+            level=None if turn else int(source["level"]),
+            number=None if turn else int(source["number"]),
+            covers=talk.ends(source, "covers"),
+            source=_source(space_id, hit),
+        )
 
 
 class Seen(BaseModel):
     """What the search looked at."""
 
-    documents: Annotated[int, told("Documents that there are in the space, of all kinds.", 120)]
+    documents: Annotated[int, told("Documents that this environment knows of the space, of all kinds.", 120)]
     cold: Annotated[bool, told("Whether this environment had to read the space first, which takes longer.", False)]
     as_of: Annotated[Moment, told("The moment of which it knows everything, UTC.", "2026-02-20T14:00:00.120Z")]
 
 
-class SearchAnswer(Sparse):
-    """What was found, the best first."""
+class _Answer(Sparse):
+    """What all answers tell of a search."""
 
-    items: Annotated[list[HitView], told("The documents.")]
     ranking: Annotated[
         Literal["bm25", "hybrid"],
         told(
@@ -104,6 +195,12 @@ class SearchAnswer(Sparse):
     ] = None
     view: Annotated[Seen, told("What was looked at; of several spaces together.")]
 
+
+class SearchAnswer(_Answer):
+    """What was found, the best first."""
+
+    items: Annotated[list[HitView], told("The documents.")]
+
     @classmethod
     def of(cls, answer: Answer, *, explain: bool) -> "SearchAnswer":
         return cls.of_several([answer], len(answer.hits), explain=explain, named=False)
@@ -111,30 +208,148 @@ class SearchAnswer(Sparse):
     @classmethod
     def of_several(cls, answers: Sequence[Answer], limit: int, *, explain: bool, named: bool = True) -> "SearchAnswer":
         hits = search.merged(answers, limit)
-        failures = [answer.failure for answer in answers if answer.failure]
-        hybrid = any(answer.ranking == "hybrid" for answer in answers)
-        seen: dict[str, Any] = {
-            "documents": sum(answer.documents for answer in answers),
-            "cold": any(answer.cold for answer in answers),
-            "as_of": min(answer.as_of for answer in answers),
-        }
+        items = [HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
+        return cls(items=items, **_told(answers))
+
+
+class TalkAnswer(_Answer):
+    """What was found in conversations, the best first."""
+
+    items: Annotated[list[TalkHitView], told("What was said, and summaries.")]
+
+    @classmethod
+    def of(cls, answer: Answer) -> "TalkAnswer":
+        return cls(items=[TalkHitView.of(answer.space_id, hit) for hit in answer.hits], **_told([answer]))
+
+
+def _told(answers: Sequence[Answer]) -> dict[str, Any]:
+    failures = [answer.failure for answer in answers if answer.failure]
+    hybrid = any(answer.ranking == "hybrid" for answer in answers)
+    return {
+        "ranking": "hybrid" if hybrid else "bm25",
+        "unembedded": sum(answer.unembedded for answer in answers),
+        "failure": failures[0] if failures else None,
+        "view": Seen(
+            documents=sum(answer.documents for answer in answers),
+            cold=any(answer.cold for answer in answers),
+            as_of=min(answer.as_of for answer in answers),
+        ),
+    }
+
+
+class ShownTurnView(Sparse):
+    """A turn as it is shown."""
+
+    turn_index: Annotated[int, told("Its number.", 12)]
+    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:00:00.120Z")]
+    author: Annotated[str, told("Whose token wrote it.", "cline-dev")]
+    role: Annotated[str | None, told("Of a lone message: `user`, `assistant`, `tool` or `system`.")] = None
+    user_message: Annotated[str, told("What the user said, or what is shown of it.", "Which store do we keep?")]
+    assistant_message: Annotated[str, told("What the assistant answered, or what is shown of it.", "S3 alone.")]
+    tools: Annotated[list[str], told("The names of the tools that were called.", [])]
+    left_out: Annotated[int, told("Characters that are not shown: the turn is cut in its middle.", 0)]
+    relevance: Annotated[int | None, told("Of a turn that was found: in percent.")] = None
+
+    @classmethod
+    def of(cls, shown: ShownTurn) -> "ShownTurnView":
+        turn = shown.turn
         return cls(
-            items=[HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits],
-            ranking="hybrid" if hybrid else "bm25",
-            unembedded=sum(answer.unembedded for answer in answers),
-            failure=failures[0] if failures else None,
-            view=Seen(**seen),
+            turn_index=turn.turn_index,
+            timestamp=turn.timestamp,
+            author=turn.author,
+            role=turn.role,
+            user_message=shown.user,
+            assistant_message=shown.assistant,
+            tools=shown.tools,
+            left_out=shown.left_out,
+            relevance=shown.relevance,
         )
 
 
-def as_markdown(answer: SearchAnswer) -> str:
+class ShownSummaryView(Sparse):
+    """A summary as it is shown."""
+
+    level: Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
+    number: Annotated[int, told("Its number on its level.", 4)]
+    covers: Annotated[tuple[int, int], told("The first and last turn that it covers.", [10, 12])]
+    children: Annotated[tuple[int, int] | None, told("From level 2 on: the summaries that it is made of.")] = None
+    summary: Annotated[str, told("Its text.", "They decided to keep S3 as the only store.")]
+    key_findings: Annotated[list[str], told("What matters most.", ["S3 is the only store."])]
+    files_mentioned: Annotated[list[str], told("Files that were talked about.", [])]
+    tools_used: Annotated[list[str], told("Tools that were called.", [])]
+    relevance: Annotated[int | None, told("Of a summary that was found: in percent.")] = None
+
+    @classmethod
+    def of(cls, shown: ShownSummary) -> "ShownSummaryView":
+        one = shown.summary
+        return cls(
+            level=one.level,
+            number=one.number,
+            covers=one.covers.turns,
+            children=one.children,
+            summary=one.summary,
+            key_findings=one.key_findings,
+            files_mentioned=one.files_mentioned,
+            tools_used=one.tools_used,
+            relevance=shown.relevance,
+        )
+
+
+class SectionsView(BaseModel):
+    """What is shown, as data: the same as in the Markdown, and as it was written."""
+
+    recent_turns: Annotated[list[ShownTurnView], told("The newest turns, in the order in which they were said.")]
+    relevant_turns: Annotated[list[ShownTurnView], told("Turns that were found, the best first.")]
+    relevant_summaries: Annotated[list[ShownSummaryView], told("Summaries that were found, the best first.")]
+    recent_summaries: Annotated[
+        list[ShownSummaryView], told("Summaries of level 1 that are in none of level 2 yet, the newest first.")
+    ]
+
+
+class ContextView(BaseModel):
+    """What an agent is given before its next call to the model."""
+
+    markdown: Annotated[str, told("All of it, ready for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")]
+    sections: Annotated[SectionsView, told("The same as data.")]
+    chars: Annotated[int, told("Characters of the Markdown.", 1_840)]
+    degraded: Annotated[
+        list[str],
+        told("Sources that failed or were late, and are left out: some of `turns`, `search`, `summaries`.", []),
+    ]
+
+    @classmethod
+    def of(cls, context: Context) -> "ContextView":
+        shown = context.sections
+        return cls(
+            markdown=context.markdown,
+            sections=SectionsView(
+                recent_turns=[ShownTurnView.of(one) for one in shown.raw],
+                relevant_turns=[ShownTurnView.of(one) for one in shown.turns],
+                relevant_summaries=[ShownSummaryView.of(one) for one in shown.summaries],
+                recent_summaries=[ShownSummaryView.of(one) for one in shown.waiting],
+            ),
+            chars=len(context.markdown),
+            degraded=list(context.degraded),
+        )
+
+
+def context_as_markdown(answer: ContextView) -> str:
+    """The context as it is."""
+    return answer.markdown
+
+
+def as_markdown(answer: SearchAnswer | TalkAnswer) -> str:
     """The hits one below the other, each with where the whole of it is, ready for a prompt."""
     if not answer.items:
         return "Nothing was found.\n"
     return "\n".join(_hit(hit) for hit in answer.items) + "\n"
 
 
-def _hit(hit: HitView) -> str:
-    told = [hit.space_id, hit.kind, hit.time, hit.author, hit.category, hit.title]
+def _hit(hit: HitView | TalkHitView) -> str:
+    if isinstance(hit, HitView):
+        told = [hit.space_id, hit.kind, hit.time, hit.author, hit.role, hit.category, hit.title]
+    else:
+        where = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
+        told = [where, hit.time, hit.author, hit.role]
     text = " ".join(hit.snippet.split())
     return f"- [{' '.join(part for part in told if part)}] {text} ({hit.source['href']})"

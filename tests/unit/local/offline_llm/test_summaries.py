@@ -52,11 +52,11 @@ def test_whatever_was_said_the_answer_keeps_the_contract_and_holds_only_what_was
 def test_an_extract_says_what_it_is_and_keeps_what_tells_most():
     turn = turn_of(
         "Why does it fail at night? Thanks in advance, have a nice day.",
-        "I had a look. It fails because port 9000 of `kiel` answers 503. See src/import/kiel.py. Anything else?",
+        "I had a look. It fails because port 9000 of `kiel` answers 503 at 2 a.m. now. See src/import/kiel.py. Or not?",
     )
     found = summary_of(turn, 100)
     assert found["summary"].startswith(MADE_BY)
-    assert "because port 9000 of `kiel` answers 503" in found["summary"]
+    assert "because port 9000 of `kiel` answers 503 at 2 a.m." in found["summary"]
     assert found["files_mentioned"] == ["src/import/kiel.py"]
     assert found["entities"]["artifacts"] == ["kiel"]
 

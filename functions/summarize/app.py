@@ -1,0 +1,41 @@
+"""Makes the summaries of conversations: after an S3 put event of a turn, and when it is invoked asynchronously."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import unquote_plus
+
+from aws_lambda_powertools.utilities.data_classes import S3Event
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from livemem import clock
+from livemem.conversations import update
+from livemem.conversations.update import Order, Outcome
+from livemem_http import metrics
+from livemem_http.environment import process
+from livemem_http.logs import function_logger
+
+logger = function_logger("summarize")
+
+
+def work(event: dict[str, Any], deadline: datetime) -> Sequence[Outcome]:
+    """Bring up the conversations of an event, or the one of an invocation."""
+    if "Records" in event:
+        event_keys = [unquote_plus(record.s3.get_object.key) for record in S3Event(event).records]
+        return update.hear(process(), event_keys, deadline)
+    order = Order.of(event)
+    return [update.carry_out(process(), event["space_id"], event["conversation_id"], order, deadline)]
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Do what is to be done; raises if the store fails, so that Lambda tries again."""
+    deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
+    outcomes = work(event, deadline)
+    made = [one for outcome in outcomes for one in outcome.made]
+    failed = any(outcome.result == "failed" for outcome in outcomes)
+    if made or failed:
+        metrics.report_summaries("summarize", made, failed=failed)
+    results = [outcome.result for outcome in outcomes]
+    logger.info("summarised", extra={"results": results})
+    return {"results": results}

@@ -1,0 +1,108 @@
+"""What a caller asks of a conversation's summaries: to bring them up, to build them anew, or what that would cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from livemem.conversations import conversation as conversations
+from livemem.conversations import forecast, jobs, reading, update
+from livemem.conversations import layers as found
+from livemem.conversations.forecast import Forecast
+from livemem.conversations.generations import Built
+from livemem.conversations.jobs import Job
+from livemem.conversations.making import Made
+from livemem.conversations.parameters import Profile
+from livemem.conversations.seals import At
+from livemem.conversations.update import Order
+from livemem.errors import InvalidRequest, NotFound
+from livemem.process import Process
+from livemem.store import conversation_keys as keys
+
+Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for: `level` is the highest that is brought up, None for all; `profile` and `changes` of the
+    parameters are for `full` alone.
+    """
+
+    strategy: Literal["incremental", "full"] = "incremental"
+    level: int | None = None
+    dry_run: bool = False
+    profile: Profile | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def levels(self) -> Sequence[int]:
+        """The levels that are meant, the lowest first."""
+        return tuple(one for one in keys.LEVELS if self.level is None or one <= self.level)
+
+    def check(self) -> None:
+        """Raise InvalidRequest, which names the field, unless they go together."""
+        if self.strategy == "full" and self.level is not None:
+            raise InvalidRequest.of("level", "goes with the strategy incremental: a full update makes all levels")
+        given = [*(["profile"] if self.profile else []), *self.changes]
+        if self.strategy == "incremental" and given:
+            raise InvalidRequest.of(
+                given[0], "goes with the strategy full: an incremental update changes nothing of it"
+            )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of it: the plan of a dry run, or the job; of one that somebody else has begun perhaps only its id."""
+
+    status: Status
+    job_id: str | None = None
+    job: Job | None = None
+    plan: Forecast | None = None
+    made: Sequence[Made] = ()
+    """What was made, or could not be, before the answer."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more comes of it after the answer: also what failed is tried again."""
+        return self.status in ("running", "queued", "failed")
+
+
+def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish, deadline: datetime) -> Answer:
+    """Do what is wished until shortly before `deadline`; an invocation of its own does the rest.
+
+    Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
+    """
+    wish.check()
+    if wish.dry_run:
+        return Answer("planned", plan=plan(process, space_id, conversation_id, wish))
+    if wish.strategy == "full":
+        job = update.rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
+        return Answer("queued", job.job_id, job)
+    conversations.load(process, space_id, conversation_id)
+    order = Order(by_hand=True, levels=wish.levels, later=True)
+    outcome = update.carry_out(process, space_id, conversation_id, order, deadline)
+    if outcome.result == "gone":
+        raise NotFound("conversation", conversation_id)
+    if outcome.result == "nothing":
+        return Answer("nothing_to_do")
+    if outcome.result == "busy":
+        assert outcome.at_work
+        # Its first note of itself may come in a moment.
+        other = jobs.find(process, space_id, conversation_id, outcome.at_work)
+        return Answer("running", outcome.at_work, other)
+    assert outcome.job
+    status: Mapping[str, Status] = {"done": "done", "failed": "failed", "unfinished": "running"}
+    return Answer(status[outcome.result], outcome.job.job_id, outcome.job, made=outcome.made)
+
+
+def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> Forecast:
+    """What would be done, and what it would cost; writes nothing. Raises NotFound, InvalidRequest."""
+    known, at = reading.standing(process, space_id, conversation_id)
+    if wish.strategy == "incremental":
+        return forecast.forecast(process, at, wish.levels)
+    profile, parameters = update.wanted(known, wish.profile, wish.changes)
+    building = known.known.building
+    if not building or (building.profile, building.parameters) != (profile, parameters):
+        building = Built(generation=known.known.highest + 1, profile=profile, parameters=parameters)
+    anew = At(space_id, at.conversation, building)
+    return forecast.forecast(process, anew, earlier=found.read(process, at))

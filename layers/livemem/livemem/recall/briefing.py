@@ -1,0 +1,263 @@
+"""What an agent is shown before its next call: which turns and summaries, none of them twice, as Markdown.
+
+Pure functions. The order of all that follows from it: what is shown raw counts first, then what was found, then what
+was summarised last.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import Turn
+
+RAW = "## Recent Conversation (Raw)"
+TURNS = "## Relevant Past Context (Semantic Search - Turns)"
+SUMMARIES = "## Relevant Past Context (Semantic Search - Summaries)"
+WAITING = "## Recent Level 1 Summaries (Not Yet Summarized to Level 2)"
+TURN_CHARACTERS = 2_000
+"""Of a turn that was found; what is longer is cut in its middle."""
+TOOLS = 20
+"""Names of a turn's tools that are shown."""
+LEFT_OUT = "[... {} characters left out ...]"
+_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+_LABELS = r"\[(?:Turn|Level) |(?:User|Assistant|System|Tool|Tools|Key findings|Files mentioned|Tools used):"
+_FORGED = re.compile(rf"(?<![^{_BREAKS}])([^\S{_BREAKS}]*)(?=#|(?:=+|-+)[^\S{_BREAKS}]*(?![^{_BREAKS}])|{_LABELS})")
+_SIDES = {None: "User", "user": "User", "assistant": "User", "system": "System", "tool": "Tool"}
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """A turn as it is shown; `left_out` is how many characters of it are not. `relevance` is in percent."""
+
+    turn: Turn
+    user: str
+    assistant: str
+    left_out: int = 0
+    relevance: int | None = None
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of its tools, each once."""
+        return list(dict.fromkeys(call.name for call in self.turn.tool_calls))
+
+
+@dataclass(frozen=True)
+class ShownSummary:
+    """A summary as it is shown; `relevance` in percent, None where it was not searched for."""
+
+    summary: Summary
+    relevance: int | None = None
+
+
+@dataclass(frozen=True)
+class Sections:
+    """What is shown. `raw` is in the order in which it was said; what was found has the best first, and what waits for
+    its group the newest.
+    """
+
+    raw: list[ShownTurn] = field(default_factory=list)
+    turns: list[ShownTurn] = field(default_factory=list)
+    summaries: list[ShownSummary] = field(default_factory=list)
+    waiting: list[ShownSummary] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FoundTurn:
+    """A turn that was found, with its relevance in percent."""
+
+    index: int
+    relevance: int
+
+
+@dataclass(frozen=True)
+class FoundSummary:
+    """A summary that was found; `covers` are the first and last turn, `children` from level 2 on the first and last
+    summary of the level below.
+    """
+
+    level: int
+    number: int
+    covers: tuple[int, int]
+    children: tuple[int, int] | None
+    relevance: int
+
+
+def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]:
+    """The newest turns as they were, in the order in which they were said: up to `most` whole ones of so many
+    `characters` together, but always the newest, cut in its middle where it alone is longer.
+
+    `turns` come with the newest first. One that only closes the conversation is no part of it.
+    """
+    shown: list[ShownTurn] = []
+    left = characters
+    for turn in turns:
+        if turn.close and not turn.said().strip():
+            continue
+        if len(shown) == most or (shown and turn.char_count > left):
+            break
+        shown.append(cut(turn, characters))
+        left -= turn.char_count
+    return shown[::-1]
+
+
+def cut(turn: Turn, characters: int, relevance: int | None = None) -> ShownTurn:
+    """The turn with at most so many characters of what was said: its beginning and its end, with a mark for what is
+    left out of either side.
+    """
+    said = turn.said()
+    over = len(said) - characters
+    if over <= 0:
+        return ShownTurn(turn, turn.user_message, turn.assistant_message, 0, relevance)
+    start = (characters + 1) // 2
+    user = _without(turn.user_message, start, start + over)
+    border = len(turn.user_message)
+    assistant = _without(turn.assistant_message, start - border, start + over - border)
+    return ShownTurn(turn, user, assistant, over, relevance)
+
+
+def _without(text: str, start: int, end: int) -> str:
+    """The text without the characters from `start` to `end`, as far as they are of it, and a mark in their place."""
+    start, end = max(0, start), min(len(text), end)
+    return text[:start] + LEFT_OUT.format(end - start) + text[end:] if start < end else text
+
+
+def found_turns(found: Sequence[FoundTurn], raw: Collection[int], most: int) -> list[FoundTurn]:
+    """The turns that are shown of those that were found, the best first: each once, whichever sides were found, and
+    none that is shown raw.
+    """
+    best: dict[int, FoundTurn] = {}
+    for one in found:
+        if one.index not in raw:
+            best.setdefault(one.index, one)
+    return list(best.values())[:most]
+
+
+def found_summaries(found: Sequence[FoundSummary], raw: Collection[int], most: int) -> list[FoundSummary]:
+    """The summaries that are shown of those that were found, the best first: none whose turns are all raw, and none of
+    a higher level whose children are all shown.
+    """
+    shown: list[FoundSummary] = []
+    for count in range(1, len(found) + 1):
+        # One that comes later may be the last child of one that came before.
+        shown = _told_once(found[:count], raw)
+        if len(shown) >= most:
+            break
+    return shown
+
+
+def _told_once(found: Sequence[FoundSummary], raw: Collection[int]) -> list[FoundSummary]:
+    told: dict[int, set[int]] = {0: set(), 1: set(), 2: set(), 3: set()}
+    kept = []
+    for one in sorted(found, key=lambda one: one.level):
+        known = one.children is not None and _all(one.children) <= told[one.level - 1]
+        if not known and not _all(one.covers) <= {*raw}:
+            kept.append(one)
+        told[one.level].add(one.number)
+    return [one for one in found if one in kept]
+
+
+def waiting(summaries: Sequence[Summary], raw: Collection[int], found: Collection[FoundSummary]) -> list[ShownSummary]:
+    """The summaries of level 1 that are shown since no group has them yet: none whose turns are all raw, or that was
+    found.
+    """
+    shown = {one.number for one in found if one.level == 1}
+    return [ShownSummary(one) for one in summaries if one.number not in shown and not _all(one.covers.turns) <= {*raw}]
+
+
+def _all(ends: tuple[int, int]) -> set[int]:
+    return set(range(ends[0], ends[1] + 1))
+
+
+def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
+    """What is shown within so many characters of Markdown, and the Markdown: sections give way from the last to the
+    first, whole entries at a time; of what is raw the newest turn stays, cut in its middle if need be.
+    """
+    parts = _entries(sections)
+    counts = [len(entries) for _, entries in parts]
+    size = _size(parts, counts)
+    for place in reversed(range(len(parts))):
+        least = 1 if place == 0 and counts[0] else 0
+        while size > characters and counts[place] > least:
+            counts[place] -= 1
+            size = _size(parts, counts)
+    raw = sections.raw[len(sections.raw) - counts[0] :]
+    kept = Sections(raw, sections.turns[: counts[1]], sections.summaries[: counts[2]], sections.waiting[: counts[3]])
+    text = markdown(kept)
+    while len(text) > characters and kept.raw:
+        kept = replace(kept, raw=[_shorter(kept.raw[-1], len(text) - characters)])
+        text = markdown(kept)
+    return kept, text
+
+
+def _shorter(shown: ShownTurn, over: int) -> ShownTurn:
+    """The turn with so many characters less, about; without its tools' names if nothing else is left."""
+    length = shown.turn.char_count - shown.left_out
+    if not length:
+        return ShownTurn(shown.turn.model_copy(update={"tool_calls": []}), "", "", shown.left_out)
+    return cut(shown.turn, max(0, length - max(over, 1)))
+
+
+def _size(parts: Sequence[tuple[str, Sequence[str]]], counts: Sequence[int]) -> int:
+    """Characters of the Markdown with so many entries of each section: of the first its last ones, else the first."""
+    shown = []
+    for place, ((title, some), count) in enumerate(zip(parts, counts, strict=True)):
+        shown.append((title, some[len(some) - count :] if place == 0 else some[:count]))
+    return len(_joined(shown))
+
+
+def markdown(sections: Sections) -> str:
+    """The sections under their headings, empty ones left out; a line at its end, or nothing at all."""
+    return _joined(_entries(sections))
+
+
+def _joined(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
+    text = "\n\n".join(part for title, entries in parts if entries for part in (title, *entries))
+    return text + "\n" if text else ""
+
+
+def _entries(sections: Sections) -> list[tuple[str, list[str]]]:
+    """The headings with what stands below each."""
+    return [
+        (RAW, [_turn(one) for one in sections.raw]),
+        (TURNS, [_turn(one) for one in sections.turns]),
+        (SUMMARIES, [_summary(one) for one in sections.summaries]),
+        (WAITING, [_summary(one, tools=True) for one in sections.waiting]),
+    ]
+
+
+def _turn(shown: ShownTurn) -> str:
+    turn = shown.turn
+    found = shown.relevance is not None
+    lines = [f"[Turn {turn.turn_index} - Relevance: {shown.relevance}%]"] if found else []
+    lines += [f"{_SIDES[turn.role]}: {escaped(shown.user)}"] if shown.user.strip() else []
+    lines += [f"Assistant: {escaped(shown.assistant)}"] if shown.assistant.strip() else []
+    lines += [f"Tools: {_names(shown.tools)}"] if shown.tools else []
+    return "\n".join(lines)
+
+
+def _summary(shown: ShownSummary, *, tools: bool = False) -> str:
+    one = shown.summary
+    relevance = f" - Relevance: {shown.relevance}%" if shown.relevance is not None else ""
+    lines = [f"[Level {one.level} Summary{relevance}]", escaped(one.summary)]
+    if one.key_findings:
+        lines += ["Key findings:", *(f"- {_line(finding)}" for finding in one.key_findings)]
+    lines += [f"Files mentioned: {_names(one.files_mentioned)}"] if one.files_mentioned else []
+    lines += [f"Tools used: {_names(one.tools_used)}"] if tools and one.tools_used else []
+    return "\n".join(lines)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - TOOLS} more" if len(names) > TOOLS else ""
+    return ", ".join(_line(name) for name in names[:TOOLS]) + more
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def escaped(text: str) -> str:
+    """The text with a backslash before what, at the beginning of a line, would look like a heading, or like a line that
+    this service writes: nobody can forge a section, an entry or what somebody else has said.
+    """
+    return _FORGED.sub(r"\1\\", text)

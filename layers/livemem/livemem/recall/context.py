@@ -1,0 +1,273 @@
+"""What an agent is given before its next call to the model: what was just said, what was said about the same before,
+and what was summarised lately.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from cachetools import LRUCache
+
+from livemem.conversations import reading
+from livemem.conversations.conversation import Conversation
+from livemem.conversations.generations import FIRST, Generations, Standing
+from livemem.conversations.layers import Layers, group_seals
+from livemem.conversations.seals import At
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import Turn
+from livemem.errors import InvalidRequest, NotFound
+from livemem.process import Process
+from livemem.recall import briefing, search, side_by_side, talk
+from livemem.recall.asked import RESULTS_DEFAULT, RESULTS_MOST, Asked
+from livemem.recall.briefing import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
+from livemem.recall.side_by_side import Task
+from livemem.recall.talk import Looks
+from livemem.search.engine import Hit
+from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import conversation_keys as keys
+from livemem.store.objects import Entry
+
+RECENT, SEARCH, SUMMARIES = "turns", "search", "summaries"
+"""The sources, as `degraded` names them."""
+SECONDS: Mapping[str, float] = {RECENT: 8.0, SEARCH: 4.0, SUMMARIES: 4.0}
+"""For which each is waited for."""
+TURNS_DEFAULT, TURNS_MOST = 3, 50
+RAW_DEFAULT, RAW_LEAST, RAW_MOST = 5_000, 200, 200_000
+CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 16_000, 500, 200_000
+WAITING = 10
+"""Summaries that are in no group yet, at most."""
+SIDES = 3
+"""Documents of a turn: each side, and its tools."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for, checked. Without a question nothing is searched."""
+
+    asked: Asked | None
+    max_chars: int
+    max_turns: int
+    raw_chars: int
+    max_results: int
+
+    @classmethod
+    def of(
+        cls,
+        q: str | None = None,
+        *,
+        max_chars: int = CHARS_DEFAULT,
+        max_turns: int = TURNS_DEFAULT,
+        raw_chars: int = RAW_DEFAULT,
+        max_results: int = RESULTS_DEFAULT,
+    ) -> "Wanted":
+        """The request's values; raises InvalidRequest, naming the field and its bounds."""
+        for name, value, least, most in (
+            ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
+            ("max_turns", max_turns, 1, TURNS_MOST),
+            ("raw_chars", raw_chars, RAW_LEAST, RAW_MOST),
+            ("max_results", max_results, 1, RESULTS_MOST),
+        ):
+            if not least <= value <= most:
+                raise InvalidRequest.of(name, f"must be from {least} to {most}")
+        asked = Asked.of_talk(q) if q is not None else None
+        return cls(asked, max_chars, max_turns, raw_chars, max_results)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is shown, as data and as Markdown; `degraded` are the sources that failed, or were late."""
+
+    sections: Sections
+    markdown: str
+    degraded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a search found, the best first, with what is told by it: turns by their numbers, summaries by level and
+    number.
+    """
+
+    turns: list[FoundTurn] = field(default_factory=list)
+    summaries: list[FoundSummary] = field(default_factory=list)
+    said: Mapping[int, Turn] = field(default_factory=dict)
+    told: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
+
+
+def context(process: Process, space_id: str, conversation_id: str, wanted: Wanted) -> Context:
+    """The context of a conversation: 3 round trips where this process knows it, mostly 2.
+
+    Each source has a time of its own; one that fails is left out. Raises NotFound; and what the first source failed
+    with if all of them did.
+    """
+    keys.check_conversation_id(conversation_id)
+    meta = heads.load_recent(process, space_id).meta
+    looks = Looks(process, space_id, conversation_id)
+    # Some of those that wait may be of turns that are shown raw.
+    most = WAITING + wanted.max_turns
+    tasks = {
+        RECENT: Task(lambda: _recent(process, looks, wanted), SECONDS[RECENT]),
+        SUMMARIES: Task(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
+    }
+    asked = wanted.asked
+    if asked:
+        tasks[SEARCH] = Task(lambda: _found(process, meta, conversation_id, asked, wanted, looks), SECONDS[SEARCH])
+    results, failures = side_by_side.done(process, tasks)
+    if not results:
+        raise failures[RECENT]
+    raw: list[ShownTurn] = results.get(RECENT, [])
+    indexes = {one.turn.turn_index for one in raw if not one.left_out}
+    shown = {one.turn.turn_index for one in raw}
+    found: _Found = results.get(SEARCH, _Found())
+    turns = briefing.found_turns(found.turns, shown, wanted.max_results)
+    summaries = briefing.found_summaries(found.summaries, indexes, wanted.max_results)
+    waiting = briefing.waiting(results.get(SUMMARIES, []), indexes, summaries)[:WAITING]
+    sections = Sections(
+        raw,
+        [briefing.cut(found.said[one.index], briefing.TURN_CHARACTERS, one.relevance) for one in turns],
+        [ShownSummary(found.told[one.level, one.number], one.relevance) for one in summaries],
+        waiting,
+    )
+    kept, text = briefing.fitting(sections, wanted.max_chars)
+    return Context(kept, text, tuple(name for name in SECONDS if name in failures))
+
+
+def _recent(process: Process, looks: Looks, wanted: Wanted) -> list[ShownTurn]:
+    """The newest turns as they are shown: 1 LIST, and 1 GET for each that this process has not read before."""
+    entries = [entry for entry in looks.newest() if keys.parse_turn(entry.key)]
+
+    def turn(entry: Entry) -> Turn | None:
+        known = process.reads.get(Turn, entry.key, entry.etag)
+        if known:
+            return known
+        item = process.store.get(entry.key)
+        return process.reads.put(item.key, item.etag, Turn.from_bytes(item.body), [item.body]) if item else None
+
+    some = process.store.map(turn, entries[: wanted.max_turns])
+    closing = sum(1 for one in some if one and one.close)
+    if closing:
+        some += process.store.map(turn, entries[wanted.max_turns : wanted.max_turns + closing])
+    return briefing.newest([one for one in some if one], wanted.max_turns, wanted.raw_chars)
+
+
+def _found(process: Process, meta: Meta, conversation_id: str, asked: Asked, wanted: Wanted, looks: Looks) -> _Found:
+    """What was said before about the question, by its own ranking for turns and for summaries: what people say would
+    else leave summaries no place. More than are shown, since some are shown already.
+    """
+    most = wanted.max_results + wanted.max_turns
+    limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}
+    questions = [
+        replace(asked, levels=levels, limit=limit, excerpts=False).within([conversation_id])
+        for levels, limit in limits.items()
+    ]
+    until = process.clock() + timedelta(seconds=SECONDS[SEARCH])
+    embedded = partial(search.vector_of, process, asked.text)
+    with search.answering(process, meta, questions, embedded, until, looks) as (view, answers):
+        if not answers[0].conversations:
+            raise NotFound("conversation", conversation_id)
+        turns, summaries = (answer.hits for answer in answers)
+        told = [(_summary(hit), talk.summary_of(hit.document)) for hit in summaries]
+        found = [FoundTurn(int(hit.document.source["turn_index"]), percent(hit)) for hit in turns]
+        # So many are enough, whichever of the newest are shown raw.
+        wanted_turns = list(dict.fromkeys(one.index for one in found))[:most]
+        said = {index: turn for index in wanted_turns if (turn := talk.turn_of(view, conversation_id, index))}
+    return _Found(
+        [one for one in found if one.index in said],
+        [one for one, _ in told],
+        said,
+        {(one.level, one.number): summary for one, summary in told},
+    )
+
+
+def _summary(hit: Hit) -> FoundSummary:
+    source = hit.document.source
+    covers = talk.ends(source, "covers")
+    assert covers
+    children = talk.ends(source, "children")
+    return FoundSummary(int(source["level"]), int(source["number"]), covers, children, percent(hit))
+
+
+def percent(hit: Hit) -> int:
+    """How relevant a hit is, from 0 to 100: its cosine where there is one. Else its score, which says by how many
+    standard deviations it fits better than the average document: 50 for that one, 73 for a score of 2, 88 for 4.
+    """
+    share = hit.relevance if hit.relevance is not None else 1 / (1 + math.exp(-max(-50.0, min(50.0, hit.score)) / 2))
+    return round(100 * share)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How far groups of level 2 were when a process looked last: the number of the newest, and of its last child."""
+
+    generation: int = FIRST
+    group: int = 0
+    behind: int = 0
+
+
+class _Places:
+    """Where to begin to list what is in no group yet."""
+
+    def __init__(self, _: object = None) -> None:
+        self.known = LRUCache[tuple[str, str], _Place](1_000)
+
+
+def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks, most: int) -> list[Summary]:
+    """The newest summaries of level 1 that are in no group: 2 GETs and 2 LISTs from where the groups were last, all
+    side by side, 1 GET for each that this process has not read before, and for a new group. Raises NotFound.
+    """
+    places = process.cache(_Places).known
+    place = places.get((space_id, conversation_id), _Place())
+    steps: list[Callable[[], Any]] = [
+        looks.conversation,
+        looks.generation,
+        lambda: _groups(process, space_id, conversation_id, place),
+        lambda: _blocks(process, space_id, conversation_id, place),
+    ]
+    there, told, groups, blocks = process.store.map(lambda step: step(), steps)
+    if not there:
+        raise NotFound("conversation", conversation_id)
+    conversation = Conversation.from_bytes(there.body)
+    known = Generations.from_bytes(told.body) if told else Generations()
+    built = Standing(space_id, conversation, known, None).current()
+    if built.generation != place.generation or (place.group and place.group not in groups):
+        # Built anew, or put back to an earlier state.
+        place = _Place(built.generation)
+        groups = _groups(process, space_id, conversation_id, place)
+        blocks = None
+    at = At(space_id, conversation, built)
+    newest = max(groups, default=0)
+    if newest != place.group:
+        place = replace(place, group=newest, behind=_last_child(process, at, newest, groups[newest]))
+    if blocks is None or not place.group:
+        blocks = _blocks(process, space_id, conversation_id, place)
+    places[space_id, conversation_id] = place
+    names: dict[int, list[str]] = {}
+    for entry in blocks:
+        if (parsed := keys.parse_summary(entry.key)) and parsed.number > place.behind:
+            names.setdefault(parsed.number, []).append(parsed.name)
+    etags = {entry.key: entry.etag for entry in (*blocks, *groups.values())}
+    sealed = {1: max(names, default=0), 2: newest, 3: 0}
+    return reading.waiting_summaries(process, Layers(at, sealed, {1: names, 2: {}, 3: {}}, etags), most)
+
+
+def _groups(process: Process, space_id: str, conversation_id: str, place: _Place) -> dict[int, Entry]:
+    """The groups of level 2 by their numbers, from the one that was the newest."""
+    first = keys.seal(space_id, conversation_id, place.generation, 2, max(place.group, 1))
+    entries = process.store.scan(first.rpartition("/")[0] + "/", start_after=first.removesuffix(".json"))
+    return {parsed.number: entry for entry in entries if (parsed := keys.parse_seal(entry.key))}
+
+
+def _blocks(process: Process, space_id: str, conversation_id: str, place: _Place) -> list[Entry]:
+    """The summaries of level 1 behind those that were in groups."""
+    prefix = f"{keys.summaries_prefix(space_id, conversation_id, place.generation)}l1/"
+    return list(process.store.scan(prefix, start_after=f"{prefix}{place.behind:06d}~"))
+
+
+def _last_child(process: Process, at: At, number: int, entry: Entry) -> int:
+    """The last summary that is in a group: 1 GET where this process has not read the group before."""
+    (group,) = group_seals(process, Layers(at, {}, {}, {entry.key: entry.etag}), 2, [number])
+    return group.children[1]

@@ -1,0 +1,76 @@
+"""Several sources at once, each with a time of its own: one that fails or is late does not keep the others back."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from livemem.conversations.layers import Vanished
+from livemem.errors import LiveMemoryError, NotFound
+from livemem.process import Process
+
+logger = logging.getLogger(__name__)
+
+FAILURES = (LiveMemoryError, Vanished, ValueError)
+"""What a source may fail with, damaged objects among them; anything else is a defect."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to be done, in so many seconds."""
+
+    do: Callable[[], Any]
+    seconds: float
+
+
+def done(process: Process, tasks: Mapping[str, Task]) -> tuple[dict[str, Any], dict[str, Exception]]:
+    """What each task gives, by its name; and why there is nothing of the others. Raises NotFound if one of them does.
+
+    Nobody waits for one that is late; what it does then is bounded by its own requests' limits. A store with one thread
+    keeps their order.
+    """
+    results: dict[str, Any] = {}
+    failures: dict[str, Exception] = {}
+    began = process.timer()
+    wait = _in_order if process.store.threads == 1 else _at_once
+    for name, outcome in wait(process, tasks).items():
+        try:
+            results[name] = outcome(began)
+        except NotFound:
+            raise
+        except (*FAILURES, TimeoutError) as error:
+            logger.warning("source left out", extra={"source": name, "error_code": getattr(error, "code", "late")})
+            failures[name] = error
+    return results, failures
+
+
+def _in_order(process: Process, tasks: Mapping[str, Task]) -> dict[str, Callable[[float], Any]]:
+    def outcome(task: Task) -> Callable[[float], Any]:
+        def finished(_: float) -> Any:
+            began = process.timer()
+            result = task.do()
+            if process.timer() - began > task.seconds:
+                raise TimeoutError
+            return result
+
+        return finished
+
+    return {name: outcome(task) for name, task in tasks.items()}
+
+
+def _at_once(process: Process, tasks: Mapping[str, Task]) -> dict[str, Callable[[float], Any]]:
+    def outcome(name: str, task: Task) -> Callable[[float], Any]:
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(task.do())
+            except BaseException as error:  # noqa: BLE001 - it is raised by who waits
+                future.set_exception(error)
+
+        threading.Thread(target=work, name=name, daemon=True).start()
+        return lambda began: future.result(max(0.0, began + task.seconds - process.timer()))
+
+    return {name: outcome(name, task) for name, task in tasks.items()}

@@ -1,0 +1,400 @@
+"""What a search finds in conversations: each side of each turn, and the summaries that count."""
+
+import json
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from livemem import clock
+from livemem.conversations import names
+from livemem.conversations.generations import FIRST, Generations
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import ToolCall, Turn
+from livemem.process import Process
+from livemem.search.documents import Document, Reading
+from livemem.search.view import NEWEST, Source, Tail, View
+from livemem.store import conversation_keys as keys
+from livemem.store.conversation_keys import SummaryKey
+from livemem.store.objects import Entry, Object
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TURN, SUMMARY = "turn", "summary"
+"""Kinds of documents: what was said in a turn, by one side or by its tools; a summary of any level."""
+KINDS = frozenset((TURN, SUMMARY))
+LEVELS = (0, *keys.LEVELS)
+"""Level 0 are the turns themselves."""
+USER, ASSISTANT, TOOL = "user", "assistant", "tool"
+GROWN = 500
+"""Objects of conversations, about, that are read one by one before a new snapshot is worth it."""
+TOOL_CHARACTERS = 500
+"""Of a tool call that are searched: its name, what it was given, and how its result begins."""
+_CONVERSATION, _GENERATION = "/conversation.json", "/generation.json"
+_NONE = 0
+"""The generation that counts where nobody can tell: no summaries are found then."""
+_ORDER_BITS = 33
+"""Of a rank, below the generation: for a count, or for seconds since 1970."""
+
+
+def group(conversation_id: str, level: int = 0) -> str:
+    """The group of a conversation's documents of a level."""
+    return f"conversations/{conversation_id}{f'/l{level}' if level else ''}"
+
+
+def groups(conversation_ids: Iterable[str], levels: Collection[int] = LEVELS) -> tuple[str, ...]:
+    """Those of several conversations and levels."""
+    return tuple(group(one, level) for one in conversation_ids for level in sorted(levels))
+
+
+def all_of(process: Process, space_id: str) -> Source:
+    """Where the documents of all conversations of a space come from: 1 LIST per 1,000 objects of any kind below them,
+    and 1 GET for each conversation that was built anew.
+    """
+    prefix = keys.prefix(space_id)
+    return Source(
+        prefix,
+        lambda entries: _chosen(process, entries),
+        _read,
+        lambda: list(process.store.scan(prefix)),
+        newest_first=True,
+    )
+
+
+class Looks:
+    """What is asked of a conversation by all who want to know something of it at the same time: each once."""
+
+    def __init__(self, process: Process, space_id: str, conversation_id: str) -> None:
+        """Nothing is asked yet."""
+        turns = keys.turns_prefix(space_id, conversation_id)
+        self.conversation = Once(lambda: process.store.get(keys.conversation(space_id, conversation_id)))
+        self.generation = Once(lambda: process.store.get(keys.generation(space_id, conversation_id)))
+        self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
+
+    def standing(self, process: Process) -> int | None:
+        """Which generation of summaries counts; None where there is no such conversation."""
+        looks: list[Callable[[], Object | None]] = [self.conversation, self.generation]
+        there, told = process.store.map(lambda look: look(), looks)
+        if not there:
+            return None
+        return _generation(told) if told else FIRST
+
+
+class Once(Generic[T]):
+    """A look at the store that several share: the first one does it."""
+
+    def __init__(self, look: Callable[[], T]) -> None:
+        """Not done yet."""
+        self._look = look
+        self._lock = threading.Lock()
+        self._found: list[T] = []
+
+    def __call__(self) -> T:
+        with self._lock:
+            if not self._found:
+                self._found.append(self._look())
+            return self._found[0]
+
+
+def of_one(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    generation: int,
+    levels: Collection[int] = LEVELS,
+    looks: Looks | None = None,
+) -> list[Source]:
+    """Where those of one conversation come from: 1 LIST for new turns, 3 for new summaries; once a minute 1 LIST per
+    1,000 summaries instead, since one that is made anew is not behind the last one.
+    """
+    turns = keys.turns_prefix(space_id, conversation_id)
+    summaries = keys.summaries_prefix(space_id, conversation_id, generation)
+    found = []
+    if 0 in levels:
+        found.append(
+            Source(
+                turns,
+                lambda entries: [entry for entry in entries if keys.parse_turn(entry.key)],
+                _read,
+                lambda: list(process.store.scan(turns)),
+                newest_first=True,
+                grows=True,
+                newest=looks.newest if looks else None,
+            )
+        )
+    if any(levels):
+        found.append(
+            Source(
+                # What is known of other generations counts no more.
+                keys.generations_prefix(space_id, conversation_id),
+                _current,
+                _read,
+                lambda: list(process.store.scan(summaries)),
+                below=summaries,
+                tails=lambda known: _tails(summaries, known),
+            )
+        )
+    return found
+
+
+def _tails(prefix: str, known: Iterable[str]) -> list[Tail]:
+    """Behind the last number but one of each level: the last one may be made anew by whoever makes the next."""
+    found = []
+    for level in keys.LEVELS:
+        below = f"{prefix}l{level}/"
+        last = max((key for key in known if key.startswith(below)), default="")
+        found.append((below, last.rpartition("/")[0]))
+    return found
+
+
+def follow(
+    process: Process,
+    view: View,
+    space_id: str,
+    conversation_ids: Sequence[str],
+    levels: Collection[int],
+    in_time: Callable[[], bool],
+    looks: Looks | None = None,
+) -> list[str]:
+    """Bring the view to what some conversations hold now, and return those that there are.
+
+    2 GETs for each, beside the listings: those of another generation than the view knows are listed once more. `looks`
+    are those at the only one, where others look at it too.
+    """
+
+    def look(sources: list[Source]) -> list[int | None]:
+        view.follow(process.store, sources, in_time)
+        return []
+
+    def standing_of(conversation_id: str) -> int | None:
+        return (looks or Looks(process, space_id, conversation_id)).standing(process)
+
+    guessed = {one: _known_generation(view, space_id, one) for one in conversation_ids}
+    steps: list[Callable[[], list[int | None]]] = [
+        lambda: process.store.map(standing_of, conversation_ids),
+        lambda: look([part for one in guessed.items() for part in of_one(process, space_id, *one, levels, looks)]),
+    ]
+    told = process.store.map(lambda step: step(), steps)[0]
+    standing = dict(zip(conversation_ids, told, strict=True))
+    for one, number in standing.items():
+        if number is None:
+            view.forget(keys.folder(space_id, one))
+    others = [(one, number) for one, number in standing.items() if number is not None and number != guessed[one]]
+    if others and any(levels):
+        look([part for one in others for part in of_one(process, space_id, *one, keys.LEVELS)])
+    return [one for one, number in standing.items() if number is not None]
+
+
+def known(view: View, space_id: str) -> set[str]:
+    """The conversations that the view knows something of."""
+    prefix = keys.prefix(space_id)
+    return {folder.removeprefix(prefix).partition("/")[0] for folder in view.known if folder.startswith(prefix)}
+
+
+def count(view: View) -> int:
+    """How many objects of conversations the view knows."""
+    return sum(len(marks) for folder, marks in view.known.items() if keys.searched_folder(folder))
+
+
+def _known_generation(view: View, space_id: str, conversation_id: str) -> int:
+    """The one that the view has summaries of: most likely it still counts."""
+    prefix = keys.generations_prefix(space_id, conversation_id)
+    there = [keys.generation_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
+    return max(there, default=FIRST)
+
+
+def _generation(item: Object) -> int:
+    try:
+        return Generations.from_bytes(item.body).generation
+    except ValueError:
+        logger.warning("generations can't be read", extra={"key": item.key})
+        return _NONE
+
+
+def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
+    """The turns and the summaries that count, of all that lies below conversations."""
+    folders: dict[str, list[Entry]] = defaultdict(list)
+    told: dict[str, Entry] = {}
+    there: set[str] = set()
+    for entry in entries:
+        folder = keys.searched_folder(entry.key)
+        if folder:
+            folders[folder].append(entry)
+        elif entry.key.endswith(_CONVERSATION):
+            there.add(entry.key.removesuffix(_CONVERSATION))
+        elif entry.key.endswith(_GENERATION):
+            told[entry.key.removesuffix(_GENERATION)] = entry
+    numbers = process.store.map(lambda entry: _kept_generation(process, entry), told.values())
+    counting = dict(zip(told, numbers, strict=True))
+    chosen: list[Entry] = []
+    for folder, some in folders.items():
+        number, conversation = keys.generation_of(folder), "/".join(folder.split("/", 3)[:3])
+        # The first thing that a deletion removes is what the conversation is.
+        if conversation not in there:
+            continue
+        if number is None:
+            chosen += [entry for entry in some if keys.parse_turn(entry.key)]
+        elif number == counting.get(conversation, FIRST):
+            chosen += _current(some)
+    return chosen
+
+
+def _kept_generation(process: Process, entry: Entry) -> int:
+    kept = process.reads.get(Generations, entry.key, entry.etag)
+    if kept:
+        return kept.generation
+    found = process.store.get(entry.key)
+    if not found:
+        return FIRST
+    number = _generation(found)
+    if number:
+        process.reads.put(found.key, found.etag, Generations.from_bytes(found.body), [found.body])
+    return number
+
+
+def _current(entries: Sequence[Entry]) -> list[Entry]:
+    """Of each number of each level the summary that counts, of those of one generation."""
+    by_number: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        by_number[entry.key.rpartition("/")[0]].append(entry)
+    return [one for some in by_number.values() if (one := _latest(some))]
+
+
+def _latest(some: Sequence[Entry]) -> Entry | None:
+    parsed = {found.name: entry for entry in some if (found := keys.parse_summary(entry.key))}
+    if len(parsed) < 2:
+        return next(iter(parsed.values()), None)
+    # A block's text never changes. Above it, one that is made of other summaries by now lies beside the current one.
+    of_block = keys.parse_summary(next(iter(parsed.values())).key)
+    if of_block and of_block.level == 1:
+        return parsed[names.current(parsed) or ""]
+    return max(parsed.values(), key=lambda entry: (entry.last_modified, entry.key))
+
+
+def _read(item: Object) -> Reading:
+    """What an object tells; one that can't be read tells nothing."""
+    turn, summary = keys.parse_turn(item.key), keys.parse_summary(item.key)
+    try:
+        if turn:
+            documents = _of_turn(turn[1], turn[2], Turn.from_bytes(item.body))
+            return Reading(item.key, item.etag, tuple(documents))
+        if summary:
+            document = _of_summary(summary, Summary.from_bytes(item.body))
+            return Reading(item.key, item.etag, (document,), _rank(summary, item))
+    except ValueError:
+        logger.warning("part of a conversation can't be read", extra={"key": item.key})
+    return Reading(item.key, item.etag)
+
+
+def _rank(key: SummaryKey, item: Object) -> int:
+    """Which of two summaries of the same number counts while the view knows both."""
+    order = names.redo_of(key.name) if key.level == 1 else int(item.last_modified.timestamp())
+    return (key.generation << _ORDER_BITS) + min(order, (1 << _ORDER_BITS) - 1)
+
+
+def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
+    tools = ", ".join(dict.fromkeys(_text(call.name) for call in turn.tool_calls))
+    sides = [
+        (USER, turn.role or USER, turn.user_message, ""),
+        (ASSISTANT, ASSISTANT, turn.assistant_message, ""),
+        (TOOL, TOOL, "\n".join(_call(call) for call in turn.tool_calls), tools),
+    ]
+    return [
+        Document(
+            id=f"{conversation_id}/{index}/{side}",
+            kind=TURN,
+            text=_text(said),
+            group=group(conversation_id),
+            position=f"{index:010d}/{place}",
+            time=clock.iso(clock.parse(turn.timestamp)),
+            author=turn.author,
+            role=role,
+            title=title,
+            source={"conversation_id": conversation_id, "turn_index": str(index)},
+            more={"timestamp": turn.timestamp} | ({"role": turn.role} if turn.role else {}),
+        )
+        for place, (side, role, said, title) in enumerate(sides)
+        if said.strip()
+    ]
+
+
+SHOWN = {
+    *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
+    *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
+}
+"""Of a summary, what is needed to show it."""
+
+
+def _call(call: ToolCall) -> str:
+    # Its name as well, for a call that has nothing else; all names stand in the title, where they are never cut off.
+    parts = [call.name, *(_json(value) for value in (call.arguments, call.result) if value is not None)]
+    return " ".join(parts)[:TOOL_CHARACTERS]
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _of_summary(key: SummaryKey, summary: Summary) -> Document:
+    children = {"children": _range(summary.children)} if summary.children else {}
+    return Document(
+        id=f"{key.conversation_id}/l{key.level}/{key.number}",
+        kind=SUMMARY,
+        text=_text("\n".join([summary.summary, *summary.key_findings])),
+        group=group(key.conversation_id, key.level),
+        position=f"{key.number:09d}",
+        time=clock.iso(clock.parse(summary.created_at)),
+        source={
+            "conversation_id": key.conversation_id,
+            "level": str(key.level),
+            "number": str(key.number),
+            "covers": _range(summary.covers.turns),
+            **children,
+        },
+        more=json.loads(summary.model_dump_json(include=SHOWN)),
+    )
+
+
+def turn_of(view: View, conversation_id: str, index: int) -> Turn | None:
+    """A turn as the view knows it: what was said, and the names of its tools. None where it knows nothing of it."""
+    found = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+    told = next((one for one in found if one), None)
+    if not told:
+        return None
+    user, assistant = (one.text if one else "" for one in found[:2])
+    names = found[2].title.split(", ") if found[2] else []
+    return Turn(
+        turn_index=index,
+        message_id="",
+        user_message=user,
+        assistant_message=assistant,
+        tool_calls=[ToolCall(name=name) for name in names],
+        timestamp=told.more["timestamp"],
+        char_count=len(user) + len(assistant),
+        author=told.author,
+        open=not assistant,
+        role=told.more.get("role"),
+    )
+
+
+def summary_of(document: Document) -> Summary:
+    """A summary as its document has it."""
+    return Summary.model_validate(document.more)
+
+
+def _range(ends: tuple[int, int]) -> str:
+    return f"{ends[0]}-{ends[1]}"
+
+
+def ends(source: Mapping[str, str], name: str) -> tuple[int, int] | None:
+    """The first and last turn that a summary `covers`, or of its `children`, as its document's source tells."""
+    first, _, last = source.get(name, "").partition("-")
+    return (int(first), int(last)) if last else None
+
+
+def _text(text: str) -> str:
+    """Text that any store of text takes: no half surrogate pairs, which JSON can hold."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,236 @@
+"""What all documents of a view look like, whatever is asked; made once, and then brought along with what changes."""
+
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from livemem.search import ranking
+from livemem.search.index import Columns, Index, Passages
+from livemem.search.ranking import Corpus, Instances
+
+Numbers = NDArray[np.int64]
+
+TURN = "turn"
+"""The kind of documents that were said in a conversation."""
+SILENT = {"tool", "system"}
+"""Roles in which nobody speaks."""
+ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
+KEPT_BYTES = 16 << 20
+"""Of the places of words that are kept."""
+FEW = 2_000
+"""Documents up to which what changed is put in among the others, instead of looking at all."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """All documents and passages in the order of ranking; `documents` and `passages` are their numbers in the index.
+
+    That order is by group, then position, then number.
+    """
+
+    documents: Numbers
+    authors: Sequence[str]
+    author: Numbers
+    """Of every document its author's place in `authors`."""
+    passages: Numbers
+    hashes: NDArray[np.object_]
+    owner: Numbers
+    corpus: Corpus
+    before: Numbers | None
+    """Of every passage its place in the shape that this one was made of, -1 where it is new; None where of none."""
+    order: Sequence[tuple[str, str, int]]
+    """Group, position and number of every document."""
+    groups: dict[str, int]
+    """Numbers of the groups, in no order."""
+    group: Numbers
+    """Of every document the number of its group."""
+    beginnings: Numbers
+    lengths: Numbers
+    document_at: Numbers
+    passage_at: Numbers
+    kept: LRUCache[str, Instances] = field(
+        default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda one: one[0].nbytes + one[1].nbytes + 200)
+    )
+    """Where words stand that were asked for already."""
+
+    def documents_at(self, numbers: Sequence[int]) -> Numbers:
+        """The places of documents by their numbers."""
+        return self.document_at[np.asarray(numbers, dtype=np.int64)]
+
+    def of_groups(self, groups: Collection[str]) -> NDArray[np.bool_]:
+        """Whether each document is of one of these groups."""
+        return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
+
+    def passages_at(self, numbers: Numbers) -> Numbers:
+        """The places of passages by their numbers."""
+        return self.passage_at[numbers]
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """Some documents, a value of each property for every one."""
+
+    order: list[tuple[str, str, int]]
+    numbers: Numbers
+    authors: list[str]
+    author: Numbers
+    groups: dict[str, int]
+    group: Numbers
+    roles: NDArray[np.int8]
+    times: NDArray[np.float64]
+    asks: NDArray[np.bool_]
+    tells: NDArray[np.bool_]
+
+
+def shape(index: Index) -> Shape:
+    """The shape of all that is in the index."""
+    documents = _documents(index.columns(), [], {})
+    return _made(documents, *_passages(index.passages()), before=None)
+
+
+def updated(index: Index, old: Shape, touched: AbstractSet[int]) -> Shape:
+    """The same, where only the documents with these numbers may be others than those of `old`, or gone."""
+    if len(touched) > FEW:
+        return shape(index)
+    numbers = sorted(touched)
+    fresh = _documents(index.columns(numbers), list(old.authors), dict(old.groups))
+    gone = np.zeros(len(old.documents), dtype=np.bool_)
+    known = [number for number in numbers if number < len(old.document_at)]
+    places = old.documents_at(known)
+    gone[places[places >= 0]] = True
+    documents = _merged(old, ~gone, fresh)
+    found = _passages(index.passages(numbers))
+    stays = np.flatnonzero(~gone[old.owner])
+    owners = np.concatenate([old.documents[old.owner[stays]], found[1]])
+    before = np.concatenate([stays, np.full(len(found[0]), -1, dtype=np.int64)])
+    parts = zip((old.passages, old.beginnings, old.lengths, old.hashes), (found[0], *found[2:]), strict=True)
+    passages, beginnings, lengths, hashes = (np.concatenate([kept[stays], new]) for kept, new in parts)
+    return _made(documents, passages, owners, beginnings, lengths, hashes, before=before)
+
+
+def _merged(old: Shape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documents:
+    """The documents that stay with the new ones among them."""
+    order = [one for one, kept in zip(old.order, stays.tolist(), strict=True) if kept]
+    at = np.array([_place(order, one) for one in fresh.order], dtype=np.int64)
+    corpus = old.corpus
+
+    def merged(kept: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        return np.insert(kept[stays], at, new)
+
+    return _Documents(
+        sorted([*order, *fresh.order]),
+        merged(old.documents, fresh.numbers),
+        fresh.authors,
+        merged(old.author, fresh.author),
+        fresh.groups,
+        merged(old.group, fresh.group),
+        merged(corpus.roles, fresh.roles),
+        merged(corpus.times, fresh.times),
+        merged(corpus.asks, fresh.asks),
+        merged(corpus.tells, fresh.tells),
+    )
+
+
+def _place(order: Sequence[tuple[str, str, int]], one: tuple[str, str, int]) -> int:
+    low, high = 0, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if order[middle] < one else (low, middle)
+    return low
+
+
+def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Documents:
+    """What the index tells of documents, in their order; `authors` and `groups` are those that are known already."""
+    for group in rows.parts:
+        groups.setdefault(group, len(groups))
+    by_name = {author: place for place, author in enumerate(authors)}
+    for author in rows.authors:
+        by_name.setdefault(author, len(by_name))
+    # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
+    spoken = np.array(
+        [kind == TURN and role not in SILENT for kind, role in zip(rows.kinds, rows.roles, strict=True)], dtype=np.bool_
+    )
+    return _Documents(
+        list(zip(rows.parts, rows.positions, rows.numbers, strict=True)),
+        np.array(rows.numbers, dtype=np.int64),
+        list(by_name),
+        np.array([by_name[name] for name in rows.authors], dtype=np.int64),
+        groups,
+        np.array([groups[group] for group in rows.parts], dtype=np.int64),
+        np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
+        seconds(rows.times),
+        spoken & np.array(rows.asks, dtype=np.bool_),
+        spoken & np.array(rows.tells, dtype=np.bool_),
+    )
+
+
+def _passages(found: Passages) -> tuple[Numbers, Numbers, Numbers, Numbers, NDArray[np.object_]]:
+    """Numbers, documents' numbers, beginnings, lengths and names."""
+    numbers, documents, beginnings, lengths = (
+        np.array(column, dtype=np.int64) for column in (found.numbers, found.documents, found.beginnings, found.lengths)
+    )
+    hashes = np.empty(len(numbers), dtype=np.object_)
+    hashes[:] = found.hashes
+    return numbers, documents, beginnings, lengths, hashes
+
+
+def _made(
+    documents: _Documents,
+    numbers: Numbers,
+    owners: Numbers,
+    beginnings: Numbers,
+    lengths: Numbers,
+    hashes: NDArray[np.object_],
+    *,
+    before: Numbers | None,
+) -> Shape:
+    """The shape of documents in their order, and passages in any, whose documents are told by their numbers."""
+    document_at = _places(documents.numbers)
+    owner = document_at[owners]
+    order = np.lexsort((beginnings, owner))
+    owner, numbers = owner[order], numbers[order]
+    new = np.zeros(len(documents.numbers), dtype=np.int32)
+    new[1:] = documents.group[1:] != documents.group[:-1]
+    corpus = ranking.corpus(
+        owner.astype(np.int32),
+        lengths[order].astype(np.int32),
+        np.cumsum(new, dtype=np.int32),
+        documents.roles,
+        documents.times,
+        documents.asks,
+        documents.tells,
+    )
+    return Shape(
+        documents.numbers,
+        documents.authors,
+        documents.author,
+        numbers,
+        hashes[order],
+        owner,
+        corpus,
+        None if before is None else before[order],
+        documents.order,
+        documents.groups,
+        documents.group,
+        beginnings[order],
+        lengths[order],
+        document_at,
+        _places(numbers),
+    )
+
+
+def _places(numbers: Numbers) -> Numbers:
+    places = np.full(int(numbers.max(initial=0)) + 1, -1, dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    return places
+
+
+def seconds(times: Sequence[str]) -> NDArray[np.float64]:
+    """Times (ISO 8601, UTC, with `Z`) as seconds since 1970; NaN for an empty one."""
+    moments = np.array([time.removesuffix("Z") for time in times], dtype="datetime64[s]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))

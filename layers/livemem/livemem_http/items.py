@@ -1,0 +1,21 @@
+"""Markdown put together of parts, and lists whose items hold any text."""
+
+import re
+from collections.abc import Iterable
+
+
+def within_item(text: str) -> str:
+    """The text with all lines behind the first indented, so that they stay in the item whatever they hold.
+
+    Markdown ends a line at a carriage return alone as well (CommonMark, 2.1).
+    """
+    return re.sub(r"(\r\n|\r|\n)(?=[^\r\n])", r"\1  ", text.strip())
+
+
+def joined(*parts: str) -> str:
+    """The parts with a blank line between them, without those that are empty."""
+    return "\n\n".join(_stripped(parts)) + "\n"
+
+
+def _stripped(parts: Iterable[str]) -> Iterable[str]:
+    return (part.strip("\n") for part in parts if part.strip())

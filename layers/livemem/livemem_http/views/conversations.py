@@ -1,0 +1,205 @@
+"""Conversations as requests and answers: what they are, and how they are cut into blocks."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from livemem.conversations import reading
+from livemem.conversations.conversation import (
+    HOST_BYTES,
+    PATH_BYTES,
+    TITLE_BYTES,
+    Conversation,
+    NewConversation,
+)
+from livemem.conversations.parameters import Parameters, Profile, SealPolicy
+from livemem.conversations.turn import Turn
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
+
+SHOWN = 200
+"""Characters of the last message that a list shows."""
+
+ConversationId = Annotated[str, told("The id of the conversation, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+TurnIndex = Annotated[int, told("The number of the turn in the conversation, from 1.", 7)]
+Title = Annotated[str, told("What the conversation is called, in at most 500 bytes.", "Import", maxLength=TITLE_BYTES)]
+Folder = Annotated[
+    str,
+    told(
+        "The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone "
+        "(`a/./b//../c` is `a/c`); where links lead only the client knows.",
+        "/home/ann/ferry",
+        maxLength=PATH_BYTES,
+    ),
+]
+Host = Annotated[str, told("The machine that the folder is on, in at most 255 bytes.", "laptop", maxLength=HOST_BYTES)]
+ProjectPath = Annotated[
+    str, told("The root of the project, in one spelling as `cwd` is.", "/home/ann/ferry", maxLength=PATH_BYTES)
+]
+ProfileName = Annotated[
+    Profile, told("`turns`: a summary of each turn; `windows`: one of about `window_chars` characters.", "turns")
+]
+
+
+class Tunables(Body):
+    """How a conversation is cut into blocks and groups. What is left out is as it was, or as the service has it."""
+
+    window_chars: Annotated[
+        Annotated[int, Field(ge=500, le=100_000)] | None,
+        told("Characters that a block of turns should have (profile `windows`).", 6_000),
+    ] = None
+    wiggle: Annotated[
+        Annotated[float, Field(ge=0, le=0.5)] | None, told("By what share of it a block may be shorter or longer.")
+    ] = None
+    min_flush_chars: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        told("Characters that a block must have to end before it is full; at most `window_chars`."),
+    ] = None
+    overlap_chars: Annotated[
+        Annotated[int, Field(ge=0, le=400)] | None,
+        told("Characters of the block before that the model sees as context."),
+    ] = None
+    flush_after_ms: Annotated[
+        Annotated[int, Field(ge=60_000, le=86_400_000)] | None,
+        told("Milliseconds of a pause after which a block ends."),
+    ] = None
+    seal_policy: Annotated[SealPolicy | None, told("Whether blocks end by `time`, by `chars`, or by both.")] = None
+    ensure_assistant: Annotated[bool | None, told("Whether a block ends behind an assistant's side.")] = None
+    group_chars: Annotated[
+        Annotated[int, Field(ge=1_000, le=100_000)] | None,
+        told("Characters that a group of summaries should have."),
+    ] = None
+    group_raw_chars: Annotated[
+        Annotated[int, Field(ge=500, le=1_000_000)] | None,
+        told("Characters that the turns of a group of level 2 must have together (profile `turns`)."),
+    ] = None
+    ratio: Annotated[
+        Annotated[float, Field(ge=0.01, le=0.5)] | None, told("What a summary should have of its source.", 0.1)
+    ] = None
+    ratio_only: Annotated[
+        bool | None, told("Whether that is a target alone; else a summary must not be much longer.")
+    ] = None
+    concurrency: Annotated[Annotated[int, Field(ge=1, le=10)] | None, told("Calls of the LLM at once.")] = None
+    batch_delay_ms: Annotated[
+        Annotated[int, Field(ge=0, le=60_000)] | None, told("Milliseconds between two waves of calls.")
+    ] = None
+
+    def changes(self) -> dict[str, Any]:
+        """The parameters that are named."""
+        return self.model_dump(include=set(Parameters.model_fields), exclude_none=True)
+
+
+class OpenConversation(Body):
+    """A conversation to be begun; all of it may be left out."""
+
+    title: Title | None = None
+    cwd: Folder | None = None
+    host: Host | None = None
+    project_path: ProjectPath | None = None
+    profile: ProfileName = "turns"
+    parameters: Annotated[
+        Tunables | None, told("How it is cut into blocks; it stays so until a full update says otherwise.")
+    ] = None
+
+    def wanted(self) -> NewConversation:
+        """The conversation for the domain; raises InvalidRequest."""
+        changes = self.parameters.changes() if self.parameters else {}
+        parameters = Parameters.of(changes, "parameters.")
+        return NewConversation(self.title, self.cwd, self.host, self.project_path, self.profile, parameters)
+
+
+class ConversationView(Sparse):
+    """A conversation."""
+
+    conversation_id: ConversationId
+    title: Title | None = None
+    cwd: Folder | None = None
+    host: Host | None = None
+    project_path: ProjectPath | None = None
+    profile: ProfileName
+    created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
+    author: Annotated[Agent, told("Who began it: the name of the token.", "cline-dev")]
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> "ConversationView":
+        return cls.model_validate(conversation, from_attributes=True)
+
+
+class ListedConversation(Sparse):
+    """A conversation as a list shows it."""
+
+    conversation_id: ConversationId
+    title: Title | None = None
+    cwd: Folder | None = None
+    host: Host | None = None
+    created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
+    last_activity: Annotated[Moment, told("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    turn_count: Annotated[int, told("How many turns it has.", 7)]
+    last_message: Annotated[
+        str | None,
+        told("The beginning of what was said last, up to 200 characters.", "Port Kiel answers 503 at night."),
+    ] = None
+
+    @classmethod
+    def of(cls, listed: reading.Listed) -> "ListedConversation":
+        known, last = listed.conversation, listed.last
+        return cls(
+            conversation_id=known.conversation_id,
+            title=known.title,
+            cwd=known.cwd,
+            host=known.host,
+            created_at=known.created_at,
+            last_activity=last.timestamp if last else known.created_at,
+            turn_count=listed.turn_count,
+            last_message=_said_last(last) if last else None,
+        )
+
+
+def _said_last(turn: Turn) -> str | None:
+    text = (turn.assistant_message.strip() or turn.user_message.strip())[: SHOWN + 1]
+    return (text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…") or None
+
+
+class ConversationPage(View):
+    """A page of conversations, newest first."""
+
+    items: Annotated[list[ListedConversation], told("The conversations, by their beginning.")]
+    next_cursor: NextCursor = None
+
+
+class LevelView(View):
+    """How far the summaries of a level are."""
+
+    level: Annotated[int, told("1: of turns; 2 and 3: of summaries.", 1)]
+    sealed: Annotated[int, told("Blocks or groups whose end is fixed.", 6)]
+    summarised: Annotated[int, told("Those that have their summary.", 6)]
+    pending: Annotated[int, told("Those that wait for it.", 0)]
+
+
+class ConversationDetail(ConversationView):
+    """A conversation with how far its turns and summaries go."""
+
+    parameters: Annotated[Tunables, told("How it is cut into blocks and groups.")]
+    last_activity: Annotated[Moment, told("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    turn_count: Annotated[int, told("How many turns it has.", 7)]
+    levels: Annotated[list[LevelView], told("The levels of summaries, the lowest first.")]
+    open_turns: Annotated[int, told("Turns behind the last block, at least in part: they are given as they are.", 1)]
+    open_chars: Annotated[int, told("Their characters that no block covers, of at most 2,000 turns.", 420)]
+    ungrouped_chars: Annotated[int, told("Characters of turns whose summary is in no summary of level 2 yet.", 3_100)]
+    generation: Annotated[int, told("Which set of summaries counts; a full update makes the next one.", 1)]
+    building: Annotated[int | None, told("The generation that is being built; only while it is.")] = None
+
+    @classmethod
+    def of_detail(cls, detail: reading.Detail) -> "ConversationDetail":
+        known, last = detail.listed.conversation, detail.listed.last
+        return cls(
+            **{**ConversationView.of(known).model_dump(), "profile": detail.at.built.profile},
+            parameters=Tunables(**detail.at.parameters.model_dump()),
+            last_activity=last.timestamp if last else known.created_at,
+            turn_count=detail.listed.turn_count,
+            levels=[LevelView.model_validate(one, from_attributes=True) for one in detail.levels],
+            open_turns=detail.open_turns,
+            open_chars=detail.open_chars,
+            ungrouped_chars=detail.ungrouped_chars,
+            generation=detail.at.generation,
+            building=detail.building,
+        )

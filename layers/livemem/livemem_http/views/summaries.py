@@ -1,0 +1,219 @@
+"""Summaries of conversations, and the jobs that make them, as requests and answers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from livemem.conversations import orders, reading
+from livemem.conversations.forecast import Forecast
+from livemem.conversations.jobs import Job, Status, Strategy
+from livemem.conversations.summary import ENTITIES, Summary
+from livemem_http.views.conversations import ProfileName, Tunables
+from livemem_http.views.fields import Moment, NextCursor, Sparse, View, told
+
+Level = Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
+JobId = Annotated[str, told("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+
+
+class SummariesUpdate(Tunables):
+    """What is to be done about the summaries. `profile` and the parameters go with `full` alone."""
+
+    strategy: Annotated[
+        Literal["incremental", "full"],
+        told(
+            "`incremental`: what is missing is made. `full`: all is made anew with other parameters, beside what there "
+            "is, and counts when it is complete.",
+            "incremental",
+        ),
+    ] = "incremental"
+    level: Annotated[
+        Annotated[int, Field(ge=1, le=3)] | None,
+        told("The highest level that is brought up, of an incremental update; without it all are."),
+    ] = None
+    dry_run: Annotated[bool, told("Answers what would be done and what it would cost; nothing is written.", False)] = (
+        False
+    )
+    profile: ProfileName | None = None
+
+    def wish(self) -> orders.Wish:
+        """The same for the domain."""
+        return orders.Wish(self.strategy, self.level, self.dry_run, self.profile, self.changes())
+
+
+class CoversView(View):
+    """What a summary covers."""
+
+    turns: Annotated[tuple[int, int], told("The first and the last turn, at least in part.", [1, 3])]
+
+
+class SummaryView(Sparse):
+    """A block of turns or a group of summaries whose end is fixed, with its summary. What does not apply, and what is
+    empty, is left out.
+    """
+
+    level: Level
+    number: Annotated[int, told("Its number on its level, from 1.", 2)]
+    state: Annotated[Literal["sealed", "pending"], told("`pending`: its summary is still to be made.", "sealed")]
+    covers: Annotated[CoversView, told("The turns that it covers.")]
+    children: Annotated[
+        tuple[int, int] | None, told("From level 2 on: the first and the last summary of the level below.")
+    ] = None
+    range_start: Annotated[Moment, told("When the first of its turns was written, UTC.", "2026-02-20T14:00:00.120Z")]
+    range_end: Annotated[Moment, told("When the last of its turns was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    source_chars: Annotated[int, told("Characters of what it covers.", 840)]
+    summary: Annotated[
+        str | None, told("The summary.", "Ines asked why the import fails at night: port Kiel answers 503 then.")
+    ] = None
+    key_findings: Annotated[
+        list[str] | None, told("Facts that must not be lost.", ["Port Kiel answers 503 between 2 and 3 a.m."])
+    ] = None
+    files_mentioned: Annotated[list[str] | None, told("Files, of texts and of tools.", ["src/import/kiel.py"])] = None
+    topics: Annotated[list[str] | None, told("What it is about.", ["timetable import"])] = None
+    entities: Annotated[dict[str, list[str]] | None, told("What is named, by kind.", {"places": ["Kiel"]})] = None
+    signals: Annotated[list[str] | None, told("Hints for how to work with this user.")] = None
+    tools_used: Annotated[list[str] | None, told("Names of the tools that were called.", ["read_file"])] = None
+    generated_at: Annotated[Moment | None, told("When the summary was made, UTC.", "2026-02-20T14:05:04.500Z")] = None
+    model: Annotated[str | None, told("The model that made it.", "qwen3-2507:235b")] = None
+    redo: Annotated[int | None, told("How often it was made anew by hand; only if it was.")] = None
+    flaws: Annotated[list[str] | None, told("What of it is not as it was asked for: `too_long`, `language`.")] = None
+
+    @classmethod
+    def of(cls, item: reading.Item) -> "SummaryView":
+        return cls(
+            level=item.level,
+            number=item.number,
+            state="sealed" if item.summary else "pending",
+            covers=CoversView(turns=item.covers),
+            children=item.children,
+            range_start=item.range_start,
+            range_end=item.range_end,
+            source_chars=item.chars,
+            **(_made(item.summary) if item.summary else {}),
+        )
+
+
+def _made(summary: Summary) -> dict[str, Any]:
+    lists = ("key_findings", "files_mentioned", "topics", "signals", "tools_used", "flaws")
+    entities = {name: found for name in ENTITIES if (found := getattr(summary.entities, name))}
+    return {
+        **{name: getattr(summary, name) or None for name in lists},
+        "entities": entities or None,
+        "summary": summary.summary,
+        "generated_at": summary.generated_at,
+        "model": summary.model,
+        "redo": summary.redo or None,
+    }
+
+
+class SummaryPage(View):
+    """A page of summaries: the highest level first, of each level the newest first."""
+
+    items: Annotated[list[SummaryView], told("The summaries.")]
+    next_cursor: NextCursor = None
+
+
+class CostsView(View):
+    """What was asked of the LLM."""
+
+    calls: Annotated[int, told("Calls, retries among them.", 2)]
+    prompt_tokens: Annotated[int, told("Tokens of questions, as the provider counts them.", 2_400)]
+    completion_tokens: Annotated[int, told("Tokens of answers, as the provider counts them.", 310)]
+    estimated_tokens: Annotated[int, told("Tokens of calls whose number the provider did not tell.", 0)]
+
+
+class JobProblem(View):
+    """Why a job did not do all: what is missing is tried again by itself."""
+
+    code: Annotated[str, told("See the errors of a run in errors.md.", "llm_unreachable")]
+    detail: Annotated[str, told("The same in words.", "The LLM did not answer.")]
+
+
+class JobView(Sparse):
+    """A job: one run that makes summaries of a conversation."""
+
+    job_id: JobId
+    strategy: Annotated[Strategy, told("What it was asked for.", "incremental")]
+    status: Annotated[Status, told("`queued` and `running` go on; the others are final.", "done")]
+    generation: Annotated[int, told("The generation that it works on.", 1)]
+    created_at: Annotated[Moment, told("When it was asked for, UTC.", "2026-02-20T14:05:00.120Z")]
+    started_at: Annotated[Moment | None, told("When it began, UTC.", "2026-02-20T14:05:00.300Z")] = None
+    ended_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T14:05:04.900Z")] = None
+    sealed: Annotated[dict[str, int], told("New blocks and groups by level.", {"1": 2})]
+    generated: Annotated[dict[str, int], told("Summaries that it made, by level.", {"1": 2})]
+    reused: Annotated[int, told("Summaries that an earlier generation had of the very same source.", 0)]
+    llm: Annotated[CostsView, told("What it asked of the LLM.")]
+    latency_ms: Annotated[
+        dict[str, float], told("Milliseconds of a summary, `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
+    ]
+    dirty_share: Annotated[float | None, told("Share of the summaries that was missing when it began.", 0.25)] = None
+    queue_length: Annotated[int, told("Summaries that could be made and are still missing.", 0)]
+    error: Annotated[JobProblem | None, told("Why it failed; only if it did.")] = None
+
+    @classmethod
+    def of(cls, job: Job) -> "JobView":
+        return cls.model_validate(job, from_attributes=True)
+
+
+class JobPage(View):
+    """A page of jobs, newest first."""
+
+    items: Annotated[list[JobView], told("The jobs.")]
+    next_cursor: NextCursor = None
+
+
+class LevelPlan(View):
+    """What would be done on a level."""
+
+    level: Level
+    seals: Annotated[int, told("New blocks or groups.", 2)]
+    calls: Annotated[int, told("Calls of the LLM, if each first answer can be used.", 2)]
+    reused: Annotated[int, told("Summaries that are taken over as they are.", 0)]
+    source_chars: Annotated[int, told("Characters that are summarised.", 1_680)]
+    summary_chars: Annotated[int, told("Characters that the summaries should have.", 168)]
+
+
+class PlanView(View):
+    """A dry run: nothing of it is done. What is not made yet is taken to be as long as is asked for."""
+
+    generation: Annotated[int, told("The generation that it would be done in.", 1)]
+    levels: Annotated[list[LevelPlan], told("What would be done on each level.")]
+    calls: Annotated[int, told("Calls of the LLM on all levels.", 2)]
+    prompt_tokens: Annotated[int, told("Tokens of the questions, estimated.", 1_700)]
+    completion_tokens: Annotated[int, told("Tokens of the answers, estimated.", 340)]
+
+    @classmethod
+    def of(cls, plan: Forecast) -> "PlanView":
+        return cls(
+            generation=plan.at.generation,
+            levels=[LevelPlan.model_validate(one, from_attributes=True) for one in plan.levels],
+            calls=plan.calls,
+            prompt_tokens=plan.prompt_tokens,
+            completion_tokens=plan.completion_tokens,
+        )
+
+
+class UpdateView(Sparse):
+    """What came of an update."""
+
+    status: Annotated[
+        orders.Status,
+        told(
+            "`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, "
+            "see the job. `failed`: see the job; what is missing is tried again by itself.",
+            "done",
+        ),
+    ]
+    job_id: Annotated[
+        str | None, told("The id of the job, or of the one that is at it already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
+    ] = None
+    job: Annotated[JobView | None, told("The job as it stands.")] = None
+    plan: Annotated[PlanView | None, told("Of a dry run: what would be done.")] = None
+
+    @classmethod
+    def of(cls, answer: orders.Answer) -> "UpdateView":
+        return cls(
+            status=answer.status,
+            job_id=answer.job_id,
+            job=JobView.of(answer.job) if answer.job else None,
+            plan=PlanView.of(answer.plan) if answer.plan else None,
+        )

@@ -1,0 +1,222 @@
+"""Turns of conversations as requests and answers."""
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator
+
+from livemem.conversations import reading
+from livemem.conversations.importing import Imported
+from livemem.conversations.log import Appended
+from livemem.conversations.turn import MESSAGE_ID_CHARACTERS, NAME_CHARACTERS, TOOL_CALLS, Draft, Role, ToolCall, Turn
+from livemem.limits import BODY_BYTES
+from livemem_http.views.conversations import TurnIndex
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
+
+MessageId = Annotated[
+    str,
+    told(
+        "A name of your own for the message, unique in its conversation: a repeat of it answers 200 with the turn that "
+        "is there and writes nothing; with another text it is refused (422).",
+        "m-7",
+        minLength=1,
+        maxLength=MESSAGE_ID_CHARACTERS,
+    ),
+]
+UserMessage = Annotated[str, told("What the user said.", "Why does the import fail at night?", maxLength=BODY_BYTES)]
+AssistantMessage = Annotated[
+    str, told("What the assistant answered.", "Port Kiel answers 503 between 2 and 3 a.m.", maxLength=BODY_BYTES)
+]
+ClientTimestamp = Annotated[
+    Moment, told("When it was said by the client's clock. Nothing is decided by it.", "2026-02-20T14:05:00Z")
+]
+
+
+def _check_storable(value: Any) -> Any:
+    """A number such as 1e999 is JSON, but could neither be stored as JSON nor be compared with itself later."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("holds a number that is too large") from None
+    return value
+
+
+Json = Annotated[Any, AfterValidator(_check_storable)]
+
+
+class CallOfTool(Body):
+    """A tool that the assistant called."""
+
+    name: Annotated[str, told("Its name.", "read_file", minLength=1, maxLength=NAME_CHARACTERS)]
+    arguments: Annotated[Json, told("What it was given: any JSON.", {"path": "src/import/kiel.py"})] = None
+    result: Annotated[
+        Json, told("What it gave: any JSON. Above 32 kB lists of turns show its beginning only.", "200 lines")
+    ] = None
+    success: Annotated[bool | None, told("Whether it did what it should.", True)] = None
+    duration_ms: Annotated[
+        Annotated[float, AfterValidator(_check_storable)] | None, told("How long it took, in milliseconds.", 12.5)
+    ] = None
+    timestamp: Annotated[str | None, told("When it was called.")] = None
+
+    def call(self) -> ToolCall:
+        """The call for the domain."""
+        return ToolCall(**self.model_dump())
+
+
+ToolCalls = Annotated[list[CallOfTool], told("The tools that were called, in their order.", [], maxItems=TOOL_CALLS)]
+
+
+class NewTurn(Body):
+    """A turn: what the user said, and all up to what the user says next. One side may be empty."""
+
+    user_message: UserMessage = ""
+    assistant_message: AssistantMessage = ""
+    tool_calls: ToolCalls = []
+    message_id: MessageId | None = None
+    client_timestamp: ClientTimestamp | None = None
+
+    def draft(self) -> Draft:
+        """The turn for the domain."""
+        return Draft(
+            self.user_message,
+            self.assistant_message,
+            [one.call() for one in self.tool_calls],
+            self.message_id,
+            self.client_timestamp,
+        )
+
+
+class NewMessage(Body):
+    """A message of its own, for who has no whole turns: a turn with one side empty."""
+
+    role: Annotated[Role, told("Who says it.", "user")]
+    content: Annotated[str, told("What is said.", "Try it three times.", maxLength=BODY_BYTES)]
+    tool_calls: ToolCalls = []
+    message_id: MessageId | None = None
+    client_timestamp: ClientTimestamp | None = None
+
+    def draft(self) -> Draft:
+        """The turn for the domain."""
+        return Draft.of_message(
+            self.role,
+            self.content,
+            tool_calls=[one.call() for one in self.tool_calls],
+            message_id=self.message_id,
+            client_timestamp=self.client_timestamp,
+        )
+
+
+class Closing(Body):
+    """The end of a conversation, for now."""
+
+    message_id: MessageId | None = None
+
+
+Redacted = Annotated[
+    dict[str, int] | None,
+    told("How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."),
+]
+
+
+class TurnWritten(Sparse):
+    """A turn that is in the log now."""
+
+    turn_index: TurnIndex
+    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "m-7")]
+    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    redacted: Redacted = None
+
+    @classmethod
+    def of(cls, appended: Appended) -> "TurnWritten":
+        return cls(**_written(appended), redacted=appended.redacted or None)
+
+
+class ClosingView(Sparse):
+    """Whether the conversation is closed now."""
+
+    closed: Annotated[bool, told("False: it has no turn, so there is nothing to close.", True)]
+    turn_index: Annotated[int | None, told("The number of the turn that closes it.", 8)] = None
+    message_id: Annotated[str | None, told("The id of that turn.", "m-8")] = None
+    timestamp: Annotated[Moment | None, told("When it was closed, UTC.", "2026-02-20T14:06:00.310Z")] = None
+
+    @classmethod
+    def of(cls, closing: Appended | None) -> "ClosingView":
+        return cls(closed=True, **_written(closing)) if closing else cls(closed=False)
+
+
+def _written(appended: Appended) -> dict[str, Any]:
+    turn = appended.turn
+    return {"turn_index": turn.turn_index, "message_id": turn.message_id, "timestamp": turn.timestamp}
+
+
+class ImportedView(View):
+    """What an import did."""
+
+    imported: Annotated[int, told("Lines that became turns.", 2)]
+    repeated: Annotated[int, told("Lines whose message was there already.", 0)]
+    last_turn: Annotated[int, told("The highest number of these turns.", 2)]
+    left: Annotated[int, told("Lines that there was no time for: send the same again to go on.", 0)]
+
+    @classmethod
+    def of(cls, imported: Imported) -> "ImportedView":
+        return cls.model_validate(imported, from_attributes=True)
+
+
+class ToolCallView(Sparse):
+    """A tool that was called."""
+
+    name: Annotated[str, told("Its name.", "read_file")]
+    arguments: Annotated[Any, told("What it was given.", {"path": "src/import/kiel.py"})] = None
+    result: Annotated[Any, told("What it gave.", "200 lines")] = None
+    success: Annotated[bool | None, told("Whether it did what it should.", True)] = None
+    duration_ms: Annotated[float | None, told("How long it took, in milliseconds.", 12.5)] = None
+    timestamp: Annotated[str | None, told("When it was called.")] = None
+    result_size: Annotated[
+        int | None,
+        told("Bytes of a result above 32 kB. In a list `result` is its beginning; the turn alone has it whole."),
+    ] = None
+
+
+class TurnView(Sparse):
+    """A turn. What does not apply is left out."""
+
+    turn_index: TurnIndex
+    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "m-7")]
+    role: Annotated[Role | None, told("Of a message that came alone: who says it.")] = None
+    user_message: UserMessage | None = None
+    assistant_message: AssistantMessage | None = None
+    tool_calls: Annotated[list[ToolCallView] | None, told("The tools that were called, in their order.")] = None
+    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    client_timestamp: ClientTimestamp | None = None
+    char_count: Annotated[int, told("Characters of both sides.", 76)]
+    author: Annotated[Agent, told("Who wrote it: the name of the token.", "cline-dev")]
+    open: Annotated[Literal[True] | None, told("True while the assistant's side is missing.")] = None
+    close: Annotated[Literal[True] | None, told("True if it only closes the conversation.")] = None
+
+    @classmethod
+    def of(cls, turn: Turn) -> "TurnView":
+        return cls(
+            turn_index=turn.turn_index,
+            message_id=turn.message_id,
+            role=turn.role,
+            user_message=turn.user_message or None,
+            assistant_message=turn.assistant_message or None,
+            tool_calls=[ToolCallView.model_validate(one, from_attributes=True) for one in turn.tool_calls] or None,
+            timestamp=turn.timestamp,
+            client_timestamp=turn.client_timestamp,
+            char_count=turn.char_count,
+            author=turn.author,
+            open=True if turn.open and not turn.close else None,
+            close=turn.close or None,
+        )
+
+
+class TurnPage(View):
+    """A page of turns."""
+
+    items: Annotated[list[TurnView], told("The turns. A page may hold fewer than `limit` and not be the last one.")]
+    next_cursor: NextCursor = None
+
+    @classmethod
+    def of(cls, page: reading.Page, cursor: str | None) -> "TurnPage":
+        return cls(items=[TurnView.of(one) for one in page.turns], next_cursor=cursor)

@@ -1,0 +1,195 @@
+"""Searches in conversations and their context, called as API Gateway calls them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log, removal, update
+from livemem.conversations.conversation import NewConversation
+from livemem.conversations.parameters import Parameters
+from livemem.conversations.turn import Draft, ToolCall
+from livemem_http.environment import process
+from tests.support.service import Service
+from tests.support.talk import Summariser
+from tests.support.world import INVOCATION
+
+SPACE = "/v1/spaces/{space_id}"
+ONE = f"{SPACE}/conversations/{{conversation_id}}"
+NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def body(answer):
+    return json.loads(answer["body"])
+
+
+class Talked:
+    """A conversation in the service's bucket."""
+
+    def __init__(self, service: Service, **wanted):
+        self.service = service
+        told = NewConversation(parameters=Parameters(batch_delay_ms=0, group_raw_chars=500), **wanted)
+        self.id = conversations.create(process(), "demo", "ann", told).conversation_id
+
+    def say(self, user, assistant="", **more):
+        log.append(process(), "demo", self.id, "ann", Draft(user, assistant, **more))
+
+    def update(self):
+        until = process().clock() + INVOCATION
+        update.carry_out(replace(process(), ask=Summariser()), "demo", self.id, update.Order(), until)
+
+    def get(self, what, query, **rest):
+        path = {"space_id": "demo", "conversation_id": self.id, **rest}
+        return self.service.http("search", "GET", f"{ONE}/{what}", query=query, **path)
+
+
+@pytest.fixture
+def talked(service: Service):
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    found = Talked(service, cwd="/shop", host="laptop")
+    found.say("Store? Which store do we keep?", "S3 is the store.", tool_calls=[ToolCall(name="grep")])
+    found.say("Oven? Is the oven on?", "No.")
+    found.update()
+    return found
+
+
+def test_what_was_said_and_what_was_summarised_is_found(talked):
+    answer = body(talked.get("search", {"q": "which store"}))
+    by_id = {hit["id"]: hit for hit in answer["items"]}
+    one = by_id[f"{talked.id}/1/user"]
+
+    assert one == {
+        "kind": "turn",
+        "id": f"{talked.id}/1/user",
+        "conversation_id": talked.id,
+        "score": one["score"],
+        "relevance": None,
+        "snippet": "Store? Which store do we keep?",
+        "highlights": [[0, 5], [13, 18]],
+        "time": one["time"],
+        "author": "ann",
+        "role": "user",
+        "turn_index": 1,
+        "source": {
+            "href": f"/v1/spaces/demo/conversations/{talked.id}/turns/1",
+            "conversation_id": talked.id,
+            "turn_index": "1",
+        },
+    }
+    summary = by_id[f"{talked.id}/l1/1"]
+    assert (summary["kind"], summary["level"], summary["number"], summary["covers"]) == ("summary", 1, 1, [1, 1])
+    assert summary["source"]["href"] == f"/v1/spaces/demo/conversations/{talked.id}/summaries"
+    assert "author" not in summary
+    assert answer["ranking"] == "bm25"
+    assert answer["view"]["documents"] == 7
+    assert len(body(talked.get("search", {"q": "store", "max_results": "1"}))["items"]) == 1
+    kinds = {hit["kind"] for hit in body(talked.get("search", {"q": "store", "include_turns": "false"}))["items"]}
+    assert kinds == {"summary"}
+
+
+def test_hits_come_as_markdown_for_a_prompt(talked):
+    text = talked.get("search", {"q": "store", "levels": "0"}, headers={"accept": "text/markdown"})["body"]
+
+    assert text.splitlines()[0].startswith("- [turn 1 20")
+    assert "ann user] Store? Which store do we keep? (/v1/spaces/demo/conversations/" in text
+    summaries = talked.get("search", {"q": "store", "levels": "1"}, headers={"accept": "text/markdown"})["body"]
+    assert summaries.startswith("- [level 1 summary 1 20")
+
+
+def test_the_conversations_of_a_folder_are_searched(talked):
+    other = Talked(talked.service, cwd="/home")
+    other.say("Another store.")
+
+    def which(**query):
+        answer = talked.service.http(
+            "search", "GET", f"{SPACE}/conversations/search", space_id="demo", query={"q": "store", **query}
+        )
+        assert answer["statusCode"] == 200, answer["body"]
+        return {hit["conversation_id"] for hit in body(answer)["items"]}
+
+    assert which() == {talked.id, other.id}
+    assert which(cwd="/home") == {other.id}
+    assert which(cwd="/shop", host="laptop") == {talked.id}
+    assert which(cwd="/shop", host="elsewhere") == set()
+
+
+def test_the_search_of_a_space_has_conversations_as_a_scope_and_as_a_filter(talked):
+    Talked(talked.service).say("Another store.")
+
+    def search(route=f"{SPACE}/search", **query):
+        path = {"space_id": "demo"} if "{space_id}" in route else {}
+        return body(talked.service.http("search", "GET", route, query={"q": "store", **query}, **path))["items"]
+
+    assert search() == []
+    assert len(search(scope="conversations")) == 4
+    assert len(search(scope="all")) == 4
+    (*_, last) = sorted(search(conversation_id=talked.id), key=lambda hit: hit["id"])
+    assert last["source"]["covers"] == "1-1"
+    assert len(search("/v1/search", conversation_id=talked.id)) == 3
+
+
+def test_the_context_is_markdown_and_the_same_as_data(talked):
+    for number in range(3):
+        talked.say(f"Hello {number}", "Hi")
+    answer = body(talked.get("context", {"q": "which store"}))
+    sections = answer["sections"]
+
+    assert answer["markdown"].startswith("## Recent Conversation (Raw)\n\nUser: Hello 0\nAssistant: Hi\n")
+    assert answer["chars"] == len(answer["markdown"])
+    assert answer["degraded"] == []
+    assert [turn["turn_index"] for turn in sections["recent_turns"]] == [3, 4, 5]
+    (found,) = sections["relevant_turns"]
+    assert (found["turn_index"], found["tools"], found["left_out"]) == (1, ["grep"], 0)
+    assert f"[Turn 1 - Relevance: {found['relevance']}%]\nUser: Store?" in answer["markdown"]
+    (summary,) = sections["relevant_summaries"]
+    assert (summary["level"], summary["number"], summary["covers"]) == (1, 1, [1, 1])
+    assert [one["number"] for one in sections["recent_summaries"]] == [2]
+    text = talked.get("context", {"q": "which store"}, headers={"accept": "text/markdown"})
+    assert text["body"] == answer["markdown"]
+    assert text["headers"]["Content-Type"].startswith("text/markdown")
+    assert body(talked.get("context", {}))["sections"]["relevant_turns"] == []
+
+
+REFUSED = [
+    ("search", {}, "q"),
+    ("search", {"q": "?"}, "q"),
+    ("search", {"q": "x", "levels": "4"}, "levels"),
+    ("search", {"q": "x", "levels": ""}, "levels"),
+    ("search", {"q": "x", "max_results": "0"}, "max_results"),
+    ("search", {"q": "x", "max_results": "51"}, "max_results"),
+    ("search", {"q": "x", "max_results": "many"}, "max_results"),
+    ("search", {"q": "x", "min_score": "2"}, "min_score"),
+    ("search", {"q": "x", "min_score": "nan"}, "min_score"),
+    ("search", {"q": "x", "levels": "0", "include_turns": "false"}, "include_turns"),
+    ("context", {"q": "?"}, "q"),
+    ("context", {"max_chars": "499"}, "max_chars"),
+    ("context", {"max_turns": "0"}, "max_turns"),
+    ("context", {"raw_chars": "1"}, "raw_chars"),
+    ("context", {"max_results": "51"}, "max_results"),
+]
+
+
+def test_what_can_not_be_asked_is_a_422_that_names_the_field(talked):
+    for what, query, field in REFUSED:
+        answer = talked.get(what, query)
+        assert (answer["statusCode"], body(answer)["errors"][0]["field"]) == (422, field), query
+    assert "from 1 to 50" in talked.get("search", {"q": "x", "max_results": "51"})["body"]
+    assert "0, 1, 2, 3" in talked.get("search", {"q": "x", "levels": "4"})["body"]
+
+
+def test_what_is_not_there_is_a_404(talked):
+    for what in ("search", "context"):
+        assert talked.get(what, {"q": "store"}, conversation_id=NOBODY)["statusCode"] == 404
+        assert talked.get(what, {"q": "store"}, conversation_id="x")["statusCode"] == 422
+    removal.delete(process(), "demo", talked.id)
+    for what in ("search", "context"):
+        assert talked.get(what, {"q": "store"})["statusCode"] == 404
+
+
+def test_the_indexer_may_do_what_a_deletion_orders(talked):
+    assert "forgotten" not in talked.service.invoke("indexer", {"space_id": "demo"})
+    removal.delete(process(), "demo", talked.id)
+
+    assert talked.service.invoke("indexer", {"space_id": "demo"})["forgotten"] == 1
+    assert not [key for key in talked.service.written() if "/_search/" in key]

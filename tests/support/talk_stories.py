@@ -1,0 +1,294 @@
+"""What can happen to conversations, told as in stories.py."""
+
+from http.server import BaseHTTPRequestHandler
+from json import dumps
+from typing import Any
+
+import pytest
+
+from tests.support.functions import sample
+from tests.support.llm_server import answer, completion
+from tests.support.stories import HOUR, SPACE, Account, Story
+from tests.support.talk import extract
+
+ALL = f"{SPACE}/conversations"
+ONE = f"{ALL}/{{conversation_id}}"
+DAY = 24 * HOUR
+FOLDER = {"cwd": "/home/ann/ferry", "host": "laptop"}
+
+
+def call(account: Account, method: str, route: str, status: int, **rest: Any) -> Any:
+    return account.call("conversations", method, route, status, **rest)
+
+
+def willing(account: Account) -> None:
+    """From here on the LLM summarises, and the embedding model has a vector for each text."""
+
+    def serve(handler: BaseHTTPRequestHandler) -> None:
+        body = account.llm.asked[-1].body
+        if "messages" in body:
+            answer(completion(extract(body["messages"])))(handler)
+            return
+        data = [
+            {"object": "embedding", "index": place, "embedding": [1.0, len(text) % 7, 0.5]}
+            for place, text in enumerate(body["input"])
+        ]
+        answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
+
+    account.llm.script.clear()
+    account.llm.script.extend([serve] * 50)
+
+
+def unwilling(account: Account) -> None:
+    account.llm.script.clear()
+    account.llm.script.extend([answer({}, 500)] * 20)
+
+
+def something_of_everything(account: Account) -> str:
+    """A conversation with each kind of object that one can have."""
+    one = begun(account)
+    say(account, one, message_id="m-1", tool_calls=[{"name": "read", "result": "x" * 40_000}])
+    update(account, one, 202, strategy="full", ratio=0.2)
+    assert worked_off(account) == ["done"]
+    account.put(f"demo/conversations/{one}/claims/summaries.json", "no claim")
+    return one
+
+
+def begun(account: Account, **wanted: Any) -> str:
+    account.create()
+    willing(account)
+    # One call after the other: the LLM's answer is made of what it was asked last.
+    parameters = {"concurrency": 1, "batch_delay_ms": 0, **wanted}
+    made = call(account, "POST", ALL, 201, body={**FOLDER, "parameters": parameters})
+    return str(made["conversation_id"])
+
+
+def say(account: Account, one: str, text: str = "x", status: int = 201, **more: Any) -> int:
+    body = {"user_message": text, "assistant_message": f"{text}, indeed", **more}
+    account.clock.move(1)
+    return int(call(account, "POST", f"{ONE}/turns", status, conversation_id=one, body=body)["turn_index"])
+
+
+def told(account: Account, one: str, index: int = 1) -> Any:
+    """What becomes of a turn's put event."""
+    event = sample("summarize-put")
+    key = f"demo/conversations/{one}/turns/{9_999_999_999 - index:010d}.turn.json"
+    event["Records"][0]["s3"]["object"]["key"] = key
+    (result,) = account.service.invoke("summarize", event)["results"]
+    return result
+
+
+def worked_off(account: Account) -> list[str]:
+    """What became of all that is queued."""
+    done = []
+    while account.service.lambda_api.invoked:
+        done += account.service.work()["results"]
+    return done
+
+
+def made(account: Account, one: str, **query: str) -> list[tuple[int, int]]:
+    """Level and number of the summaries that are there."""
+    query = {"state": "sealed", **query}
+    found = call(account, "GET", f"{ONE}/summaries", 200, conversation_id=one, query=query)["items"]
+    return [(item["level"], item["number"]) for item in found]
+
+
+def update(account: Account, one: str, status: int, **wish: Any) -> Any:
+    return call(account, "POST", f"{ONE}/summaries/update", status, conversation_id=one, body=wish)
+
+
+def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
+    one = begun(account)
+    say(account, one, "why", message_id="m-1", tool_calls=[{"name": "read", "result": "x" * 40_000}])
+    say(account, one, "why", 200, message_id="m-1", tool_calls=[{"name": "read", "result": "x" * 40_000}])
+    message = {"role": "user", "content": "and now?", "message_id": "m-2"}
+    call(account, "POST", f"{ONE}/messages", 201, conversation_id=one, body=message)
+    lines = "\n".join(
+        dumps({"message_id": f"i-{n}", "role": "assistant", "content": "The import is mended soon."}) for n in range(2)
+    )
+    assert call(account, "POST", f"{ONE}/import", 200, conversation_id=one, body=lines)["imported"] == 2
+    assert told(account, one) == "done"
+    for query in ({}, FOLDER, {"cwd": FOLDER["cwd"]}):
+        (listed,) = call(account, "GET", ALL, 200, query=query)["items"]
+        assert listed["turn_count"] == 4
+    assert call(account, "GET", ONE, 200, conversation_id=one)["levels"][0]["summarised"] > 0
+    assert len(call(account, "GET", f"{ONE}/turns", 200, conversation_id=one)["items"]) == 4
+    turn = call(account, "GET", f"{ONE}/turns/{{turn_index}}", 200, conversation_id=one, turn_index="1")
+    assert len(turn["tool_calls"][0]["result"]) == 40_000
+    assert made(account, one)
+    assert update(account, one, 200)["status"] == "nothing_to_do"
+    call(account, "POST", f"{ONE}/close", 201, conversation_id=one)
+    call(account, "POST", f"{ONE}/close", 200, conversation_id=one)
+    (job, *_) = call(account, "GET", f"{ONE}/jobs", 200, conversation_id=one)["items"]
+    call(account, "GET", f"{ONE}/jobs/{{job_id}}", 200, conversation_id=one, job_id=job["job_id"])
+    account.put(f"demo/conversations/{one}/claims/summaries.json")
+    wanted = {"name": "ann", "permissions": ["admin"], "space_ids": ["demo"]}
+    token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
+    call(account, "DELETE", ONE, 204, conversation_id=one, token=token)
+    call(account, "GET", ONE, 404, conversation_id=one)
+    assert left(account, one) == [f"demo/conversations/{one}/conversation.json"]
+    account.service.index()
+    account.clock.move(2 * HOUR)
+    account.sweep(everything=True)
+    assert left(account, one) == []
+
+
+def left(account: Account, one: str) -> list[str]:
+    """What there is of a conversation, but for when to look at it again."""
+    return [key for key in account.service.written() if one in key and not key.startswith("_due/")]
+
+
+def summaries_by_hand(account: Account) -> None:
+    one = begun(account, group_raw_chars=500)
+    for number in range(3):
+        say(account, one, f"{number}" * 150)
+    assert update(account, one, 200, dry_run=True)["plan"]["calls"] > 3
+    assert update(account, one, 200, level=1)["status"] == "done"
+    # The levels above are made by an invocation of its own.
+    assert update(account, one, 202)["status"] == "running"
+    assert worked_off(account) == ["done"]
+    assert made(account, one, level="2")
+
+
+def a_budget_of_tokens_for_summaries(account: Account) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1")
+        one = begun(account)
+        say(account, one)
+        update(account, one, 200)
+        say(account, one)
+        assert update(account, one, 202)["job"]["error"]["code"] == "token_budget_exhausted"
+        say(account, one)
+        account.clock.move(HOUR)
+        assert told(account, one, 3) == "failed"
+
+
+def all_anew_and_one_anew(account: Account) -> None:
+    one = begun(account)
+    for _ in range(2):
+        say(account, one)
+    assert told(account, one) == "done"
+    plan = update(account, one, 200, strategy="full", dry_run=True, ratio=0.2)["plan"]
+    assert (plan["generation"], plan["calls"]) == (2, 2)
+    assert update(account, one, 202, strategy="full", ratio=0.2)["status"] == "queued"
+    assert worked_off(account) == ["done"]
+    assert call(account, "GET", ONE, 200, conversation_id=one)["generation"] == 2
+    place = {"conversation_id": one, "level": "1", "n": "2"}
+    call(account, "POST", f"{ONE}/summaries/{{level}}/{{n}}/redo", 202, **place)
+    assert worked_off(account) == ["done"]
+    account.clock.move(2 * DAY)
+    assert account.sweep(everything=True)["generations_removed"] == {"demo": 1}
+
+
+def an_llm_that_does_not_summarise(account: Account) -> None:
+    one = begun(account)
+    say(account, one)
+    unwilling(account)
+    assert told(account, one) == "failed"
+    assert told(account, one) == "busy"
+    assert update(account, one, 202)["status"] == "failed"
+    account.clock.move(2 * HOUR)
+    willing(account)
+    assert account.sweep()["conversations_started"] == {"demo": 1}
+    assert worked_off(account) == ["done"]
+    account.clock.move(HOUR)
+    account.sweep()
+    assert not [key for key in account.service.written() if key.startswith("_due/")]
+
+
+def a_turn_whose_event_never_came(account: Account) -> None:
+    one = begun(account, group_raw_chars=500)
+    for number in range(3):
+        say(account, one, f"{number}" * 150)
+    account.clock.move(HOUR)
+    assert account.sweep()["conversations_started"] == {"demo": 1}
+    assert worked_off(account) == ["done"]
+    say(account, one)
+    account.clock.move(HOUR)
+    account.sweep()
+    assert worked_off(account) == ["done"]
+    # Summaries of level 1 and 2 are there to be looked at.
+    say(account, one)
+    assert told(account, one, 5) == "done"
+    account.clock.move(HOUR)
+    assert "conversations_started" not in account.sweep()
+
+
+def a_deletion_of_a_conversation_that_is_interrupted(account: Account) -> None:
+    one = something_of_everything(account)
+    with account.dying("s3:DeleteObject", f"demo/conversations/{one}/turns/"):
+        call(account, "DELETE", ONE, 204, conversation_id=one)
+    account.put(f"demo/_by_cwd/{'0' * 32}/{'0' * 13}_{one}")
+    account.clock.move(HOUR)
+    assert account.sweep(everything=True)["conversations_cleaned"] == {"demo": 1}
+    assert left(account, one) == []
+
+
+def a_space_with_a_conversation_that_is_deleted(account: Account) -> None:
+    one = something_of_everything(account)
+    account.delete()
+    assert told(account, one) == "gone"
+    account.clock.move(HOUR)
+    account.sweep()
+
+
+def a_job_that_goes_on(account: Account) -> None:
+    one = begun(account)
+    for _ in range(2):
+        say(account, one)
+    with pytest.MonkeyPatch.context() as patch:
+        # There is time for one summary, and for no second one.
+        patch.setattr("livemem.conversations.asking.SHORTEST_ASK", 800)
+        account.llm.script[0] = _slowly(account)
+        assert told(account, one) == "unfinished"
+    assert worked_off(account) == ["done"]
+    assert len(made(account, one, level="1")) == 2
+
+
+def what_was_said_is_found_again(account: Account) -> None:
+    one = begun(account, group_raw_chars=500)
+    for number in range(3):
+        say(account, one, f"the store {number} " * 20)
+    assert update(account, one, 202)["status"] == "running"
+    assert worked_off(account) == ["done"]
+
+    def search(route: str, status: int = 200, **path: str) -> Any:
+        return account.call("search", "GET", route, status, query={"q": "the store"}, **path)
+
+    wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"]}
+    token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
+    assert search(f"{ONE}/search", conversation_id=one, token=token)["items"]
+    assert account.service.index()["status"] == "done"
+    assert search(f"{ONE}/search", conversation_id=one)["items"]
+    assert search(f"{ALL}/search")["items"]
+    account.call("search", "GET", f"{ALL}/search", 200, query={"q": "the store", "cwd": FOLDER["cwd"]})
+    assert search(f"{ONE}/context", conversation_id=one)["markdown"]
+    say(account, one, "another store")
+    assert search(f"{ONE}/context", conversation_id=one)["markdown"]
+    call(account, "DELETE", ONE, 204, conversation_id=one)
+    account.service.lambda_api.indexing[:-1] = []
+    assert account.service.index()["status"] == "done"
+
+
+def _slowly(account: Account) -> Any:
+    summarise = account.llm.script[0]
+
+    def step(handler: BaseHTTPRequestHandler) -> None:
+        account.clock.move(200)
+        summarise(handler)
+
+    return step
+
+
+STORIES: list[Story] = [
+    a_conversation_from_its_beginning_to_its_deletion,
+    summaries_by_hand,
+    a_budget_of_tokens_for_summaries,
+    all_anew_and_one_anew,
+    an_llm_that_does_not_summarise,
+    a_turn_whose_event_never_came,
+    a_deletion_of_a_conversation_that_is_interrupted,
+    a_space_with_a_conversation_that_is_deleted,
+    a_job_that_goes_on,
+    what_was_said_is_found_again,
+]

@@ -1,0 +1,290 @@
+"""What is shown of a conversation: nothing twice, within so many characters, and no text that looks like a heading."""
+
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.conversations.summary import Covers, Summary
+from livemem.conversations.turn import ToolCall, Turn
+from livemem.recall import briefing
+from livemem.recall.briefing import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
+
+NOW = "2026-02-20T14:00:00Z"
+HEADINGS = [briefing.RAW, briefing.TURNS, briefing.SUMMARIES, briefing.WAITING]
+
+
+def turn(index, user="", assistant="", **more):
+    return Turn(
+        turn_index=index,
+        message_id=f"m{index}",
+        user_message=user,
+        assistant_message=assistant,
+        timestamp=NOW,
+        char_count=len(user) + len(assistant),
+        author="ann",
+        open=not assistant,
+        **more,
+    )
+
+
+def summary(number, covers=None, level=1, text="A summary.", **more):
+    moments: dict[str, Any] = dict.fromkeys(("range_start", "range_end", "created_at", "generated_at"), NOW)
+    return Summary(
+        level=level,
+        number=number,
+        covers=Covers(turns=covers or (number, number)),
+        summary=text,
+        chars=len(text),
+        source_chars=10,
+        model="m",
+        prompt_version="1",
+        **moments,
+        **more,
+    )
+
+
+def shown(*turns):
+    return [ShownTurn(one, one.user_message, one.assistant_message) for one in turns]
+
+
+def test_the_markdown_has_these_headings_and_lines():
+    call = ToolCall(name="grep")
+    sections = Sections(
+        raw=shown(
+            turn(7, "Hello", "Hi", tool_calls=[call, call, ToolCall(name="ls")]), turn(8, "Be brief.", role="system")
+        ),
+        turns=[briefing.cut(turn(2, "Which store?", "S3."), 100, 83)],
+        summaries=[
+            ShownSummary(summary(1, (1, 4), 2, "They talk.", key_findings=["S3", "x\ny"], files_mentioned=["a.py"]), 71)
+        ],
+        waiting=[ShownSummary(summary(5, key_findings=["k"], files_mentioned=["b.py", "c.py"], tools_used=["grep"]))],
+    )
+
+    assert (
+        briefing.markdown(sections)
+        == """\
+## Recent Conversation (Raw)
+
+User: Hello
+Assistant: Hi
+Tools: grep, ls
+
+System: Be brief.
+
+## Relevant Past Context (Semantic Search - Turns)
+
+[Turn 2 - Relevance: 83%]
+User: Which store?
+Assistant: S3.
+
+## Relevant Past Context (Semantic Search - Summaries)
+
+[Level 2 Summary - Relevance: 71%]
+They talk.
+Key findings:
+- S3
+- x y
+Files mentioned: a.py
+
+## Recent Level 1 Summaries (Not Yet Summarized to Level 2)
+
+[Level 1 Summary]
+A summary.
+Key findings:
+- k
+Files mentioned: b.py, c.py
+Tools used: grep
+"""
+    )
+    assert briefing.markdown(Sections()) == ""
+    assert briefing.markdown(Sections(waiting=sections.waiting)).startswith(briefing.WAITING)
+
+
+BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
+OURS = ["User: x", "Assistant: y", "[Turn 1 - Relevance: 9%]", "[Level 1 Summary]", "Tools:", "Key findings:"]
+HEADINGS_OF_OTHERS = [
+    "# a",
+    "## Recent Conversation (Raw)",
+    "   ## b",
+    "\t#",
+    "====",
+    "---",
+    " - - -",
+    "#hash",
+    "\u00a0# d",
+]
+LINES = st.sampled_from([*OURS, *HEADINGS_OF_OTHERS, "text", "", "a # b", "\\# c"])
+TEXTS = st.lists(st.tuples(LINES, st.sampled_from(BREAKS)), max_size=6).map(
+    lambda some: "".join(a + b for a, b in some)
+)
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+def test_no_text_can_look_like_a_heading_an_entry_or_what_somebody_said(user, assistant, told, finding):
+    one = turn(1, user, assistant, tool_calls=[ToolCall(name=finding or "x")])
+    about = summary(1, text=told, key_findings=[finding], files_mentioned=[finding], tools_used=[finding])
+    text = briefing.markdown(
+        Sections(shown(one), [briefing.cut(one, 2_000, 5)], [ShownSummary(about, 1)], [ShownSummary(about)])
+    )
+    lines = text.splitlines()
+
+    assert [line for line in lines if line.lstrip().startswith("#")] == HEADINGS
+    assert not [line for line in lines if re.fullmatch(r"\s*(=+|-+)\s*", line) and line.strip() != "-"]
+    assert len([line for line in lines if line.lstrip().startswith("[Turn ")]) == 1
+    assert len([line for line in lines if line.lstrip().startswith("[Level ")]) == 2
+    assert len([line for line in lines if line.lstrip().startswith("User:")]) == 2 * bool(user.strip())
+    assert len([line for line in lines if line.lstrip().startswith("Assistant:")]) == 2 * bool(assistant.strip())
+
+
+def test_the_newest_turns_come_whole_and_the_very_newest_always():
+    turns = [turn(4, "d" * 10), turn(3, "c" * 10), turn(2, "b" * 10), turn(1, "a")]
+
+    def which(most, characters):
+        return [(one.turn.turn_index, one.left_out) for one in briefing.newest(turns, most, characters)]
+
+    assert which(3, 1_000) == [(2, 0), (3, 0), (4, 0)]
+    assert which(9, 25) == [(3, 0), (4, 0)]
+    assert which(9, 31) == [(1, 0), (2, 0), (3, 0), (4, 0)]
+    assert which(9, 4) == [(4, 6)]
+    assert briefing.newest([], 3, 100) == []
+
+
+def test_a_turn_that_only_closes_the_conversation_is_no_part_of_it():
+    turns = [turn(3, close=True), turn(2, "b"), turn(1, "a")]
+
+    assert [one.turn.turn_index for one in briefing.newest(turns, 2, 100)] == [1, 2]
+    assert briefing.newest([turn(1, close=True)], 3, 100) == []
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.integers(0, 130))
+def test_a_turn_is_cut_in_its_middle_with_a_mark_that_names_what_is_left_out(user, assistant, characters):
+    one = turn(1, user, assistant)
+    found = briefing.cut(one, characters)
+    mark = re.compile(r"\[\.\.\. (\d+) characters left out \.\.\.\]")
+    left_out = len(user + assistant) - characters
+
+    assert found.left_out == max(0, left_out)
+    if left_out <= 0:
+        assert (found.user, found.assistant) == (user, assistant)
+    else:
+        marks = [int(number) for text in (found.user, found.assistant) for number in mark.findall(text)]
+        assert sum(marks) == left_out
+        said = mark.sub("", found.user) + mark.sub("", found.assistant)
+        assert (
+            said
+            == (user + assistant)[: (characters + 1) // 2]
+            + (user + assistant)[len(user + assistant) - characters // 2 :]
+        )
+
+
+FOUND = st.lists(
+    st.builds(FoundTurn, st.integers(1, 6), st.integers(0, 100)),
+    max_size=12,
+)
+
+
+@given(FOUND, st.sets(st.integers(1, 6)), st.integers(1, 5))
+def test_a_turn_that_was_found_is_shown_once_and_not_if_it_is_raw(found, raw, most):
+    kept = briefing.found_turns(found, raw, most)
+    indexes = [one.index for one in kept]
+
+    assert len(set(indexes)) == len(indexes) <= most
+    assert raw.isdisjoint(indexes)
+    assert set(indexes) <= {one.index for one in found}
+    # The best stay, in their order.
+    best = list(dict.fromkeys(one.index for one in found if one.index not in raw))
+    assert indexes == best[:most]
+
+
+def group(level, number):
+    """Groups of three: summary n of a level is made of 3n-2 to 3n of the one below; of turns, of turn n alone."""
+    first, last = number, number
+    children = None
+    for below in range(level, 1, -1):
+        first, last = 3 * first - 2, 3 * last
+        children = children or (first, last)
+        del below
+    return FoundSummary(level, number, (first, last), children, 50)
+
+
+SUMMARIES = st.lists(
+    st.one_of(
+        st.builds(group, st.just(1), st.integers(1, 9)),
+        st.builds(group, st.just(2), st.integers(1, 3)),
+        st.builds(group, st.just(3), st.just(1)),
+    ),
+    unique=True,
+    max_size=13,
+)
+
+
+@given(SUMMARIES, st.sets(st.integers(1, 9)), st.integers(1, 13))
+def test_a_summary_is_shown_unless_all_that_it_covers_is(found, raw, most):
+    kept = briefing.found_summaries(found, raw, most)
+
+    def covered(one):
+        return set(range(one.covers[0], one.covers[1] + 1)) <= raw
+
+    assert len(kept) <= most
+    assert [one for one in found if one in kept] == kept
+    assert not [one for one in kept if covered(one)]
+    for one in kept:
+        if one.children:
+            children = {group(one.level - 1, number) for number in range(one.children[0], one.children[1] + 1)}
+            assert not children <= {*kept}
+    if most >= len(found):
+        # Nothing is left out that is told by nothing else.
+        for one in set(found) - {*kept}:
+            told = {turn for other in kept for turn in range(other.covers[0], other.covers[1] + 1)} | raw
+            assert set(range(one.covers[0], one.covers[1] + 1)) <= told
+
+
+@given(st.sets(st.integers(1, 9)), SUMMARIES)
+def test_what_waits_for_its_group_is_shown_unless_it_was_found_or_its_turns_are_raw(raw, found):
+    kept = briefing.waiting([summary(number) for number in range(9, 0, -1)], raw, found)
+
+    hit = {one.number for one in found if one.level == 1}
+    assert [one.summary.number for one in kept] == [n for n in range(9, 0, -1) if n not in raw and n not in hit]
+
+
+@given(
+    st.lists(st.tuples(TEXTS, st.integers(0, 400)), max_size=4),
+    st.lists(st.integers(0, 300), max_size=3),
+    st.lists(st.integers(0, 300), max_size=3),
+    st.lists(st.integers(0, 300), max_size=3),
+    st.integers(500, 2_000),
+)
+def test_sections_give_way_from_the_last_to_the_first_whole_entries_at_a_time(raw, turns, summaries, waiting, most):
+    calls = [ToolCall(name="n" * 200 + str(number)) for number in range(5)]
+    sections = Sections(
+        shown(
+            *(
+                turn(n, text + "u" * size, tool_calls=calls[:n])
+                for n, (text, size) in enumerate(raw, 1)
+                if text.strip() or size
+            )
+        ),
+        [briefing.cut(turn(n, "t" * (size + 1)), 2_000, 9) for n, size in enumerate(turns, 10)],
+        [ShownSummary(summary(n, text="s" * (size + 1)), 9) for n, size in enumerate(summaries, 20)],
+        [ShownSummary(summary(n, text="w" * (size + 1))) for n, size in enumerate(waiting, 30)],
+    )
+    kept, text = briefing.fitting(sections, most)
+
+    assert len(text) <= most
+    assert text == briefing.markdown(kept)
+    assert bool(kept.raw) == bool(sections.raw)
+    parts: list[tuple[list[Any], list[Any]]] = [
+        (kept.raw, sections.raw),
+        (kept.turns, sections.turns),
+        (kept.summaries, sections.summaries),
+        (kept.waiting, sections.waiting),
+    ]
+    assert kept.turns == sections.turns[: len(kept.turns)]
+    assert kept.waiting == sections.waiting[: len(kept.waiting)]
+    shortened = [place for place, (left, all_of_it) in enumerate(parts) if len(left) < len(all_of_it)]
+    if shortened:
+        assert not [left for left, _ in parts[shortened[0] + 1 :] if left]
+        if len(kept.raw) == len(sections.raw):
+            assert kept.raw == sections.raw or len(kept.raw) == 1

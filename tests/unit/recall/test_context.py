@@ -1,0 +1,366 @@
+"""What an agent is given before its next call: from three sources, each of which may fail, in few round trips."""
+
+import threading
+import time
+
+import pytest
+
+from livemem.conversations import removal, update
+from livemem.conversations.turn import ToolCall
+from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
+from livemem.recall import briefing, context, side_by_side
+from livemem.recall.context import Wanted
+from livemem.recall.side_by_side import Task
+from livemem.store import conversation_keys as keys
+from tests.support.bucket import error
+from tests.support.searching import run_indexer, searching_world
+from tests.support.talk import Talk
+from tests.support.world import World
+
+
+def long_talk(turns=11, world=None, **parameters):
+    """Turns about different things, all summarised, in groups of two or three."""
+    talked = Talk(world=world, group_raw_chars=500, **parameters)
+    things = ["parser", "kitchen", "oven", "garden", "bicycle", "violin"]
+    for number in range(turns):
+        thing = things[number % len(things)]
+        talked.say(f"{thing} {number}? " + "please " * 10, f"The {thing} is fine. " + "really " * 10)
+    talked.update()
+    return talked
+
+
+def load(talked, q=None, process=None, **wanted):
+    return context.context(process or talked.process, "demo", talked.id, Wanted.of(q, **wanted))
+
+
+def told(found):
+    sections = found.sections
+    return (
+        [one.turn.turn_index for one in sections.raw],
+        [one.turn.turn_index for one in sections.turns],
+        [(one.summary.level, one.summary.number) for one in sections.summaries],
+        [one.summary.number for one in sections.waiting],
+    )
+
+
+def test_the_context_has_raw_turns_what_was_found_and_what_waits():
+    talked = long_talk()
+    found = load(talked, "violin", max_results=2, max_turns=1)
+    raw, turns, summaries, waiting = told(found)
+
+    assert raw == [11]
+    assert turns == [6]
+    assert summaries
+    assert waiting
+    assert found.degraded == ()
+    assert found.markdown.splitlines()[0] == briefing.RAW
+    assert [line for line in found.markdown.splitlines() if line.startswith("#")] == [
+        briefing.RAW,
+        briefing.TURNS,
+        briefing.SUMMARIES,
+        briefing.WAITING,
+    ]
+    assert "\nUser: violin 5?" in found.markdown
+    assert found.markdown == load(talked, "violin", max_results=2, max_turns=1).markdown
+
+
+def test_nothing_is_there_twice():
+    talked = long_talk()
+    for q in ("violin", "garden", "bicycle oven", "please really"):
+        for max_turns in (1, 3, 8):
+            raw, turns, summaries, waiting = told(load(talked, q, max_turns=max_turns))
+            assert not set(raw) & set(turns)
+            assert len(set(turns)) == len(turns)
+            hits = {number for level, number in summaries if level == 1}
+            assert not hits & set(waiting)
+            # A summary of level 1 is of one turn here.
+            assert not (hits | set(waiting)) & set(raw)
+
+
+def test_without_a_question_nothing_is_searched():
+    talked = long_talk()
+    raw, turns, summaries, waiting = told(load(talked))
+
+    assert (raw, turns, summaries) == ([9, 10, 11], [], [])
+    talked.world.client.reset()
+    load(talked)
+    assert not [key for verb, key in talked.world.client.requests if key.endswith("/summaries/l2/")]
+    del waiting
+
+
+def test_an_empty_conversation_and_a_closed_one_give_what_there_is():
+    talked = Talk()
+    assert load(talked, "store").markdown == ""
+    talked.say("Hello store", "Hi")
+    talked.world.clock.move(5)
+    from livemem.conversations import log
+
+    log.close(talked.process, "demo", talked.id, "ann", None)
+    assert load(talked, "store").markdown == f"{briefing.RAW}\n\nUser: Hello store\nAssistant: Hi\n"
+    assert told(load(talked, max_turns=1))[0] == [1]
+
+
+def test_waiting_summaries_are_those_that_no_group_has_whatever_this_process_knew():
+    talked = long_talk()
+    warm = talked.world.with_parts()
+
+    def compare():
+        fresh = told(load(talked, process=talked.world.with_parts(), max_turns=1))
+        assert told(load(talked, process=warm, max_turns=1)) == fresh
+        return fresh[3]
+
+    first = compare()
+    seals = talked.names("g1/seals/l2/")
+    assert first
+    for number in range(11, 17):
+        talked.say(f"{number} " + "u" * 90, "a" * 90)
+        talked.update()
+        compare()
+    assert len(talked.names("g1/seals/l2/")) > len(seals)
+    update.rebuild(talked.process, "demo", talked.id, None, {"group_raw_chars": 100_000})
+    talked.world.settle()
+    assert compare() == list(range(16, 6, -1))
+    # As after a restore: an earlier state of the same conversation.
+    talked.world.store.delete_many(
+        [key for key in talked.world.keys(f"demo/conversations/{talked.id}/g") if "/g2/" in key or "generation" in key]
+    )
+    assert compare()
+
+
+def test_a_conversation_or_a_space_that_is_not_there_is_told():
+    talked = long_talk(2)
+    for q in (None, "store"):
+        with pytest.raises(NotFound):
+            context.context(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", Wanted.of(q))
+    with pytest.raises(NotFound):
+        context.context(talked.process, "nowhere", talked.id, Wanted.of())
+    with pytest.raises(InvalidName):
+        context.context(talked.process, "demo", "x", Wanted.of())
+    load(talked, "store")
+    removal.delete(talked.process, "demo", talked.id)
+    with pytest.raises(NotFound):
+        load(talked, "store")
+
+
+def test_bounds_are_named():
+    for field, value in (
+        ("max_chars", 499),
+        ("max_chars", 200_001),
+        ("max_turns", 0),
+        ("max_turns", 51),
+        ("raw_chars", 199),
+        ("max_results", 0),
+        ("max_results", 51),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            Wanted.of("store", **{field: value})
+        assert [one.field for one in caught.value.fields] == [field]
+        assert "must be from" in caught.value.fields[0].message
+
+
+@pytest.mark.parametrize(
+    ("part", "source"),
+    [
+        ("/turns/", {"turns", "search"}),
+        ("/seals/", {"summaries"}),
+        ("/summaries/l3/", {"search"}),
+        ("/g1/", {"search", "summaries"}),
+        ("generation.json", {"search", "summaries"}),
+    ],
+)
+def test_a_source_that_fails_is_named_and_the_rest_comes(part, source):
+    talked = long_talk()
+    whole = load(talked, "violin", max_turns=1)
+    client = talked.world.client
+    carry = client.carry
+
+    def broken(request):
+        if part in request.key:
+            raise error("ServiceUnavailable", 503, request.verb)
+        return carry(request)
+
+    client.carry = broken
+    found = load(talked, "violin", max_turns=1)
+    client.carry = carry
+
+    assert set(found.degraded) == source
+    assert bool(found.sections.raw) == ("turns" not in source)
+    if "turns" not in source:
+        assert told(found)[0] == told(whole)[0]
+        assert briefing.RAW in found.markdown
+    if "summaries" not in source:
+        assert found.sections.waiting
+    assert load(talked, "violin", max_turns=1).markdown == whole.markdown
+
+
+def test_a_model_that_fails_leaves_the_words():
+    world, embedder = searching_world()
+    talked = long_talk(world=world)
+    run_indexer(world)
+
+    def refuse(texts, query):
+        from livemem.llm.embeddings import EmbeddingError
+
+        raise EmbeddingError("embedding_timeout", "no")
+
+    assert load(talked, "violin").sections.turns[0].relevance > 5
+    embedder.fails = refuse
+    found = load(talked, "violin", process=world.with_parts(embed=embedder))
+    assert found.sections.turns
+    assert found.degraded == ()
+
+
+def test_a_damaged_newest_turn_degrades_and_does_not_fail():
+    talked = long_talk()
+    talked.world.store.put(keys.turn("demo", talked.id, 13), b"{")
+    found = load(talked, "violin")
+
+    assert found.degraded == ("turns",)
+    assert found.sections.turns
+
+
+def test_when_all_sources_fail_the_store_is_told():
+    talked = long_talk(2)
+    load(talked)
+
+    def broken(request):
+        raise error("ServiceUnavailable", 503, request.verb)
+
+    talked.world.client.carry = broken
+    with pytest.raises(StoreUnavailable):
+        load(talked)
+
+
+def test_a_source_that_is_late_is_left_out():
+    world = World()
+
+    def slow():
+        world.clock.move(5)
+        return "late"
+
+    tasks = {"a": Task(lambda: "a", 4), "b": Task(slow, 4), "c": Task(slow, 6)}
+    results, failures = side_by_side.done(world.process, tasks)
+
+    assert results == {"a": "a", "c": "late"}
+    assert [*failures] == ["b"]
+    assert isinstance(failures["b"], TimeoutError)
+
+
+def test_nobody_waits_for_a_source_that_is_late():
+    world = World(threads=4)
+    process = world.with_parts(timer=time.monotonic)
+    end = threading.Event()
+    try:
+        tasks = {"a": Task(lambda: end.wait(60), 0.01), "b": Task(lambda: "b", 60)}
+        results, failures = side_by_side.done(process, tasks)
+    finally:
+        end.set()
+
+    assert (results, [*failures]) == ({"b": "b"}, ["a"])
+
+
+def test_a_defect_is_no_source_that_failed():
+    world = World()
+    with pytest.raises(ZeroDivisionError):
+        side_by_side.done(world.process, {"a": Task(lambda: 1 / 0, 4)})
+
+
+class Rounds:
+    """A client whose requests are answered all at once when nobody in the process has anything else to do."""
+
+    QUIET = 0.05
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.count = 0
+        self.sizes = []
+        self._lock = threading.Condition()
+        self._waiting = 0
+        self._last = 0.0
+        self._round = 0
+
+    def __getattr__(self, name):
+        if name not in ("get_object", "list_objects_v2", "put_object", "delete_object"):
+            return getattr(self.inner, name)
+
+        def call(**arguments):
+            with self._lock:
+                mine = self._round
+                self._waiting += 1
+                self._last = time.monotonic()
+                while self._round == mine:
+                    self._lock.wait(self.QUIET / 5)
+                    if self._round == mine and time.monotonic() - self._last > self.QUIET:
+                        self.sizes.append(self._waiting)
+                        self._waiting = 0
+                        self._round += 1
+                        self._lock.notify_all()
+            return getattr(self.inner, name)(**arguments)
+
+        return call
+
+
+@pytest.mark.slow
+def test_a_context_takes_at_most_four_round_trips_and_two_where_the_conversation_is_known():
+    talked = long_talk(30)
+    world = talked.world
+    rounds = Rounds(world.inner)
+    process = world.process_on(rounds, threads=32)
+
+    def sizes(q):
+        rounds.sizes.clear()
+        load(talked, q, process=process)
+        return list(rounds.sizes)
+
+    load(talked, "violin", process=process)
+    talked.say("And the violin?", "Still fine.")
+    talked.update()
+    warm = sizes("oven")
+    assert len(warm) == 2, warm
+    assert sum(warm) <= 14, warm
+    for _ in range(3):
+        # Until a new group is there.
+        talked.say("u" * 300, "a" * 300)
+    talked.update()
+    assert len(sizes("garden")) <= 4
+
+
+def test_a_context_of_a_known_conversation_reads_what_is_new():
+    talked = long_talk(30)
+    load(talked, "violin", max_results=2)
+    talked.world.client.reset()
+    load(talked, "violin", max_results=2)
+
+    listed = [key for verb, key in talked.world.client.requests if verb == "LIST"]
+    # Turns, summaries of three levels, groups, and what may be in none.
+    assert len(listed) == 6
+    # Whether the conversation is there, and which generation counts.
+    assert talked.world.client.counts["GET"] == 2
+    talked.say("One more violin.")
+    talked.world.client.reset()
+    assert load(talked, "violin").sections.raw[-1].turn.turn_index == 31
+    assert talked.world.client.counts == {"LIST": 6, "GET": 4}
+
+
+def test_tools_are_named_and_a_long_turn_that_was_found_is_cut():
+    talked = Talk()
+    talked.say("violin " + "x" * 3_000, "y" * 3_000, tool_calls=[ToolCall(name="grep"), ToolCall(name="grep")])
+    for _ in range(3):
+        talked.say("hello", "hi")
+    found = load(talked, "violin")
+
+    (turn,) = found.sections.turns
+    assert turn.left_out == 6_007 - briefing.TURN_CHARACTERS
+    assert "characters left out ...]" in found.markdown
+    assert "\nTools: grep\n" in found.markdown
+    assert len(found.markdown) < 3_000
+
+
+def test_the_newest_turn_comes_however_long_it_is():
+    talked = Talk()
+    talked.say("u" * 50_000, "a" * 50_000)
+    found = load(talked, max_chars=500, raw_chars=300)
+
+    assert len(found.markdown) <= 500
+    assert found.sections.raw[0].left_out > 99_000
+    assert len(load(talked, max_chars=500, raw_chars=200_000).markdown) <= 500

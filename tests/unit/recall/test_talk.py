@@ -1,0 +1,450 @@
+"""Conversations in searches: what they are documents of, and what following a part of them costs."""
+
+import pytest
+
+from livemem.bank import corrections
+from livemem.conversations import removal, update
+from livemem.conversations.turn import ToolCall
+from livemem.errors import InvalidName, InvalidRequest, NotFound
+from livemem.recall import search, talk
+from livemem.recall.asked import Asked
+from livemem.search.index import hash_of
+from livemem.search.vectors import decode
+from livemem.store import conversation_keys as keys
+from tests.support.searching import find, holdings, ids, run_indexer, searching_world
+from tests.support.talk import Talk
+
+
+def searched(talked, text, **asked):
+    return search.in_conversation(talked.process, "demo", talked.id, Asked.of_talk(text, **asked))
+
+
+def names_of(answer, talked):
+    return [name.removeprefix(f"{talked.id}/") for name in ids(answer)]
+
+
+def about(talked, text="store", **asked):
+    return sorted(names_of(searched(talked, text, max_results=50, **asked), talked))
+
+
+def lists(talked):
+    """What was listed, and how many objects were read."""
+    folder = f"demo/conversations/{talked.id}/"
+    requests = talked.world.client.requests
+    return [key.removeprefix(folder) for verb, key in requests if verb == "LIST"], talked.world.client.counts["GET"]
+
+
+def three_turns(**parameters):
+    talked = Talk(**parameters)
+    talked.say("Which store do we keep?", "The store is S3.")
+    talked.say("Is there another store?", "", tool_calls=[ToolCall(name="grep", arguments={"pattern": "store"})])
+    talked.say("", "No other store.")
+    return talked
+
+
+def test_each_side_of_a_turn_and_its_tools_are_documents_in_the_order_in_which_they_were_said():
+    talked = three_turns()
+    long = "x" * 600
+    talked.say("now", "look", tool_calls=[ToolCall(name="read_file", arguments={"path": "a.py"}, result=long)])
+    told = holdings(talked.process)
+
+    assert [name.removeprefix(f"{talked.id}/") for name in told] == [
+        *("1/user", "1/assistant", "2/user", "2/tool", "3/assistant", "4/user", "4/assistant", "4/tool")
+    ]
+    kind, text, title, time, author, _, _, source = told[f"{talked.id}/2/tool"]
+    assert (kind, text, title, author) == ("turn", 'grep {"pattern": "store"}', "grep", "ann")
+    assert time == "2026-02-20T14:00:02Z"
+    assert source == {"conversation_id": talked.id, "turn_index": "2"}
+    assert told[f"{talked.id}/4/tool"][1] == ('read_file {"path": "a.py"} ' + long)[: talk.TOOL_CHARACTERS]
+
+
+def test_a_lone_message_keeps_its_role():
+    talked = Talk()
+    talked.say("Be brief about the store.", role="system")
+    (hit,) = searched(talked, "store").hits
+
+    assert (hit.document.id, hit.document.role) == (f"{talked.id}/1/user", "system")
+
+
+def test_summaries_that_count_are_documents_with_what_they_cover():
+    talked = Talk(group_raw_chars=500)
+    for number in range(4):
+        talked.say(f"store {number} " * 20, f"answer {number} " * 20)
+    talked.update()
+    told = {name: one for name, one in holdings(talked.process).items() if one[0] == "summary"}
+
+    assert f"{talked.id}/l1/1" in told
+    _, text, _, time, *_, source = told[f"{talked.id}/l2/1"]
+    assert source["covers"] == "1-2"
+    assert source["children"] == "1-2"
+    assert time == "2026-02-20T14:00:02Z"
+    assert "\n" in text
+    assert set(about(talked, levels="1")) == {f"l1/{number}" for number in (1, 2, 3, 4)}
+    assert about(talked, levels="2") == ["l2/1", "l2/2"]
+
+
+def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do_those_above_it():
+    talked = Talk(group_raw_chars=500)
+    for number in range(4):
+        talked.say(f"store {number} " * 20, f"answer {number} " * 20)
+    talked.update()
+    warm = talked.world.with_parts()
+    assert search.in_conversation(warm, "demo", talked.id, Asked.of_talk("store")).hits
+    talked.llm.default = lambda messages: '{"summary": "Another tale of the store.", "key_findings": ["anew"]}'
+    before = len(talked.names("g1/summaries/"))
+    redo(talked, 1, 1)
+
+    assert len(talked.names("g1/summaries/")) > before
+    talked.world.clock.move(61)
+    fresh = holdings(talked.world.with_parts())
+    assert fresh[f"{talked.id}/l1/1"][1].startswith("Another tale")
+    assert fresh[f"{talked.id}/l2/1"][1].startswith("Another tale")
+    assert not fresh[f"{talked.id}/l1/2"][1].startswith("Another tale")
+    found = search.in_conversation(warm, "demo", talked.id, Asked.of_talk("tale", levels="1,2"))
+    assert names_of(found, talked)[:2] in (["l1/1", "l2/1"], ["l2/1", "l1/1"])
+    assert holdings(warm) == fresh
+
+
+def redo(talked, level, number):
+    talked.world.clock.move(5)
+    update.redo(talked.process, "demo", talked.id, level, number)
+    talked.world.settle()
+
+
+def test_a_search_of_notes_and_bank_pays_nothing_for_conversations():
+    talked = three_turns()
+    find(talked.process, "store")
+    talked.world.client.reset()
+
+    assert not find(talked.process, "store").hits
+    assert lists(talked) == (["demo/live/", "demo/bank/", "demo/_consolidations/"], 0)
+
+
+def test_a_search_in_a_conversation_lists_what_is_new_of_it_alone():
+    talked = three_turns()
+    other = Talk(world=talked.world)
+    other.say("Another store.")
+    talked.world.note("The store.")
+    assert about(talked) == ["1/assistant", "1/user", "2/tool", "2/user", "3/assistant"]
+    talked.update()
+    assert "l1/1" in about(talked)
+    talked.world.client.reset()
+
+    assert "l1/1" in about(talked)
+    tails = [f"g1/summaries/l{level}/" for level in (1, 2, 3)]
+    # Beside the listings whether it is there still, and which generation counts.
+    assert lists(talked) == (["turns/", *tails], 2)
+
+    talked.say("One more store.")
+    talked.world.client.reset()
+    assert "4/user" in about(talked)
+    assert lists(talked) == (["turns/", *tails], 3)
+    talked.world.client.reset()
+    about(talked, levels="0")
+    assert lists(talked) == (["turns/"], 2)
+
+
+def test_the_requests_do_not_grow_with_the_conversation():
+    talked = Talk()
+    talked.said(*[20] * 60)
+    about(talked, "u" * 20, levels="0")
+    talked.say("the store")
+    talked.world.client.reset()
+
+    assert about(talked, levels="0") == ["61/user"]
+    assert lists(talked) == (["turns/"], 3)
+    talked.said(*[20] * 55)
+    talked.world.client.reset()
+    assert about(talked, "store", levels="0") == ["61/user"]
+    # Of more than 50 new ones the second listing has all.
+    assert lists(talked) == (["turns/"] * 2, 57)
+
+
+def test_searches_of_all_conversations_and_of_one_know_the_same():
+    talked = three_turns()
+    about(talked)
+    talked.world.client.reset()
+
+    found = find(talked.process, "store", scope="conversations")
+    assert len(found.hits) == 5
+    assert lists(talked) == (["demo/conversations/"], 0)
+    talked.say("One more store.")
+    assert len(find(talked.process, "store", scope="all").hits) == 6
+    talked.world.client.reset()
+    assert len(about(talked)) == 6
+    assert lists(talked)[1] == 2
+
+
+def test_a_conversation_is_a_filter_too():
+    talked = three_turns()
+    other = Talk(world=talked.world)
+    other.say("Another store.")
+    talked.world.note("The store.")
+
+    assert len(find(talked.process, "store", scope="all", limit=20).hits) == 7
+    assert ids(find(talked.process, "store", conversation_id=other.id)) == [f"{other.id}/1/user"]
+    assert ids(find(talked.process, "store", scope="all", conversation_id=other.id)) == [f"{other.id}/1/user"]
+    assert not find(talked.process, "store", scope="live", conversation_id=other.id).hits
+    assert not find(talked.process, "store", conversation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV").hits
+    with pytest.raises(InvalidName):
+        find(talked.process, "store", conversation_id="x")
+
+
+def test_the_conversations_of_a_folder_are_searched_alone():
+    talked = three_turns()
+    world = talked.world
+    inside = [Talk(world=world, cwd="/shop", host=host) for host in ("a", "a", "b")]
+    for number, one in enumerate(inside):
+        one.say(f"store {number}")
+
+    def which(**where):
+        asked = Asked.of_talk("store", max_results=50)
+        return sorted(ids(search.in_conversations(talked.process, "demo", asked, **where)))
+
+    assert which(cwd="/shop") == sorted(f"{one.id}/1/user" for one in inside)
+    assert which(cwd="/shop/", host="b") == [f"{inside[2].id}/1/user"]
+    assert which(cwd="/nowhere") == []
+    assert len(which()) == 8
+    with pytest.raises(InvalidRequest):
+        which(host="b")
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_of_many_conversations_all_are_listed_at_once(monkeypatch, many):
+    monkeypatch.setattr("livemem.recall.search.ONE_BY_ONE", 1 if many else 8)
+    world = Talk().world
+    inside = [Talk(world=world, cwd="/shop") for _ in range(2)]
+    for one in inside:
+        one.say("a store")
+    Talk(world=world).say("a store")
+    world.client.reset()
+
+    asked = Asked.of_talk("store", levels="0")
+    assert len(search.in_conversations(world.process, "demo", asked, cwd="/shop").hits) == 2
+    assert ("LIST", "demo/conversations/") in world.client.requests or not many
+
+
+def test_levels_and_turns_are_left_out_as_asked():
+    talked = three_turns()
+    talked.update()
+
+    assert all(name.startswith("l1/") for name in about(talked, include_turns=False))
+    assert all("l1/" not in name for name in about(talked, levels="0"))
+    assert sorted(
+        ids(search.in_conversations(talked.process, "demo", Asked.of_talk("store", levels="1", max_results=50)))
+    ) == [f"{talked.id}/{name}" for name in about(talked, levels="1")]
+    for bad in ({"levels": "4"}, {"levels": ""}, {"max_results": 0}, {"max_results": 51}, {"min_score": 1.1}):
+        with pytest.raises(InvalidRequest) as caught:
+            Asked.of_talk("store", **bad)
+        assert [error.field for error in caught.value.fields] == [*bad]
+    with pytest.raises(InvalidRequest):
+        Asked.of_talk("store", levels="0", include_turns=False)
+
+
+def test_relevance_is_the_cosine_and_the_least_one_holds_for_what_has_any():
+    world, embedder = searching_world()
+    talked = Talk(world=world)
+    for text in ("car", "the car is red and old", "bread"):
+        talked.say(text)
+    found = searched(talked, "automobile")
+    told = {hit.document.id.split("/")[1]: hit.relevance for hit in found.hits}
+
+    assert told["1"] == pytest.approx(1, abs=0.01)
+    assert 0 < told["3"] < told["2"] < 1
+    assert len(searched(talked, "automobile", min_score=told["2"] - 0.01).hits) == 2
+    assert not searched(talked, "nothing of that", min_score=1).hits
+    world.process = world.with_parts()
+    assert [hit.relevance for hit in searched(talked, "bread", min_score=1).hits] == [None]
+    del embedder
+
+
+def test_a_deleted_conversation_vanishes_and_is_not_found():
+    talked = three_turns()
+    talked.update()
+    other = Talk(world=talked.world)
+    other.say("Another store.")
+    assert len(find(talked.process, "store", scope="conversations").hits) > 5
+    warm = talked.world.with_parts()
+    assert search.in_conversation(warm, "demo", talked.id, Asked.of_talk("store")).hits
+    removal.delete(talked.process, "demo", talked.id)
+
+    assert ids(find(talked.process, "store", scope="conversations")) == [f"{other.id}/1/user"]
+    with pytest.raises(NotFound):
+        searched(talked, "store")
+    assert not find(warm, "store", conversation_id=talked.id).hits
+    assert holdings(warm) == holdings(talked.world.with_parts())
+
+
+def test_what_a_deletion_left_behind_is_found_no_more():
+    talked = three_turns()
+    find(talked.process, "store", scope="conversations")
+    talked.world.store.delete(keys.conversation("demo", talked.id))
+
+    assert not find(talked.process, "store", scope="conversations").hits
+
+
+def test_a_damaged_object_is_no_document_and_no_error():
+    talked = three_turns()
+    talked.update()
+    talked.world.store.put(keys.turn("demo", talked.id, 9), b"{")
+    talked.world.store.put(keys.summary("demo", talked.id, 1, 1, 2, "0" * 64), b"\xff")
+    talked.world.store.put(f"demo/conversations/{talked.id}/turns/readme.txt", b"x")
+    talked.world.store.put(f"demo/conversations/{talked.id}/g1/summaries/l1/x", b"x")
+
+    assert "1/user" in about(talked)
+    assert holdings(talked.world.with_parts())
+    talked.world.store.put(keys.generation("demo", talked.id), b"{")
+    process = talked.world.with_parts()
+    assert not search.in_conversation(process, "demo", talked.id, Asked.of_talk("store", levels="1")).hits
+    assert find(process, "store", scope="conversations").hits
+
+
+def test_only_the_generation_that_counts_is_found():
+    talked = three_turns()
+    talked.update()
+    about(talked)
+    warm = talked.world.with_parts()
+    find(warm, "store", scope="conversations")
+    first = set(talked.names("g1/summaries/"))
+    talked.llm.default = lambda messages: '{"summary": "Rebuilt store.", "key_findings": ["x"]}'
+    update.rebuild(talked.process, "demo", talked.id, None, {"ratio": 0.2})
+    talked.world.settle()
+
+    assert talked.names("g2/summaries/")
+    assert first <= set(talked.names("g1/summaries/"))
+    fresh = holdings(talked.world.with_parts())
+    assert {one[1] for one in fresh.values() if one[0] == "summary"} == {"Rebuilt store.\nx"}
+    assert names_of(searched(talked, "rebuilt", levels="1"), talked)
+    assert holdings(talked.process) == fresh
+    assert find(warm, "rebuilt", scope="conversations").hits
+    assert holdings(warm) == fresh
+
+
+def test_a_view_of_a_snapshot_follows_a_conversation_from_there():
+    talked = three_turns()
+    talked.update()
+    corrections.write_file(talked.process, "bob", "demo", "a.md", "# A\n", None)
+    run_indexer(talked.world)
+    assert talked.world.keys("demo/_search/")
+    before = holdings(talked.world.with_parts())
+    process = talked.world.new_process()
+    talked.say("One more store.")
+
+    assert len(search.in_conversation(process, "demo", talked.id, Asked.of_talk("store", max_results=50)).hits) >= 6
+    assert holdings(process).keys() - before.keys() == {f"{talked.id}/4/user"}
+
+
+def without(world, *texts):
+    """The objects that hold one of these texts, or the vector of one."""
+    names = [hash_of("", text) for text in texts]
+    wanted = [text.encode() for text in texts]
+    return [
+        key
+        for key, stored in world.inner.objects.items()
+        if any(one in stored.body for one in wanted)
+        or (key.endswith(".npz") and {*names} & {*decode(stored.body, 64)[0]})
+    ]
+
+
+def test_after_a_deletion_and_a_run_of_the_indexer_nothing_holds_what_was_said(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 2)
+    world, _ = searching_world()
+    talked = Talk(world=world)
+    secret, answer = "Her number is zyx5550199.", "Noted, zyx5550199 it is."
+    talked.say(secret, answer, tool_calls=[ToolCall(name="dial", arguments={"number": "zyx5550199"})])
+    talked.update()
+    other = Talk(world=world)
+    other.say("A store.", "S3.")
+    done = run_indexer(world)
+    assert done["snapshot"]
+    kinds = {key.split("/")[1] for key in without(world, secret, answer, "zyx5550199")}
+    assert {"_search", "_vectors", "conversations"} <= kinds
+
+    removal.delete(world.process, "demo", talked.id)
+    assert world.keys("demo/_search/forget/")
+    assert world.reindexed[-1] == "demo"
+    done = run_indexer(world, world.with_parts(embed=world.process.embed))
+
+    assert done["forgotten"] == 1
+    assert not world.keys("demo/_search/forget/")
+    assert without(world, secret, answer, "zyx5550199") == []
+    assert without(world, "A store.")
+    assert decode(world.store.get(world.keys("demo/_vectors/")[0]).body, 64)[0]
+    assert run_indexer(world).get("embedded") == 0
+
+
+def test_a_run_that_began_before_a_deletion_orders_anew_that_it_is_forgotten(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 2)
+    world, embedder = searching_world()
+    talked = Talk(world=world)
+    talked.say("Her number is zyx5550199.", "Noted.")
+    talked.update()
+    deleted = []
+
+    def delete_first(texts, query):
+        if not deleted:
+            deleted.append(True)
+            removal.delete(world.with_parts(), "demo", talked.id)
+            run_indexer(world, world.with_parts())
+
+    embedder.fails = delete_first
+    run_indexer(world)
+
+    assert world.keys("demo/_search/forget/")
+    run_indexer(world)
+    assert without(world, "zyx5550199", "Her number is zyx5550199.") == []
+    assert not world.keys("demo/_search/forget/")
+
+
+def test_what_the_indexer_had_no_time_for_stays_ordered(monkeypatch):
+    world, _ = searching_world()
+    talked = Talk(world=world)
+    talked.say("a store")
+    run_indexer(world)
+    removal.delete(world.process, "demo", talked.id)
+    monkeypatch.setattr("livemem.search.segments.purge", lambda *_: False)
+
+    assert run_indexer(world)["status"] == "unfinished"
+    assert world.keys("demo/_search/forget/")
+
+
+def test_the_daily_look_asks_for_the_indexer_where_something_is_to_be_forgotten():
+    talked = three_turns()
+    talked.world.sweep_all()
+    assert talked.world.reindexed == []
+    removal.forget(talked.process, "demo", talked.world.ids())
+    talked.world.reindexed.clear()
+    talked.world.sweep_all()
+
+    assert "demo" in talked.world.reindexed
+
+
+def test_a_long_conversation_is_in_a_snapshot_though_it_changes_nothing(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    talked = Talk()
+    talked.said(*[10] * 5)
+    assert not run_indexer(talked.world)["snapshot"]
+    talked.say("u" * 10)
+    assert run_indexer(talked.world)["snapshot"]
+    assert not run_indexer(talked.world)["snapshot"]
+    told = holdings(talked.process)
+    process = talked.world.new_process()
+    about_all = search.in_conversations(process, "demo", Asked.of_talk("u" * 10, max_results=50, levels="0"))
+
+    assert len(about_all.hits) == 6
+    assert talked.world.client.counts["GET"] == 2
+    assert holdings(process) == told
+    talked.said(*[10] * 6)
+    assert run_indexer(talked.world)["snapshot"]
+    assert len(talked.world.keys("demo/_search/")) == 2
+
+
+def test_a_cold_search_that_read_much_asks_for_the_indexer(monkeypatch):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    talked = Talk()
+    talked.said(*[10] * 6)
+    process = talked.world.new_process()
+    search.in_conversation(process, "demo", talked.id, Asked.of_talk("u"))
+    talked.world.do_asides()
+
+    assert talked.world.reindexed == ["demo"]
