@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from livemem.conversations import importing, log, reading
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
 from livemem.errors import InvalidRequest, NotFound, TooLarge
+from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -114,6 +115,29 @@ def test_no_secret_is_stored_on_either_side_nor_in_what_tools_were_given_or_gave
     assert not [key for key, stored in talk.world.inner.objects.items() if SECRET.encode() in stored.body]
     again = talk.say(f"my key is {SECRET}", f"so {SECRET}", message_id="m", tool_calls=(call,))
     assert (again.turn, again.fresh) == (appended.turn, False)
+
+
+def test_an_id_that_somebody_entered_a_moment_ago_is_looked_for_behind_that_turn():
+    talk = Talk()
+    other = talk.world.with_parts()
+    draft = Draft("a", "b", message_id="m")
+    begun = []
+
+    def carry(request):
+        # The three looks of an append are under way at once: that for the id is the first to be answered.
+        if request.verb == "GET" and "/ids/" in request.key and len(begun) == 1:
+            begun.append(True)
+            raise error("NoSuchKey", 404, "GetObject")
+        if request.verb == "LIST" and not begun:
+            begun.append(True)
+            talk.world.client.carry, mine = (lambda request: request.send(talk.world.inner)), carry
+            log.append(other, "demo", talk.id, "bob", draft)
+            talk.world.client.carry = mine
+        return request.send(talk.world.inner)
+
+    talk.world.client.carry = carry
+    assert talk.append(draft).fresh is False
+    assert len(turns(talk)) == 1
 
 
 @pytest.mark.parametrize(

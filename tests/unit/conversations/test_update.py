@@ -119,12 +119,67 @@ def test_an_order_that_is_delivered_twice_makes_a_summary_anew_once():
     assert len(talk.llm.asked) - before == 1
 
 
+def test_two_who_want_the_same_summary_anew_at_once_get_one():
+    talk = talk_of()
+    talk.update()
+    before = len(talk.llm.asked)
+    for _ in range(2):
+        update.redo(talk.process, "demo", talk.id, 3, 1)
+    talk.world.settle()
+    assert len(talk.llm.asked) - before == 1
+
+
+def test_a_generation_with_a_block_that_can_not_be_summarised_does_not_count_until_it_can():
+    talk = talk_of()
+    talk.update()
+    talk.llm.default = refuse("008 008")
+    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    talk.world.settle()
+    assert (at(talk).generation, jobs.load(talk.process, "demo", talk.id, job.job_id).status) == (1, "failed")
+    talk.llm.default = exact
+    talk.world.pass_time(3_600)
+    sweep(talk)
+    talk.world.settle()
+    assert at(talk).generation == 2
+
+
+def test_nothing_is_made_above_a_summary_that_was_lost_until_it_is_there_again():
+    talk = talk_of()
+    talk.update()
+    folder = f"demo/conversations/{talk.id}/"
+    doomed = talk.names("g1/summaries/l1/000001/") + talk.names("g1/summaries/l2/000001/")
+    talk.world.store.delete_many([folder + name for name in doomed])
+    talk.llm.default = refuse("000 000")
+    assert talk.update().result == "failed"
+    assert not talk.names("g1/summaries/l2/000001/")
+    talk.llm.default = exact
+    assert talk.update(by_hand=True).result == "done"
+    assert sorted(doomed) == sorted(talk.names("g1/summaries/l1/000001/") + talk.names("g1/summaries/l2/000001/"))
+
+
+def test_a_turn_that_came_while_a_worker_stood_still_is_no_pause():
+    talk = Talk("windows", **SMALL)
+    talk.say("a" * 150, "b" * 150, message_id="m1")
+    other = talk.world.with_parts()
+    talk.world.pass_time(1_190)
+
+    def stand_still(index, verb):
+        if verb == "LIST" and talk.world.client.requests[index][1].endswith("/turns/"):
+            talk.world.client.after = lambda index, verb: None
+            log.append(other, "demo", talk.id, "bob", Draft("c" * 20, "d" * 20, message_id="m2"))
+            talk.world.pass_time(1_000)
+
+    talk.world.client.after = stand_still
+    assert talk.update().result == "nothing"
+    assert not talk.names("g1/")
+
+
 def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
     talk = talk_of()
     talk.update()
     job = update.redo(talk.process, "demo", talk.id, 1, 1)
     claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
-    talk.world.settle()
+    talk.world.work()
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
     assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("g1/summaries/l1/000001/"))
     talk.world.pass_time(600)
