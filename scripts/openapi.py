@@ -138,7 +138,7 @@ TAGS = {
     "service": "How the service is, what it allows, and who is asking.",
     "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
-    "search": "What is known of something: one ranking over live notes, bank and consolidated notes.",
+    "search": "What is known of something: one ranking over live notes, bank, consolidated notes and conversations.",
     "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",

@@ -1,6 +1,7 @@
 """What is shown of a conversation: nothing twice, within so many characters, and no text that looks like a heading."""
 
 import re
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ def turn(index, user="", assistant="", **more):
 
 
 def summary(number, covers=None, level=1, text="A summary.", **more):
-    moments = dict.fromkeys(("range_start", "range_end", "created_at", "generated_at"), NOW)
+    moments: Any = dict.fromkeys(("range_start", "range_end", "created_at", "generated_at"), NOW)
     return Summary(
         level=level,
         number=number,
@@ -274,7 +275,7 @@ def test_sections_give_way_from_the_last_to_the_first_whole_entries_at_a_time(ra
     assert len(text) <= most
     assert text == briefing.markdown(kept)
     assert bool(kept.raw) == bool(sections.raw)
-    parts = [
+    parts: list[tuple[list[Any], list[Any]]] = [
         (kept.raw, sections.raw),
         (kept.turns, sections.turns),
         (kept.summaries, sections.summaries),

@@ -33,8 +33,8 @@ class Found:
         self.encode = Encoder().encode
         texts = self.index.texts([int(number) for number in self.shape.passages])
         self.pool = Pool(512)
-        self.pool.add(self.shape.hashes, vectors(self.encode(list(texts.values()))))
-        self.rows = self.pool.rows_of(self.shape.hashes)
+        self.pool.add(list(self.shape.hashes), vectors(self.encode(list(texts.values()))))
+        self.rows = self.pool.rows_of(list(self.shape.hashes))
         self.questions = vectors(self.encode([pair.query for pair in PAIRS]))
 
     def place(self, pair: Pair, *, by_meaning: bool) -> int:

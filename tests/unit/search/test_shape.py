@@ -60,6 +60,7 @@ def test_it_is_the_same_whatever_came_and_went(history):
             fresh, old = shapes.updated(index, known, index.touched), known
             index.touched.clear()
             assert_same(fresh, shapes.shape(index))
+            assert fresh.before is not None
             stays = fresh.before >= 0
             assert np.array_equal(fresh.passages[stays], old.passages[fresh.before[stays]])
             known = fresh
