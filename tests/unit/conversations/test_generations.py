@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.conversations import generations, seals, tending, update
+from livemem.conversations import generations, layers, seals, tending, update
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.seals import BlockSeal
 from livemem.spaces import room
@@ -91,3 +91,33 @@ def test_who_loses_the_race_for_a_seal_adopts_what_is_there(end):
     theirs = ours.model_copy(update={"end": end})
     assert seals.write(talk.process, at, 1, 1, theirs) == theirs
     assert seals.write(talk.process, at, 1, 1, ours) == theirs
+
+
+def test_who_meets_another_end_of_a_block_goes_on_behind_it():
+    talk = Talk("windows", window_chars=500, min_flush_chars=100)
+    for number in range(8):
+        talk.say("u" * 100, "a" * 100, message_id=f"m{number}")
+    at = seals.At("demo", talk.conversation, standing(talk).current())
+    other = talk.world.with_parts()
+    moment = "2026-02-20T14:00:00.000Z"
+    shorter = BlockSeal(
+        start=1,
+        start_offset=0,
+        end=1,
+        end_offset=200,
+        next=(2, 0),
+        reason="time",
+        chars=200,
+        range_start=moment,
+        range_end=moment,
+    )
+
+    def be_faster(index, verb):
+        if verb == "PUT" and "/seals/l1/000001" in talk.world.client.requests[index][1]:
+            talk.world.client.before = lambda index, verb: None
+            seals.write(other, at, 1, 1, shorter)
+
+    talk.world.client.before = be_faster
+    assert talk.update().result == "done"
+    found = layers.block_seals(talk.process, layers.read(talk.process, at), [1, 2, 3])
+    assert [(seal.start, seal.end) for seal in found] == [(1, 1), (2, 4), (5, 7)]
