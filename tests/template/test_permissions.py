@@ -117,7 +117,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/conversations/01J/turns/9999999998.turn.json",
-            "Archives Backup Sweep Conversations Summarize",
+            "Search Indexer Archives Backup Sweep Conversations Summarize",
         ),
         ("s3:PutObject", "alpha/conversations/01J/turns/9999999998.turn.json", "Archives Backup Conversations"),
         ("s3:PutObject", "alpha/conversations/01J/jobs/01J.json", "Archives Backup Conversations Summarize"),

@@ -39,7 +39,13 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/consolidations",
         "GET /v1/spaces/{space_id}/consolidations/{number}",
     },
-    "SearchFunction": {"GET /v1/spaces/{space_id}/search", "GET /v1/search"},
+    "SearchFunction": {
+        "GET /v1/spaces/{space_id}/search",
+        "GET /v1/search",
+        "GET /v1/spaces/{space_id}/conversations/search",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/search",
+        "GET /v1/spaces/{space_id}/conversations/{conversation_id}/context",
+    },
     "AdminFunction": {
         "POST /v1/spaces",
         "PATCH /v1/spaces/{space_id}",

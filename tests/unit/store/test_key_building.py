@@ -54,6 +54,7 @@ BELOW = {
     "vectors_of": "_vectors/",
     "segment": "_vectors/",
     "search_order": "_search/forget/",
+    "search_orders": "_search/forget/",
     **{kind: "conversations/" for kind in BUILDERS if kind.startswith("conversations: ")},
     "conversations: by_cwd": "_by_cwd/",
     "conversations: by_cwd_prefix": "_by_cwd/",
@@ -146,7 +147,13 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
 ):
     assume(passes(keys.check_space_id, space_id))
     checked: dict[str, Any] = {"space_id": space_id, "digest": digest, "number": number, "name": name, "day": DAY}
-    checked |= {"oldest": MOMENT, "schema": number, "dimensions": number, "model": model_of(digest + path)}
+    checked |= {
+        "oldest": MOMENT,
+        "schema": number,
+        "said": number,
+        "dimensions": number,
+        "model": model_of(digest + path),
+    }
     checked |= {
         "index": number,
         "order": number,
@@ -197,6 +204,7 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "digest": "0" * 64,
         "number": 7,
         "schema": 1,
+        "said": 5,
         "dimensions": 384,
         "model": model_of("../Text Embedding"),
         "name": keys.RecordName(7, "20260220T140000", "20260220T140000"),
