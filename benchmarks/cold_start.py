@@ -40,6 +40,8 @@ EVENTS = {
     "sweep": "sweep-schedule",
     "search": "search-space",
     "indexer": "indexer-run",
+    "conversations": "conversations-create",
+    "summarize": "summarize-run",
 }
 KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 PROGRAM = """

@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+from livemem.conversations.parameters import Parameters
+
 MISSING: Any = object()
 """There is no example: a required property has none."""
 
@@ -14,6 +16,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "rev": 1,
         "changes": 0,
     },
+    "get_conversation": {"parameters": Parameters().model_dump()},
     "patch_bank_file": {
         "content": "# Glossary\n\n## Terms\n\n- Bank: the files that an agent loads.\n"
         "- Run: one attempt to consolidate.\n",

@@ -22,13 +22,21 @@ def call(account: Account, method: str, route: str, status: int, **rest: Any) ->
 
 
 def willing(account: Account) -> None:
-    """From here on the LLM summarises, and works off what a queue holds first."""
+    """From here on the LLM summarises, and the embedding model has a vector for each text."""
 
-    def summarise(handler: BaseHTTPRequestHandler) -> None:
-        answer(completion(extract(account.llm.asked[-1].body["messages"])))(handler)
+    def serve(handler: BaseHTTPRequestHandler) -> None:
+        body = account.llm.asked[-1].body
+        if "messages" in body:
+            answer(completion(extract(body["messages"])))(handler)
+            return
+        data = [
+            {"object": "embedding", "index": place, "embedding": [1.0, len(text) % 7, 0.5]}
+            for place, text in enumerate(body["input"])
+        ]
+        answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
 
     account.llm.script.clear()
-    account.llm.script.extend([summarise] * 20)
+    account.llm.script.extend([serve] * 50)
 
 
 def unwilling(account: Account) -> None:
@@ -256,7 +264,9 @@ def searches_and_the_context(account: Account) -> None:
     account.llm.script.clear()
     account.llm.script.extend([_embed(account)] * 20)
     assert account.service.invoke("indexer", {"space_id": "demo"})["embedded"]
-    assert searched(account, f"{ONE}/context", conversation_id=one)["sections"]["relevant_summaries"]
+    # Of turns that are not shown as they are.
+    context = searched(account, f"{ONE}/context", conversation_id=one, max_turns="1")
+    assert context["sections"]["relevant_summaries"]
 
 
 def searched(account: Account, route: str, conversation_id: str = "", **query: str) -> Any:
@@ -276,6 +286,31 @@ def _embed(account: Account) -> Any:
         answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
 
     return embed
+
+
+def what_was_said_is_found_again(account: Account) -> None:
+    one = begun(account, group_raw_chars=500)
+    for number in range(3):
+        say(account, one, f"the store {number} " * 20)
+    assert update(account, one, 202)["status"] == "running"
+    assert worked_off(account) == ["done"]
+
+    def search(route: str, status: int = 200, **path: str) -> Any:
+        return account.call("search", "GET", route, status, query={"q": "the store"}, **path)
+
+    wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"]}
+    token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
+    assert search(f"{ONE}/search", conversation_id=one, token=token)["items"]
+    assert account.service.index()["status"] == "done"
+    assert search(f"{ONE}/search", conversation_id=one)["items"]
+    assert search(f"{ALL}/search")["items"]
+    account.call("search", "GET", f"{ALL}/search", 200, query={"q": "the store", "cwd": FOLDER["cwd"]})
+    assert search(f"{ONE}/context", conversation_id=one)["markdown"]
+    say(account, one, "another store")
+    assert search(f"{ONE}/context", conversation_id=one)["markdown"]
+    call(account, "DELETE", ONE, 204, conversation_id=one)
+    account.service.lambda_api.indexing[:-1] = []
+    assert account.service.index()["status"] == "done"
 
 
 def _slowly(account: Account) -> Any:
@@ -299,4 +334,5 @@ STORIES: list[Story] = [
     a_space_with_a_conversation_that_is_deleted,
     a_job_that_goes_on,
     searches_and_the_context,
+    what_was_said_is_found_again,
 ]

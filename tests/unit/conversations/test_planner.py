@@ -271,12 +271,12 @@ def test_the_rule_of_groups_by_example(sizes, expected):
 
 @given(children)
 def test_in_the_profile_turns_the_second_level_goes_by_the_characters_of_the_turns(below):
-    wanted = Parameters(group_raw_chars=1_000)
+    wanted = Parameters(group_raw_chars=500)
     for group in groups("turns", wanted, 2, below):
         raw = [child.raw_chars for child in group]
-        assert sum(raw) > 1_000
+        assert sum(raw) > 500
         assert len(group) >= LEAST_CHILDREN
-        assert len(group) == LEAST_CHILDREN or sum(raw[:-1]) <= 1_000
+        assert len(group) == LEAST_CHILDREN or sum(raw[:-1]) <= 500
 
 
 @settings(max_examples=30)

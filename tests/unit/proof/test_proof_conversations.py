@@ -52,9 +52,7 @@ def test_two_operations_on_a_conversation_converge_whatever_happens_between_them
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_histories_of_a_conversation_converge(part):
     broken = [
-        wrong
-        for number in range(part * HISTORIES, (part + 1) * HISTORIES)
-        for wrong in talk_histories.play(number)[0]
+        wrong for number in range(part * HISTORIES, (part + 1) * HISTORIES) for wrong in talk_histories.play(number)[0]
     ]
     assert not broken, "\n".join(broken[:10])
 

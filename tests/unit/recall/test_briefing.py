@@ -30,7 +30,7 @@ def turn(index, user="", assistant="", **more):
 
 
 def summary(number, covers=None, level=1, text="A summary.", **more):
-    moments: Any = dict.fromkeys(("range_start", "range_end", "created_at", "generated_at"), NOW)
+    moments: dict[str, Any] = dict.fromkeys(("range_start", "range_end", "created_at", "generated_at"), NOW)
     return Summary(
         level=level,
         number=number,

@@ -33,8 +33,9 @@ class Found:
         self.encode = Encoder().encode
         texts = self.index.texts([int(number) for number in self.shape.passages])
         self.pool = Pool(512)
-        self.pool.add(list(self.shape.hashes), vectors(self.encode(list(texts.values()))))
-        self.rows = self.pool.rows_of(list(self.shape.hashes))
+        hashes = [bytes(name) for name in self.shape.hashes]
+        self.pool.add(hashes, vectors(self.encode(list(texts.values()))))
+        self.rows = self.pool.rows_of(hashes)
         self.questions = vectors(self.encode([pair.query for pair in PAIRS]))
 
     def place(self, pair: Pair, *, by_meaning: bool) -> int:

@@ -26,6 +26,8 @@ from tests.support.world import EVERYONE, World
 
 QUARTER = 15 * 60
 OLD = KEPT_FOR.total_seconds()
+AT_REST = {"LIST": 2}
+"""What a sweep asks where nothing is to be looked at: the lists of markers, of spaces and of conversations."""
 
 
 def space(threshold: int = 3, notes: int = 0) -> World:
@@ -133,23 +135,23 @@ def test_a_space_at_rest_is_looked_at_until_its_marker_is_old_enough_and_then_ne
     world = space()
     world.count()
     world.clock.move(OLD - 1)
-    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2}
+    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2}
     assert marked(world) == ["demo"]
     world.clock.move(1)
-    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2, "DELETE": 1}
-    assert requests(world, world.sweep) == {"LIST": 1}
+    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2, "DELETE": 1}
+    assert requests(world, world.sweep) == AT_REST
 
 
 def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a_look():
     world = space(notes=2)
     world.count()
     world.clock.move(OLD)
-    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2, "PUT": 1, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2, "PUT": 1, "DELETE": 1}
     assert marked(world) == ["demo@20260220T140000"]
     world.clock.move(1_000)
 
     found: list[sweep.Report] = []
-    assert requests(world, lambda: found.append(world.sweep())) == {"LIST": 1}
+    assert requests(world, lambda: found.append(world.sweep())) == AT_REST
 
     assert found[0].spaces == 0
     assert found[0].most("oldest_pending_note_seconds") == 2 + OLD + 1_000
@@ -221,7 +223,7 @@ def test_after_any_operation_a_space_comes_to_rest_and_costs_nothing(operation: 
     rest(world)
 
     assert [name for name in marked(world) if "@" not in name] == []
-    assert requests(world, world.sweep) == {"LIST": 1}
+    assert requests(world, world.sweep) == AT_REST
 
 
 def test_an_event_between_look_and_removal_keeps_its_marker():
@@ -424,16 +426,17 @@ def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000
 
     report = world.sweep()
 
-    assert world.client.counts == {"LIST": lists}
+    # And one of the conversations that are due.
+    assert world.client.counts == {"LIST": lists + 1}
     assert (report.spaces, report.most("oldest_pending_note_seconds")) == (0, age)
 
 
-def test_the_daily_sweep_looks_at_each_space_with_2_get_and_4_list():
+def test_the_daily_sweep_looks_at_each_space_with_2_get_and_6_list():
     world = at_rest(200, waiting=True)
     world.store.probed.append(True)
 
     assert world.sweep_all().spaces == 200
 
-    # Head and lease; live notes, runs, Idempotency-Keys and backups. And the lists of markers, spaces, old days of
-    # runs, archives and uploads.
-    assert world.client.counts == {"GET": 2 * 200, "LIST": 4 * 200 + 5, "LIST uploads": 1}
+    # Head and lease; live notes, runs, Idempotency-Keys, backups, conversations and what searches keep. And the lists
+    # of markers, spaces, due conversations, old days of runs, archives and uploads.
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 6 * 200 + 6, "LIST uploads": 1}

@@ -60,16 +60,25 @@ class NewConversation:
 def normalised(path: str, field: str = "cwd") -> str:
     """A folder's path in one spelling, by its text alone: what links lead to only the client knows.
 
-    `a//b/./c/..` is `a/b`; a Windows path has slashes. Raises InvalidRequest.
+    `a//b/./c/..` is `a/b`; a Windows path has slashes, and its drive is where `..` ends. Raises InvalidRequest.
     """
     limits.check_text(field, path, PATH_BYTES)
     if _CONTROL.search(path):
         raise InvalidRequest.of(field, "must hold no control characters")
-    if _DRIVE.match(path) or path.startswith("\\\\"):
-        path = path.replace("\\", "/")
-    found = posixpath.normpath(path.strip())
+    before = ""
+    while path != before:
+        # Again where blanks at an end hid something, so that what is told is found by that spelling.
+        before, path = path, _once(path.strip())
+    return path
+
+
+def _once(path: str) -> str:
+    drive = path[:2] if _DRIVE.match(path) else ""
+    if drive or path.startswith("\\\\"):
+        path = path.removeprefix(drive).replace("\\", "/")
+    found = posixpath.normpath(path)
     # POSIX leaves exactly two slashes at the beginning to the system.
-    return found[1:] if found.startswith("//") and not path.startswith("\\\\") else found
+    return drive + (found[1:] if found.startswith("//") else found)
 
 
 def check_host(host: str) -> str:

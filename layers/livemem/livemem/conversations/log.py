@@ -96,7 +96,8 @@ def append_all(
     drafts: Sequence[Draft],
     until: datetime | None = None,
 ) -> list[Appended]:
-    """Append checked turns that have ids, one behind the other: 1 round trip each, and 1 per 16 of them before.
+    """Append checked turns that have ids, one behind the other: 1 round trip each, and 1 per 16 of them before. After
+    each 256 of them 1 GET tells whether somebody has deleted the conversation.
 
     Not all of them where `until` comes first, and those before the one that fails are in the log then: who sends the
     same again goes on behind them. Raises NotFound, InvalidRequest.
@@ -109,6 +110,8 @@ def append_all(
         if until is not None and process.clock() >= until:
             break
         done += _append_some(process, at, drafts[start : start + IMPORTED_AT_ONCE], until)
+        # An import takes long: what was deleted meanwhile took nothing in.
+        conversations.load(process, space_id, conversation_id)
     return done
 
 

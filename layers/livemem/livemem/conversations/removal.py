@@ -1,7 +1,7 @@
 """Removing a conversation: its turns, summaries, markers, and what a search keeps of them."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -73,13 +73,14 @@ def forget(process: Process, space_id: str, order_id: str) -> None:
         process.reindex(space_id)
 
 
-def clear_remains(process: Process, space_id: str, there: set[str]) -> int:
-    """Remove the folders and markers of conversations that are not `there`, an hour after they were last written to;
-    returns how many. Nothing that was under way when they were deleted can come any more then.
+def clear_remains(process: Process, space_id: str, names: Sequence[str], there: set[str]) -> int:
+    """Of the conversations that have a folder (`names`) remove the folders and markers of those that are not `there`,
+    an hour after they were last written to; returns how many. Nothing that was under way when they were deleted can
+    come any more then.
     """
     count = 0
-    for name in process.store.folders(keys.prefix(space_id)):
-        if name in there or not all_keys.RUN_ID.fullmatch(name):
+    for name in names:
+        if name in there:
             continue
         entries = list(process.store.scan(keys.folder(space_id, name)))
         old = bool(entries) and all(entry.age > REMAINS_AFTER for entry in entries)

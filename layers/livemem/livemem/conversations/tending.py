@@ -70,16 +70,19 @@ def _is_due(process: Process, space_id: str, conversation_id: str) -> bool:
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, remove replaced generations and remains: 1 LIST per 1,000 conversations, and 2 GETs
-    each.
+    """On the look of once a day, remove replaced generations and remains: 1 LIST, and where there are conversations 1
+    more, 1 per 1,000 of them, and 2 GETs each.
     """
     if not space.daily:
         return {}
     ids = [name for name in process.store.folders(keys.prefix(space.space_id)) if _is_id(name)]
+    if not ids:
+        # A tombstone outlives whatever else there is of a conversation.
+        return {}
     found = process.store.map(lambda one: conversations.find(process, space.space_id, one), ids)
     there = [one for one in found if one]
     removed = sum(process.store.map(lambda one: _tidy(process, space.space_id, one), there))
-    cleared = removal.clear_remains(process, space.space_id, {one.conversation_id for one in there})
+    cleared = removal.clear_remains(process, space.space_id, ids, {one.conversation_id for one in there})
     done = {"generations_removed": float(removed), "conversations_cleaned": float(cleared)}
     return {name: count for name, count in done.items() if count}
 

@@ -88,10 +88,11 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
             return
         else:
             further = range(read_to + 1, min(read_to + TURNS_AT_ONCE, last) + 1)
-            sizes += [turn.size() for turn in log.read(process, at.space_id, at.conversation_id, further)]
-            read_to = further[-1]
-            if not sizes or sizes[-1].index != read_to:
+            some = log.read(process, at.space_id, at.conversation_id, further)
+            if len(some) != len(further):
                 raise found.Vanished(at.conversation_id)
+            sizes += [turn.size() for turn in some]
+            read_to = further[-1]
 
 
 def _behind_last(process: Process, layers: Layers) -> Place:

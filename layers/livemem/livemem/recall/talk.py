@@ -258,7 +258,7 @@ def _conversation_of(folder: str) -> str:
 
 
 def _there(process: Process, conversation_of: Mapping[str, Entry], folders: Mapping[str, Sequence[Entry]]) -> set[str]:
-    """The conversations that are not deleted. A deletion first writes a tombstone over what the conversation is: so only
+    """The conversations that are not deleted. A deletion first writes a tombstone over what it was, so only
     where that was written after what was said need it be read.
     """
     begun: dict[str, datetime] = {}

@@ -187,7 +187,7 @@ def rank(
         found["replies"] = _replies(documents, np.maximum(_standard(meant, candidates), 0))
         matched = matched | known
         # Where few have a vector yet, the best of those few is not what was asked for: words decide.
-        meaning = float(np.count_nonzero(known & allowed)) / max(1, np.count_nonzero(allowed))
+        meaning = float(np.count_nonzero(known & allowed)) / max(1, int(np.count_nonzero(allowed)))
         trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
         trust = 1.0 - meaning * (1.0 - trust)
     if recency:

@@ -45,7 +45,7 @@ class Tunables(Body):
 
     window_chars: Annotated[
         Annotated[int, Field(ge=500, le=100_000)] | None,
-        told("Characters that a block of turns should have (profile `windows`).", 6_000),
+        told("Characters that a block of turns should have (profile `windows`)."),
     ] = None
     wiggle: Annotated[
         Annotated[float, Field(ge=0, le=0.5)] | None, told("By what share of it a block may be shorter or longer.")
@@ -73,7 +73,7 @@ class Tunables(Body):
         told("Characters that the turns of a group of level 2 must have together (profile `turns`)."),
     ] = None
     ratio: Annotated[
-        Annotated[float, Field(ge=0.01, le=0.5)] | None, told("What a summary should have of its source.", 0.1)
+        Annotated[float, Field(ge=0.01, le=0.5)] | None, told("What a summary should have of its source, as a share.")
     ] = None
     ratio_only: Annotated[
         bool | None, told("Whether that is a target alone; else a summary must not be much longer.")

@@ -7,8 +7,9 @@ from pydantic import Field
 from livemem.conversations import orders, reading
 from livemem.conversations.forecast import Forecast
 from livemem.conversations.jobs import Job, Status, Strategy
+from livemem.conversations.parameters import Profile
 from livemem.conversations.summary import ENTITIES, Summary
-from livemem_http.views.conversations import ProfileName, Tunables
+from livemem_http.views.conversations import Tunables
 from livemem_http.views.fields import Moment, NextCursor, Sparse, View, told
 
 Level = Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
@@ -33,7 +34,7 @@ class SummariesUpdate(Tunables):
     dry_run: Annotated[bool, told("Answers what would be done and what it would cost; nothing is written.", False)] = (
         False
     )
-    profile: ProfileName | None = None
+    profile: Annotated[Profile | None, told("The profile from then on; without it the one that counts now.")] = None
 
     def wish(self) -> orders.Wish:
         """The same for the domain."""

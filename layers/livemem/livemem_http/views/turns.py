@@ -92,7 +92,7 @@ class NewMessage(Body):
     role: Annotated[Role, told("Who says it.", "user")]
     content: Annotated[str, told("What is said.", "Try it three times.", maxLength=BODY_BYTES)]
     tool_calls: ToolCalls = []
-    message_id: MessageId | None = None
+    message_id: Annotated[MessageId | None, told("A name of your own for it, as a turn has.", "m-8")] = None
     client_timestamp: ClientTimestamp | None = None
 
     def draft(self) -> Draft:
@@ -109,7 +109,7 @@ class NewMessage(Body):
 class Closing(Body):
     """The end of a conversation, for now."""
 
-    message_id: MessageId | None = None
+    message_id: Annotated[MessageId | None, told("A name of your own for it, as a turn has.", "m-9")] = None
 
 
 Redacted = Annotated[

@@ -1,0 +1,93 @@
+"""Generations: the latest wish counts, each number is given once, and what is being built is left alone."""
+
+import pytest
+
+from livemem.conversations import generations, seals, tending, update
+from livemem.conversations.parameters import Parameters
+from livemem.conversations.seals import BlockSeal
+from livemem.spaces import room
+from livemem.store import conversation_keys as keys
+from tests.support.talk import Talk
+from tests.support.world import INVOCATION
+
+
+def standing(talk):
+    return generations.read(talk.process, "demo", talk.conversation)
+
+
+def begin(talk, seen, **changes):
+    wanted = Parameters(**{**talk.conversation.parameters.model_dump(), **changes})
+    return generations.begin(talk.process, seen, "turns", wanted, talk.world.ids())
+
+
+def talked():
+    talk = Talk("turns")
+    for number in range(4):
+        talk.say("u" * 100, "a" * 100, message_id=f"m{number}")
+    talk.update()
+    return talk
+
+
+def test_two_who_begin_at_once_get_numbers_of_their_own_and_the_later_one_is_built():
+    talk = Talk()
+    seen = standing(talk)
+    first = begin(talk, seen, window_chars=7_000)
+    second = begin(talk, seen, window_chars=8_000)
+    known = standing(talk).known
+    assert (first.generation, second.generation, known.highest) == (2, 3, 3)
+    assert known.building == second
+    assert begin(talk, standing(talk), window_chars=8_000) == second, "the same wish again changes nothing"
+
+
+def test_one_that_is_wanted_no_more_never_counts():
+    talk = Talk()
+    first = begin(talk, standing(talk), window_chars=7_000)
+    second = begin(talk, standing(talk), window_chars=8_000)
+    assert not generations.switch(talk.process, standing(talk), first)
+    assert generations.switch(talk.process, standing(talk), second)
+    assert standing(talk).known.generation == second.generation
+    assert [one.generation for one in standing(talk).known.retired] == [1]
+
+
+def test_a_rebuild_whose_invocation_is_lost_is_begun_by_the_sweep():
+    talk = talked()
+    update.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
+    talk.world.queued.clear()
+    talk.world.pass_time(1_800)
+    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    talk.world.settle()
+    assert standing(talk).known.generation == 2
+
+
+def test_the_daily_look_removes_what_is_wanted_no_more_and_leaves_what_is_being_built():
+    talk = talked()
+    for window in (7_000, 8_000):
+        update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": window})
+        building = standing(talk).known.building.generation
+        talk.world.store.put(keys.seal("demo", talk.id, building, 1, 1), b"{}")
+    space = room.find(talk.world.new_process(), "demo", daily=True)
+    assert space
+    assert tending.tend(talk.process, space)["generations_removed"] == 1
+    assert (talk.names("g2/"), talk.names("g3/")) == ([], ["g3/seals/l1/000001.json"])
+    assert talk.names("g1/")
+
+
+@pytest.mark.parametrize("end", [2, 3])
+def test_who_loses_the_race_for_a_seal_adopts_what_is_there(end):
+    talk = Talk()
+    at = seals.At("demo", talk.conversation, standing(talk).current())
+    moment = "2026-02-20T14:00:00.000Z"
+    ours = BlockSeal(
+        start=1,
+        start_offset=0,
+        end=2,
+        end_offset=5,
+        next=(3, 0),
+        reason="chars",
+        chars=9,
+        range_start=moment,
+        range_end=moment,
+    )
+    theirs = ours.model_copy(update={"end": end})
+    assert seals.write(talk.process, at, 1, 1, theirs) == theirs
+    assert seals.write(talk.process, at, 1, 1, ours) == theirs

@@ -1,0 +1,152 @@
+"""Deleting a conversation: nothing of it stays, and nothing that comes late brings it back."""
+
+from contextlib import suppress
+
+import pytest
+
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log, reading, removal, tending, update
+from livemem.conversations.conversation import NewConversation
+from livemem.conversations.turn import Draft, ToolCall
+from livemem.errors import LiveMemoryError, NotFound
+from livemem.spaces import room
+from livemem.store import keys
+from tests.support.counting import Killed
+from tests.support.talk import Talk
+
+A_DAY = 25 * 3_600
+
+
+def talked():
+    talk = Talk("turns")
+    talk.say("a" * 100, "b" * 100, message_id="m", tool_calls=(ToolCall(name="x", result="r" * 40_000),))
+    talk.update()
+    return talk
+
+
+def daily(talk):
+    space = room.find(talk.world.new_process(), "demo", daily=True)
+    assert space
+    return tending.tend(talk.process, space)
+
+
+def orders(talk):
+    return talk.world.keys(keys.search_order("demo", ""))
+
+
+def left(talk):
+    return [key for key in talk.world.inner.objects if talk.id in key]
+
+
+def test_after_a_deletion_there_is_nothing_to_read_and_nothing_is_taken_in():
+    talk = talked()
+    removal.delete(talk.process, "demo", talk.id)
+    for attempt in (
+        lambda: log.append(talk.process, "demo", talk.id, "ann", Draft("a", message_id="n")),
+        lambda: log.close(talk.process, "demo", talk.id, "ann", None),
+        lambda: log.append_all(talk.process, "demo", talk.id, "ann", [Draft("a", message_id="n")]),
+        lambda: reading.detail(talk.process, "demo", talk.id),
+        lambda: reading.turns(talk.process, "demo", talk.id, limit=1),
+        lambda: update.rebuild(talk.process, "demo", talk.id, None, {}),
+        lambda: update.redo(talk.process, "demo", talk.id, 1, 1),
+        lambda: removal.delete(talk.process, "demo", talk.id),
+    ):
+        with pytest.raises(NotFound):
+            attempt()
+    assert talk.update().result == "gone"
+    assert reading.page(talk.process, "demo", cwd=None, host=None, limit=5, after=None) == ([], None)
+
+
+def test_what_stays_for_a_while_says_nothing_of_it_and_goes_with_the_daily_look():
+    talk = Talk()
+    wanted = NewConversation(title="Secret plans", cwd="/home/ann/secret", host="secret", project_path="/secret")
+    talk.conversation = conversations.create(talk.process, "demo", "ann", wanted)
+    talk.id = talk.conversation.conversation_id
+    talk.say("secret", "secret")
+    removal.delete(talk.process, "demo", talk.id)
+    assert not [key for key, one in talk.world.inner.objects.items() if talk.id in key and b"ecret" in one.body]
+    daily(talk)
+    assert left(talk), "a late request may still come"
+    talk.world.pass_time(A_DAY)
+    assert daily(talk)["conversations_cleaned"] == 1
+    assert not [key for key in left(talk) if not key.startswith("_due/")]
+
+
+def test_no_request_of_its_creation_brings_it_back():
+    talk = Talk()
+    talk.world.client.carry = lambda request: (talk.world.note_sent(request), request.send(talk.world.inner))[1]
+    conversation = conversations.create(talk.process, "demo", "ann", NewConversation(cwd="/work", host="ada"))
+    created = list(talk.world.sent)
+    removal.delete(talk.process, "demo", conversation.conversation_id)
+    for sent in created:
+        talk.world.repeat(sent)
+    assert conversations.find(talk.world.new_process(), "demo", conversation.conversation_id) is None
+    assert reading.page(talk.process, "demo", cwd="/work", host="ada", limit=5, after=None) == ([], None)
+    talk.world.pass_time(A_DAY)
+    daily(talk)
+    assert not [key for key in talk.world.inner.objects if conversation.conversation_id in key]
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_who_dies_in_a_deletion_leaves_it_to_the_sweep_and_the_search_is_told_all_the_same(done):
+    point = 0
+    while True:
+        talk = talked()
+        talk.world.new_process()
+        talk.world.client.kill_at(point, done=done)
+        try:
+            removal.delete(talk.process, "demo", talk.id)
+            break
+        except Killed:
+            point += 1
+        talk.world.new_process()
+        begun = conversations.find(talk.process, "demo", talk.id) is None
+        talk.world.store.delete_many(orders(talk))
+        talk.world.pass_time(A_DAY)
+        daily(talk)
+        if begun:
+            assert not [key for key in left(talk) if not key.startswith("_due/")]
+            assert orders(talk)
+        else:
+            assert conversations.find(talk.process, "demo", talk.id)
+    assert point > 5
+
+
+def test_a_turn_that_was_under_way_when_it_was_deleted_goes_with_the_daily_look():
+    talk = talked()
+    other = talk.world.with_parts()
+
+    def meanwhile(index, verb):
+        if verb == "PUT" and "/turns/" in talk.world.client.requests[index][1]:
+            talk.world.client.before = lambda index, verb: None
+            removal.delete(other, "demo", talk.id)
+
+    talk.world.client.before = meanwhile
+    with suppress(LiveMemoryError):
+        talk.say("a", "b", message_id="late")
+    assert talk.names("turns/")
+    talk.world.pass_time(A_DAY)
+    daily(talk)
+    assert not [key for key in left(talk) if not key.startswith("_due/")]
+
+
+def test_an_import_into_a_conversation_that_is_deleted_meanwhile_says_so():
+    talk = talked()
+    other = talk.world.with_parts()
+
+    def meanwhile(index, verb):
+        if verb == "PUT" and "/turns/" in talk.world.client.requests[index][1]:
+            talk.world.client.before = lambda index, verb: None
+            removal.delete(other, "demo", talk.id)
+
+    talk.world.client.before = meanwhile
+    with pytest.raises(NotFound):
+        log.append_all(talk.process, "demo", talk.id, "ann", [Draft("a", message_id=f"n{n}") for n in range(3)])
+
+
+def test_the_daily_look_leaves_what_lives_alone():
+    talk = talked()
+    before = talk.names()
+    talk.world.pass_time(A_DAY)
+    assert not daily(talk)
+    assert talk.names() == before

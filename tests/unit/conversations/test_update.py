@@ -1,0 +1,574 @@
+"""Bringing summaries up: what it costs, what becomes of failures, and that nothing that was asked for is forgotten."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from livemem.conversations import claims, due, forecast, generations, jobs, log, making, removal, tending, update
+from livemem.conversations import layers as found
+from livemem.conversations.seals import At
+from livemem.conversations.turn import Draft
+from livemem.errors import StillAtWork, StoreUnavailable
+from livemem.llm.client import LlmError
+from livemem.runs.run import BUDGET_EXHAUSTED
+from livemem.spaces import room
+from livemem.store import conversation_keys as keys
+from tests.support.bucket import error
+from tests.support.counting import Killed
+from tests.support.talk import Summariser, Talk, asked_for
+from tests.support.world import INVOCATION, World
+
+SMALL: dict[str, Any] = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "ratio": 0.5}
+DOWN = LlmError("llm_unavailable", "The LLM does not answer.")
+
+
+def exact(messages):
+    """A summary that has exactly the length that is asked for."""
+    target = int(messages[1]["content"].split(" characters")[0].rsplit(" ", 1)[1])
+    told = "".join(part.get("summary") or part["user"] + part["assistant"] for part in asked_for(messages))
+    return json.dumps({"summary": told[:target]})
+
+
+def talk_of(count=30, **parameters):
+    talk = Talk("windows", **{**SMALL, **parameters})
+    talk.llm.default = exact
+    for number in range(count):
+        talk.say(f"{number:03d} " * 30, f"{number:03d}." * 30, message_id=f"m{number}")
+    return talk
+
+
+def at(talk):
+    return At("demo", talk.conversation, generations.read(talk.process, "demo", talk.conversation).current())
+
+
+def sealed(talk):
+    return found.read(talk.process, at(talk)).sealed
+
+
+def markers(talk):
+    return [key for key in talk.world.keys(keys.DUE) if talk.id in key]
+
+
+def sweep(talk):
+    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+
+
+def daily(talk):
+    space = room.find(talk.world.new_process(), "demo", daily=True)
+    assert space
+    tending.tend(talk.process, space)
+
+
+def test_an_update_makes_what_is_missing_on_all_levels_and_the_next_one_does_nothing():
+    talk = talk_of()
+    done = talk.update()
+    levels = sealed(talk)
+    assert done.result == "done"
+    assert all(levels.values())
+    assert done.job.generated == {str(level): count for level, count in levels.items()}
+    assert len(talk.llm.asked) == sum(levels.values()) == done.job.llm.calls
+    talk.world.client.reset()
+    assert talk.update().result == "nothing"
+    assert set(talk.world.client.counts) <= {"GET", "LIST"}
+    assert len(talk.llm.asked) == sum(levels.values())
+
+
+def test_a_turn_that_ends_no_block_costs_no_call_and_no_write():
+    talk = Talk()
+    talk.say("only a question", message_id="m")
+    talk.world.client.reset()
+    assert talk.update().result == "nothing"
+    assert set(talk.world.client.counts) <= {"GET", "LIST"}
+
+
+def test_two_events_of_one_turn_cost_one_call():
+    talk = Talk()
+    talk.say("a" * 100, "b" * 100, message_id="m")
+    key = next(f"demo/conversations/{talk.id}/{name}" for name in talk.names("turns/"))
+    update.hear(talk.process, [key, key, "demo/notes/live/x.md"], talk.world.clock() + INVOCATION)
+    update.hear(talk.process, [key], talk.world.clock() + INVOCATION)
+    assert len(talk.llm.asked) == 1
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_summary_that_is_made_anew_costs_itself_and_what_stands_above_it(level):
+    talk = talk_of()
+    talk.update()
+    before = len(talk.llm.asked)
+    names = set(talk.names("g1/summaries/"))
+    update.redo(talk.process, "demo", talk.id, level, 1)
+    talk.world.settle()
+    fresh = sorted(name.split("/")[2] for name in set(talk.names("g1/summaries/")) - names)
+    assert fresh == [f"l{one}" for one in range(level, 4)]
+    assert len(talk.llm.asked) - before == 4 - level
+    assert names < set(talk.names("g1/summaries/")), "what was there stays"
+    assert talk.update().result == "nothing"
+
+
+def test_an_order_that_is_delivered_twice_makes_a_summary_anew_once():
+    talk = talk_of()
+    talk.update()
+    before = len(talk.llm.asked)
+    update.redo(talk.process, "demo", talk.id, 3, 1)
+    talk.world.queued.append(talk.world.queued[0])
+    talk.world.settle()
+    assert len(talk.llm.asked) - before == 1
+
+
+def test_two_who_want_the_same_summary_anew_at_once_get_one():
+    talk = talk_of()
+    talk.update()
+    before = len(talk.llm.asked)
+    for _ in range(2):
+        update.redo(talk.process, "demo", talk.id, 3, 1)
+    talk.world.settle()
+    assert len(talk.llm.asked) - before == 1
+
+
+def test_a_generation_with_a_block_that_can_not_be_summarised_does_not_count_until_it_can():
+    talk = talk_of()
+    talk.update()
+    talk.llm.default = refuse("008 008")
+    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    talk.world.settle()
+    assert (at(talk).generation, jobs.load(talk.process, "demo", talk.id, job.job_id).status) == (1, "failed")
+    talk.llm.default = exact
+    talk.world.pass_time(3_600)
+    sweep(talk)
+    talk.world.settle()
+    assert at(talk).generation == 2
+
+
+def test_nothing_is_made_above_a_summary_that_was_lost_until_it_is_there_again():
+    talk = talk_of()
+    talk.update()
+    folder = f"demo/conversations/{talk.id}/"
+    doomed = talk.names("g1/summaries/l1/000001/") + talk.names("g1/summaries/l2/000001/")
+    talk.world.store.delete_many([folder + name for name in doomed])
+    talk.llm.default = refuse("000 000")
+    assert talk.update().result == "failed"
+    assert not talk.names("g1/summaries/l2/000001/")
+    talk.llm.default = exact
+    assert talk.update(by_hand=True).result == "done"
+    assert sorted(doomed) == sorted(talk.names("g1/summaries/l1/000001/") + talk.names("g1/summaries/l2/000001/"))
+
+
+def test_a_turn_that_came_while_a_worker_stood_still_is_no_pause():
+    talk = Talk("windows", **SMALL)
+    talk.say("a" * 150, "b" * 150, message_id="m1")
+    other = talk.world.with_parts()
+    talk.world.pass_time(1_190)
+
+    def stand_still(index, verb):
+        if verb == "LIST" and talk.world.client.requests[index][1].endswith("/turns/"):
+            talk.world.client.after = lambda index, verb: None
+            log.append(other, "demo", talk.id, "bob", Draft("c" * 20, "d" * 20, message_id="m2"))
+            talk.world.pass_time(1_000)
+
+    talk.world.client.after = stand_still
+    assert talk.update().result == "nothing"
+    assert not talk.names("g1/")
+
+
+def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
+    talk = talk_of()
+    talk.update()
+    job = update.redo(talk.process, "demo", talk.id, 1, 1)
+    claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
+    talk.world.work()
+    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+    assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("g1/summaries/l1/000001/"))
+    talk.world.pass_time(600)
+    sweep(talk)
+    talk.world.settle()
+    assert talk.update().result == "nothing", "what stands above it was made because of the marker"
+
+
+def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
+    talk = talk_of()
+    talk.update()
+    claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
+    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    with pytest.raises(StillAtWork):
+        talk.world.work(talk.world.queued[0])
+    talk.world.settle()
+    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+
+
+def test_an_event_during_another_job_is_made_good_by_the_sweep():
+    talk = talk_of(4)
+    held = claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
+    assert talk.update().result == "busy"
+    assert talk.update().at_work == held.claim.job_id
+    talk.world.pass_time(1_800)
+    sweep(talk)
+    talk.world.settle()
+    assert talk.update().result == "nothing"
+    assert talk.llm.asked
+
+
+def test_a_rebuild_with_the_same_sources_asks_for_nothing_again():
+    talk = talk_of()
+    talk.update()
+    before = len(talk.llm.asked)
+    update.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
+    talk.world.settle()
+    assert len(talk.llm.asked) == before
+    assert at(talk).generation == 2
+    assert [n.removeprefix("g2/") for n in talk.names("g2/s")] == [n.removeprefix("g1/") for n in talk.names("g1/s")]
+
+
+def test_a_rebuild_takes_the_latest_of_what_was_made_anew():
+    talk = talk_of()
+    talk.update()
+    update.redo(talk.process, "demo", talk.id, 1, 2)
+    talk.world.settle()
+    before = len(talk.llm.asked)
+    update.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
+    talk.world.settle()
+    assert len(talk.llm.asked) == before
+    assert [name.split("/")[-1][40:44] for name in talk.names("g2/summaries/l1/000002/")] == ["0001"]
+
+
+def test_the_generation_that_counts_stays_until_the_next_one_is_whole_and_a_day_longer():
+    talk = talk_of()
+    talk.update()
+    update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    talk.llm.queue.extend([exact] * 3 + [DOWN])
+    talk.world.work()
+    assert at(talk).generation == 1
+    talk.world.pass_time(3_600)
+    sweep(talk)
+    talk.world.settle()
+    assert at(talk).generation == 2
+    for hours, left in ((1, True), (25, False)):
+        talk.world.pass_time(hours * 3_600)
+        daily(talk)
+        assert bool(talk.names("g1/")) is left
+
+
+def test_turns_that_come_while_a_generation_is_built_are_in_it():
+    talk = talk_of()
+    talk.update()
+    update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    other = talk.world.with_parts()
+
+    def answer(messages):
+        for number in range(4):
+            log.append(other, "demo", talk.id, "bob", Draft("x" * 200, "y" * 200, message_id=f"late{number}"))
+        return exact(messages)
+
+    talk.llm.queue.append(answer)
+    talk.world.settle()
+    assert (at(talk).generation, talk.update().result) == (2, "nothing")
+
+
+def test_a_failed_call_stores_nothing_ends_the_job_and_keeps_events_away_longer_each_time():
+    talk = talk_of(4)
+    for wait in (60, 120, 240):
+        talk.llm.queue.extend([DOWN] * 3)
+        done = talk.update()
+        assert (done.result, done.job.error.code) == ("failed", "llm_unavailable")
+        assert not talk.names("g1/summaries/")
+        assert talk.update().result == "busy"
+        talk.world.pass_time(wait - 1)
+        assert talk.update().result == "busy"
+        talk.llm.queue.clear()
+        talk.world.pass_time(1)
+    assert talk.update().result == "done"
+
+
+def test_whoever_asks_by_hand_does_not_wait_for_a_failure_to_pass():
+    talk = talk_of(4)
+    talk.llm.queue.extend([DOWN] * 3)
+    talk.update()
+    talk.llm.queue.clear()
+    assert talk.update(by_hand=True).result == "done"
+
+
+def test_after_a_failure_the_sweep_tries_again_by_itself():
+    talk = talk_of(4)
+    talk.world.store.delete_many(talk.world.keys(keys.DUE))
+    talk.llm.queue.extend([DOWN] * 3)
+    talk.update()
+    talk.llm.queue.clear()
+    talk.world.pass_time(600)
+    sweep(talk)
+    talk.world.settle()
+    assert talk.update().result == "nothing"
+    assert talk.names("g1/summaries/")
+
+
+def refuse(text):
+    return lambda messages: "No." if text in messages[1]["content"] else exact(messages)
+
+
+def test_a_block_that_always_fails_keeps_no_other_from_its_summary_and_nothing_is_built_over_the_hole():
+    talk = talk_of()
+    talk.llm.default = refuse("008 008")
+    done = talk.update()
+    layers = found.read(talk.process, at(talk))
+    there = found.current(talk.process, layers, 1)
+    (hole,) = set(range(1, layers.sealed[1] + 1)) - set(there)
+    assert (done.result, done.job.error.code, done.job.queue_length) == ("failed", "llm_contract", 1)
+    groups = found.group_seals(talk.process, layers, 2, range(1, layers.sealed[2] + 1))
+    assert all(group.children[1] < hole for group in groups)
+    talk.llm.default = exact
+    talk.world.pass_time(60)
+    assert talk.update().result == "done"
+    assert sealed(talk) == sealed(talk_updated())
+
+
+def talk_updated():
+    talk = talk_of()
+    talk.update()
+    return talk
+
+
+def test_a_rebuild_switches_although_a_block_of_the_former_generation_can_not_be_summarised():
+    talk = talk_of()
+    talk.llm.default = lambda messages: "No." if len(asked_for(messages)) < 3 else exact(messages)
+    talk.update()
+    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 1_000, "group_chars": 5_000})
+    talk.world.settle()
+    assert at(talk).generation == 2
+    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+
+
+def test_when_the_budget_of_the_day_is_used_up_nothing_is_asked_until_there_is_more():
+    talk = Talk("windows", World(llm_daily_token_budget=150), **SMALL)
+    talk.say("u" * 600, "a" * 600, message_id="m")
+    assert talk.update().result == "done"
+    asked = len(talk.llm.asked)
+    talk.say("u" * 300, "a" * 300, message_id="last")
+    done = talk.update()
+    assert (done.result, done.job.error.code) == ("failed", BUDGET_EXHAUSTED)
+    assert len(talk.llm.asked) == asked
+    talk.world.pass_time(24 * 3_600)
+    sweep(talk)
+    talk.world.settle()
+    assert len(talk.llm.asked) > asked
+    assert talk.update().result == "nothing"
+
+
+def test_what_there_is_no_time_for_is_handed_on_until_all_is_done():
+    talk = talk_of()
+
+    def slow(messages):
+        talk.world.clock.move(120)
+        return exact(messages)
+
+    talk.llm.default = slow
+    first = talk.update()
+    assert (first.result, first.job.status) == ("unfinished", "running")
+    assert len(talk.world.queued) == 1
+    rounds = 0
+    while talk.world.queued:
+        talk.world.work()
+        rounds += 1
+    assert jobs.load(talk.process, "demo", talk.id, first.job.job_id).status == "done"
+    assert talk.update().result == "nothing"
+    assert (
+        len(talk.llm.asked)
+        == sum(sealed(talk).values())
+        == jobs.load(talk.process, "demo", talk.id, first.job.job_id).llm.calls
+    )
+    assert rounds < 10
+
+
+def test_who_has_no_time_at_all_does_not_hand_on_for_ever():
+    talk = talk_of(4)
+    talk.update(levels=(1,))
+    talk.world.queued.clear()
+    talk.say("u" * 600, "a" * 600)
+    at_once = talk.world.clock() + timedelta(seconds=5)
+    results = []
+    for _ in range(3):
+        done = update.carry_out(talk.process, "demo", talk.id, update.Order(), at_once)
+        results.append(done.result)
+    assert results == ["unfinished", "failed", "busy"]
+    assert len(talk.world.queued) <= 1
+
+
+def test_who_answers_a_request_leaves_the_rest_to_another_invocation():
+    talk = talk_of()
+    first = talk.update(later=True, by_hand=True)
+    assert (first.result, sealed(talk)[2]) == ("unfinished", 0)
+    assert len(talk.names("g1/summaries/l1/")) == sealed(talk)[1]
+    talk.world.settle()
+    assert jobs.load(talk.process, "demo", talk.id, first.job.job_id).status == "done"
+    assert talk.update().result == "nothing"
+
+
+def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_paid_in_the_job():
+    talk = talk_of(8, concurrency=1)
+
+    def fail(index, verb):
+        if verb == "PUT" and "/summaries/l1/000002/" in talk.world.client.requests[index][1]:
+            raise error("InternalError", 500, "PutObject")
+
+    talk.world.client.before = fail
+    with pytest.raises(StoreUnavailable):
+        talk.update()
+    talk.world.client.before = lambda index, verb: None
+    assert claims.look(talk.process, "demo", talk.id) is None
+    (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
+    assert (job.status, job.llm.calls) == ("running", 1)
+    assert talk.update().result == "done"
+
+
+def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind():
+    talk = talk_of()
+    other = talk.world.with_parts()
+
+    def answer(messages):
+        removal.delete(other, "demo", talk.id)
+        return exact(messages)
+
+    talk.llm.queue.append(answer)
+    assert talk.update().result == "gone"
+    talk.world.pass_time(25 * 3_600)
+    sweep(talk)
+    daily(talk)
+    assert not [key for key in talk.world.inner.objects if talk.id in key]
+
+
+@pytest.mark.parametrize("index", [1, 3, 5])
+def test_over_a_turn_that_vanishes_in_a_deletion_no_block_is_sealed(index):
+    talk = talk_of(5)
+    talk.world.store.delete(keys.turn("demo", talk.id, index))
+    assert talk.update().result == ("gone" if index < 5 else "done")
+    assert bool(talk.names("g1/seals/")) is (index == 5)
+
+
+def test_a_seal_that_is_missing_in_the_chain_is_written_again_where_it_was():
+    talk = talk_of()
+    talk.update()
+    before = {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")}
+    talk.world.store.delete(keys.seal("demo", talk.id, 1, 1, 2))
+    assert talk.update().result == "done"
+    assert {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")} == before
+
+
+def test_a_marker_stays_while_the_turn_that_it_tells_of_may_still_be_written():
+    talk = Talk("windows", flush_after_ms=60_000, **SMALL)
+    hung = []
+
+    def hang(request):
+        if "/turns/" in request.key and request.writes:
+            hung.append(request)
+            raise Killed
+        return request.send(talk.world.inner)
+
+    talk.world.client.carry = hang
+    with pytest.raises(Killed):
+        talk.append(Draft("c" * 300, "d" * 300, message_id="m2"))
+    talk.world.client.carry = lambda request: request.send(talk.world.inner)
+    talk.world.pass_time(330)
+    sweep(talk)
+    # Now the turn is written after all, and its event is lost.
+    hung[0].send(talk.world.inner)
+    talk.world.pass_time(900)
+    sweep(talk)
+    talk.world.settle()
+    assert len(talk.names("g1/summaries/l1/")) == 1
+
+
+def test_markers_of_a_conversation_cost_one_look_and_go_when_they_are_old():
+    talk = Talk("windows", **SMALL)
+    for number in range(8):
+        talk.say("a", message_id=f"m{number}", after=301)
+    assert len(markers(talk)) == 8
+    talk.world.pass_time(3_600)
+    talk.world.client.reset()
+    sweep(talk)
+    gets = [key for verb, key in talk.world.client.requests if key.endswith("/conversation.json")]
+    assert (len(gets), markers(talk), len(talk.world.queued)) == (1, [], 0)
+
+
+def test_a_marker_of_nothing_goes():
+    talk = Talk()
+    due.mark_at(talk.process, "demo", talk.world.ids(), talk.world.clock())
+    due.mark_at(talk.process, "gone", talk.world.ids(), talk.world.clock())
+    talk.world.pass_time(3_600)
+    sweep(talk)
+    assert not talk.world.keys(keys.DUE)
+
+
+def test_the_time_rule_ends_an_open_end_by_the_sweep_alone():
+    talk = Talk("windows", **SMALL)
+    talk.say("a" * 60, "b" * 60, message_id="m")
+    assert talk.update().result == "nothing"
+    talk.world.pass_time(1_499)
+    sweep(talk)
+    talk.world.settle()
+    assert len(talk.names("g1/summaries/l1/")) == 1
+
+
+def test_a_late_request_changes_no_job_that_has_ended():
+    talk = talk_of(4)
+    talk.update()
+    (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
+    jobs.write(talk.process, "demo", job.model_copy(update={"status": "running"}))
+    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["windows", "turns"]),
+    st.lists(st.sampled_from([10, 60, 200, 400, 700, 5_500]), min_size=1, max_size=25),
+    st.integers(0, 24),
+    st.sampled_from([0, 2_000]),
+)
+def test_a_forecast_is_what_is_then_done_where_summaries_have_the_length_that_is_asked_for(
+    profile, sizes, split, pause
+):
+    talk = Talk(profile, window_chars=500, min_flush_chars=100, group_chars=1_000, group_raw_chars=900, ratio=0.5)
+    talk.llm = Summariser(default=exact)
+    talk.world.llm = talk.llm  # type: ignore[assignment]
+    for number, size in enumerate(sizes):
+        talk.say("u" * size, "a" * size, message_id=f"m{number}")
+        if number == split:
+            talk.update()
+    talk.world.pass_time(pause)
+    asked = len(talk.llm.asked)
+    talk.world.client.reset()
+    told = forecast.forecast(talk.process, at(talk))
+    assert set(talk.world.client.counts) <= {"GET", "LIST"}
+    before = sealed(talk)
+    talk.update()
+    assert told.calls == len(talk.llm.asked) - asked
+    after = sealed(talk)
+    assert {plan.level: plan.seals for plan in told.levels} == {n: after[n] - before[n] for n in after}
+
+
+def test_a_summary_says_what_it_covers_and_is_never_asked_for_with_what_it_does_not():
+    talk = talk_of()
+    talk.update()
+    layers = found.read(talk.process, at(talk))
+    for level in (2, 3):
+        for number in range(1, layers.sealed[level] + 1):
+            seal = found.group_seals(talk.process, layers, level, [number])[0]
+            below = found.current(talk.process, layers, level - 1)
+            children = found.summaries(
+                talk.process, layers, level - 1, {n: below[n] for n in range(seal.children[0], seal.children[1] + 1)}
+            )
+            assert seal.covers == (children[0].covers.turns[0], children[-1].covers.turns[1])
+
+
+def test_another_model_makes_what_is_new_and_remakes_nothing():
+    talk = talk_of(10)
+    talk.update()
+    maker = making.maker(talk.process, at(talk))
+    other = World(talk.world.inner, llmaas_model="another")
+    other.clock = talk.world.clock
+    other.llm = talk.llm
+    other.new_process()
+    assert update.carry_out(other.process, "demo", talk.id, update.Order(), INVOCATION + other.clock()).result == (
+        "nothing"
+    )
+    assert making.maker(other.process, at(talk)) != maker
