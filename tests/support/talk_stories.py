@@ -245,6 +245,49 @@ def a_job_that_goes_on(account: Account) -> None:
     assert len(made(account, one, level="1")) == 2
 
 
+def searches_and_the_context(account: Account) -> None:
+    one = begun(account, group_raw_chars=500)
+    for number in range(3):
+        say(account, one, f"the store {number} " * 20)
+    assert told(account, one, 3) == "done"
+    found = searched(account, f"{ONE}/search", conversation_id=one)
+    assert {hit["kind"] for hit in found["items"]} == {"turn", "summary"}
+    assert searched(account, f"{ALL}/search")["items"]
+    assert searched(account, f"{ALL}/search", cwd=FOLDER["cwd"])["items"]
+    assert searched(account, f"{SPACE}/search", scope="all")["items"]
+    context = searched(account, f"{ONE}/context", conversation_id=one)
+    assert context["sections"]["recent_turns"]
+    assert context["degraded"] == []
+    willing(account)
+    assert update(account, one, 202, strategy="full", ratio=0.2)["status"] == "queued"
+    assert worked_off(account) == ["done"]
+    account.llm.script.clear()
+    account.llm.script.extend([_embed(account)] * 20)
+    assert account.service.invoke("indexer", {"space_id": "demo"})["embedded"]
+    # Of turns that are not shown as they are.
+    context = searched(account, f"{ONE}/context", conversation_id=one, max_turns="1")
+    assert context["sections"]["relevant_summaries"]
+
+
+def searched(account: Account, route: str, conversation_id: str = "", **query: str) -> Any:
+    account.llm.script.clear()
+    account.llm.script.extend([_embed(account)] * 20)
+    path = {"conversation_id": conversation_id} if conversation_id else {}
+    return account.call("search", "GET", route, 200, query={"q": "store", **query}, **path)
+
+
+def _embed(account: Account) -> Any:
+    def embed(handler: BaseHTTPRequestHandler) -> None:
+        texts = account.llm.asked[-1].body["input"]
+        data = [
+            {"object": "embedding", "index": place, "embedding": [1.0, len(text) % 7, 0.5]}
+            for place, text in enumerate(texts)
+        ]
+        answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
+
+    return embed
+
+
 def what_was_said_is_found_again(account: Account) -> None:
     one = begun(account, group_raw_chars=500)
     for number in range(3):
@@ -290,5 +333,6 @@ STORIES: list[Story] = [
     a_deletion_of_a_conversation_that_is_interrupted,
     a_space_with_a_conversation_that_is_deleted,
     a_job_that_goes_on,
+    searches_and_the_context,
     what_was_said_is_found_again,
 ]

@@ -12,7 +12,6 @@ from typing import Any
 from cachetools import LRUCache
 
 from livemem.conversations import reading
-from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import FIRST, Generations, Standing
 from livemem.conversations.layers import Layers, group_seals
 from livemem.conversations.seals import At
@@ -227,10 +226,9 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
         lambda: _groups(process, space_id, conversation_id, place),
         lambda: _blocks(process, space_id, conversation_id, place),
     ]
-    there, told, groups, blocks = process.store.map(lambda step: step(), steps)
-    if not there:
+    conversation, told, groups, blocks = process.store.map(lambda step: step(), steps)
+    if not conversation:
         raise NotFound("conversation", conversation_id)
-    conversation = Conversation.from_bytes(there.body)
     known = Generations.from_bytes(told.body) if told else Generations()
     built = Standing(space_id, conversation, known, None).current()
     if built.generation != place.generation or (place.group and place.group not in groups):

@@ -5,6 +5,7 @@ Both are derived: two at once do no harm, and one that dies leaves nothing that 
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,6 @@ from livemem.search.vectors import BadSegment
 from livemem.search.view import View
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import conversation_keys as keys_of_talk
 from livemem.store import keys
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
             done |= _forget(process, view, space_id, orders, in_time)
         if view.segments and done["status"] == "done":
             done |= _embed(process, view, view.segments, in_time)
-        _take_back(process, view, space_id)
+        _take_back(process, view, space_id, in_time)
         progress = view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
     if done["status"] == "unfinished" and progress > 0:
         # Only then: what makes no headway must not go on for ever.
@@ -113,13 +113,17 @@ def _forget(
     return {"forgotten": len(orders)}
 
 
-def _take_back(process: Process, view: View, space_id: str) -> None:
+def _take_back(process: Process, view: View, space_id: str, in_time: Callable[[], bool]) -> None:
     """Where a conversation was removed while it was indexed, order anew that it is forgotten: what was written just now
-    may hold it, after the order was carried out. 1 LIST per 1,000 conversations, none where the view knows none.
+    may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations, none where there are none.
     """
     known = talk.known(view, space_id)
-    if known and not known <= set(process.store.folders(keys_of_talk.prefix(space_id))):
-        removal.forget(process, space_id, process.new_id())
+    if known:
+        # What is not read in time is gone on with by the next one.
+        with suppress(SearchNotReady):
+            view.follow(process.store, [talk.all_of(process, space_id)], in_time)
+        if known - talk.known(view, space_id):
+            removal.forget(process, space_id, process.new_id())
 
 
 def _erased_meanwhile(process: Process, meta: Meta) -> bool:

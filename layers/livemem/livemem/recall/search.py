@@ -227,6 +227,7 @@ def answering(
         gaps = _missing(view, pool)
         if vector.values is not None and len(gaps):
             vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
+        meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
         left = _documents(view, _missing(view, pool)) if view.segments else 0
         answers = [
             Answer(
@@ -234,7 +235,7 @@ def answering(
                 engine.search(
                     view.index,
                     view.shape(),
-                    Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None,
+                    meaning,
                     Question(one.query, _filter(view, space_id, one), one.limit, one.recency, one.least, one.excerpts),
                 ),
                 "bm25" if vector.values is None else "hybrid",

@@ -5,13 +5,17 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from livemem import clock
+from livemem.conversations import conversation as conversations
 from livemem.conversations import names
+from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import FIRST, Generations
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolCall, Turn
+from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.search.documents import Document, Reading
 from livemem.search.view import NEWEST, Source, Tail, View
@@ -70,17 +74,24 @@ class Looks:
     def __init__(self, process: Process, space_id: str, conversation_id: str) -> None:
         """Nothing is asked yet."""
         turns = keys.turns_prefix(space_id, conversation_id)
-        self.conversation = Once(lambda: process.store.get(keys.conversation(space_id, conversation_id)))
+        self.conversation = Once(lambda: conversations.find(process, space_id, conversation_id))
         self.generation = Once(lambda: process.store.get(keys.generation(space_id, conversation_id)))
         self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
 
     def standing(self, process: Process) -> int | None:
         """Which generation of summaries counts; None where there is no such conversation."""
-        looks: list[Callable[[], Object | None]] = [self.conversation, self.generation]
+        looks: list[Callable[[], Any]] = [self._is_there, self.generation]
         there, told = process.store.map(lambda look: look(), looks)
         if not there:
             return None
         return _generation(told) if told else FIRST
+
+    def _is_there(self) -> bool:
+        try:
+            return self.conversation() is not None
+        except ConversationBroken:
+            # What was said can be read.
+            return True
 
 
 class Once(Generic[T]):
@@ -218,21 +229,21 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
     """The turns and the summaries that count, of all that lies below conversations."""
     folders: dict[str, list[Entry]] = defaultdict(list)
     told: dict[str, Entry] = {}
-    there: set[str] = set()
+    conversation_of: dict[str, Entry] = {}
     for entry in entries:
         folder = keys.searched_folder(entry.key)
         if folder:
             folders[folder].append(entry)
         elif entry.key.endswith(_CONVERSATION):
-            there.add(entry.key.removesuffix(_CONVERSATION))
+            conversation_of[entry.key.removesuffix(_CONVERSATION)] = entry
         elif entry.key.endswith(_GENERATION):
             told[entry.key.removesuffix(_GENERATION)] = entry
     numbers = process.store.map(lambda entry: _kept_generation(process, entry), told.values())
     counting = dict(zip(told, numbers, strict=True))
+    there = _there(process, conversation_of, folders)
     chosen: list[Entry] = []
     for folder, some in folders.items():
-        number, conversation = keys.generation_of(folder), "/".join(folder.split("/", 3)[:3])
-        # The first thing that a deletion removes is what the conversation is.
+        number, conversation = keys.generation_of(folder), _conversation_of(folder)
         if conversation not in there:
             continue
         if number is None:
@@ -240,6 +251,37 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
         elif number == counting.get(conversation, FIRST):
             chosen += _current(some)
     return chosen
+
+
+def _conversation_of(folder: str) -> str:
+    return "/".join(folder.split("/", 3)[:3])
+
+
+def _there(process: Process, conversation_of: Mapping[str, Entry], folders: Mapping[str, Sequence[Entry]]) -> set[str]:
+    """The conversations that are not deleted. A deletion first writes a tombstone over what it was, so only
+    where that was written after what was said need it be read.
+    """
+    begun: dict[str, datetime] = {}
+    for folder, some in folders.items():
+        name, first = _conversation_of(folder), min(entry.last_modified for entry in some)
+        begun[name] = min(first, begun.get(name, first))
+    late = [name for name, entry in conversation_of.items() if name in begun and entry.last_modified >= begun[name]]
+    deleted = process.store.map(lambda name: _is_deleted(process, conversation_of[name]), late)
+    return conversation_of.keys() - {name for name, gone in zip(late, deleted, strict=True) if gone}
+
+
+def _is_deleted(process: Process, entry: Entry) -> bool:
+    known = process.reads.get(Conversation, entry.key, entry.etag)
+    if known:
+        return known.deleted_at is not None
+    found = process.store.get(entry.key)
+    if not found:
+        return True
+    try:
+        told = Conversation.from_bytes(found.body)
+    except ValueError:
+        return False
+    return process.reads.put(found.key, found.etag, told, [found.body]).deleted_at is not None
 
 
 def _kept_generation(process: Process, entry: Entry) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,11 @@ class Meaning:
     vector: NDArray[np.float32]
     pool: Pool
     rows: Rows
+
+    @cached_property
+    def cosines(self) -> NDArray[np.float32]:
+        """The cosine of each vector of the pool with the question: for all that is asked with the same vector."""
+        return self.pool.cosines(self.vector)
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ def _cosines(whole: Shape, meaning: Meaning, candidates: NDArray[np.bool_] | Non
     if len(there) < len(meaning.pool) * FEW:
         found[there] = meaning.pool.cosines(meaning.vector, rows[there])
     else:
-        found[there] = meaning.pool.cosines(meaning.vector)[rows[there]]
+        found[there] = meaning.cosines[rows[there]]
     return found
 
 
