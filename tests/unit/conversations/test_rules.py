@@ -252,6 +252,12 @@ def test_an_answer_that_is_far_too_long_is_refused_and_one_that_is_too_long_is_a
     assert flaws[400, False] == []
 
 
+@pytest.mark.parametrize("sign", ["x", "/", ".", "`", "_ ", "a/", "\\"])
+def test_no_text_of_a_megabyte_takes_long_to_tell_its_language(sign):
+    # What looks for a name again from each of its characters would take days.
+    assert language.told(sign * (1_000_000 // len(sign))) is None
+
+
 def test_an_answer_in_another_language_is_a_flaw():
     source = Source(TEXTS["de"], "")
     found = answer.parse(told(summary=TEXTS["en"]), source)
