@@ -267,6 +267,11 @@ def searches_and_the_context(account: Account) -> None:
     # Of turns that are not shown as they are.
     context = searched(account, f"{ONE}/context", conversation_id=one, max_turns="1")
     assert context["sections"]["relevant_summaries"]
+    with account.dying("s3:DeleteObject", f"demo/conversations/{one}/turns/"):
+        call(account, "DELETE", ONE, 204, conversation_id=one)
+    account.service.lambda_api.indexing.clear()
+    assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
+    assert not searched(account, f"{ALL}/search")["items"]
 
 
 def searched(account: Account, route: str, conversation_id: str = "", **query: str) -> Any:

@@ -3,6 +3,7 @@
 import pytest
 
 from livemem.bank import corrections
+from livemem.conversations import conversation as conversations
 from livemem.conversations import removal, update
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
@@ -281,6 +282,17 @@ def test_what_a_deletion_left_behind_is_found_no_more():
     talked.world.store.delete(keys.conversation("demo", talked.id))
 
     assert not find(talked.process, "store", scope="conversations").hits
+
+
+def test_what_a_tombstone_stands_for_is_found_no_more_though_what_was_said_is_still_there():
+    talked = three_turns()
+    find(talked.process, "store", scope="conversations")
+    conversations.bury(talked.process, "demo", talked.conversation)
+    assert talked.names("turns/")
+
+    assert not find(talked.process, "store", scope="conversations").hits
+    with pytest.raises(NotFound):
+        searched(talked, "store")
 
 
 def test_a_damaged_object_is_no_document_and_no_error():
