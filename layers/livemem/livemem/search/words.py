@@ -239,9 +239,17 @@ def _chunk(chunk: str) -> Iterator[tuple[str, int, int]]:
         start = elision.end()
     components = list(_COMPONENT.finditer(chunk, start))
     for component in components:
-        yield from _component(component[0], component.start())
+        at = component.start()
+        known = _short_component(component[0]) if len(component[0]) <= LONGEST else _component(component[0], 0)
+        yield from ((term, at + first, at + last) for term, first, last in known)
     if len(components) > 1:
         yield from _whole(chunk[start:], start)
+
+
+@lru_cache(maxsize=16_384)
+def _short_component(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The terms of a part of a chunk: long paths have many parts, and few different ones."""
+    return tuple(_component(text, 0))
 
 
 def _component(text: str, start: int) -> Iterator[tuple[str, int, int]]:
@@ -249,9 +257,17 @@ def _component(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     if not pieces:
         yield from _word(text, start)  # an emoji
     for piece in pieces:
-        yield from _piece(piece[0], start + piece.start())
+        at = start + piece.start()
+        known = _short_piece(piece[0]) if len(piece[0]) <= LONGEST else _piece(piece[0], 0)
+        yield from ((term, at + first, at + last) for term, first, last in known)
     if len(pieces) > 1:
         yield from _whole(text, start)
+
+
+@lru_cache(maxsize=16_384)
+def _short_piece(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The terms of a part of a name, likewise."""
+    return tuple(_piece(text, 0))
 
 
 def _piece(text: str, start: int) -> Iterator[tuple[str, int, int]]:
