@@ -38,14 +38,3 @@ def test_the_demo_accounts_for_every_note_and_shows_the_bank_and_the_runs(tmp_pa
     assert f"All {count} notes are accounted for" in shown
     assert "activeContext.md" in shown
     assert "offline stand-in" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="the demo starts a runtime of its own")
-def test_the_demo_of_conversations_keeps_every_turn_makes_all_levels_and_finds_what_answers(tmp_path):
-    shown = show(tmp_path, "local.demo.conversations")
-    count = len((ROOT / "examples" / "conversation.ndjson").read_text("utf-8").splitlines())
-    assert count >= 120
-    assert f"All {count} turns are there word for word, every level is whole" in shown
-    assert "Level 3, number 1" in shown
-    assert shown.count("## Relevant Past Context (Semantic Search - Turns)") == 3
