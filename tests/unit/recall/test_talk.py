@@ -460,3 +460,14 @@ def test_a_cold_search_that_read_much_asks_for_the_indexer(monkeypatch):
     talked.world.do_asides()
 
     assert talked.world.reindexed == ["demo"]
+
+
+def test_a_generation_that_has_no_summaries_yet_leaves_none_of_the_former_one():
+    talk = Talk()
+    talk.say("Which store?", "S3.", message_id="m")
+    talk.update()
+    assert about(talk, levels="1")
+    update.rebuild(talk.process, "demo", talk.id, "windows", {})
+    talk.world.settle()
+    for _ in range(2):
+        assert about(talk, levels="1") == []

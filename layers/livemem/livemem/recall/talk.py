@@ -193,6 +193,10 @@ def follow(
     for one, number in standing.items():
         if number is None:
             view.forget(keys.folder(space_id, one))
+        else:
+            # Also where the one that counts has no summary yet, so that no listing of it would tell.
+            for folder in _other_generations(view, space_id, one, number):
+                view.forget(folder)
     others = [(one, number) for one, number in standing.items() if number is not None and number != guessed[one]]
     if others and any(levels):
         look([part for one in others for part in of_one(process, space_id, *one, keys.LEVELS)])
@@ -215,6 +219,13 @@ def _known_generation(view: View, space_id: str, conversation_id: str) -> int:
     prefix = keys.generations_prefix(space_id, conversation_id)
     there = [keys.generation_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
     return max(there, default=FIRST)
+
+
+def _other_generations(view: View, space_id: str, conversation_id: str, number: int) -> list[str]:
+    """The folders of those generations that the view has summaries of and that do not count."""
+    prefix = keys.generations_prefix(space_id, conversation_id)
+    folders = [folder for folder, marks in view.known.items() if marks and folder.startswith(prefix)]
+    return [folder for folder in folders if keys.generation_of(folder) not in (None, number)]
 
 
 def _generation(item: Object) -> int:
