@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock, limits
 from livemem.conversations import conversation as conversations
-from livemem.conversations import importing, jobs, log, orders, reading, removal, update
+from livemem.conversations import importing, jobs, log, orders, reading, removal
 from livemem.conversations.log import Appended
 from livemem.store import conversation_keys as keys
 from livemem.store import cursors
@@ -295,7 +295,7 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
 def redo_summary(space_id: str, conversation_id: str, level: str, n: str) -> Response[JobView]:
     """Make one summary anew; those above it follow. It goes on after the answer, look at `Location`."""
     place = keys.check_level(level), keys.check_number(n)
-    job = update.redo(process(), space_id, conversation_id, *place)
+    job = orders.redo(process(), space_id, conversation_id, *place)
     headers = _job_at(space_id, conversation_id, job.job_id)
     return api.json(HTTPStatus.ACCEPTED, JobView.of(job), headers=headers)
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from livemem.conversations import log, tending, update
+from livemem.conversations import log, orders, tending
 from livemem.conversations.turn import ToolCall
 from livemem.conversations.update import Order
 from livemem.errors import LiveMemoryError, StillAtWork
@@ -80,11 +80,11 @@ def _event(scene: Scene, process: Any, until: Any) -> None:
 
 
 def _rebuild(scene: Scene, process: Any, until: Any) -> None:
-    update.rebuild(process, SPACE, scene.id, None, {"window_chars": 700})
+    orders.rebuild(process, SPACE, scene.id, None, {"window_chars": 700})
 
 
 def _regroup(scene: Scene, process: Any, until: Any) -> None:
-    update.rebuild(process, SPACE, scene.id, None, {"group_chars": 1_500})
+    orders.rebuild(process, SPACE, scene.id, None, {"group_chars": 1_500})
 
 
 def _redo(scene: Scene, process: Any, until: Any) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from livemem.conversations import log, tending, update
+from livemem.conversations import log, orders, tending, update
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError
 from livemem.store import conversation_keys as keys
@@ -148,7 +148,7 @@ class History:
 
     def rebuild(self) -> None:
         changes = self.random.choice(REBUILDS)
-        self._spawn("rebuild", lambda actor: update.rebuild(actor.process, SPACE, self.scene.id, None, changes))
+        self._spawn("rebuild", lambda actor: orders.rebuild(actor.process, SPACE, self.scene.id, None, changes))
 
     def redo(self) -> None:
         there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l" in key]

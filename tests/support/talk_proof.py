@@ -12,7 +12,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from livemem.conversations import answer, generations, jobs, log, names, planner, removal, tending, update, work
+from livemem.conversations import answer, generations, jobs, log, names, orders, planner, removal, tending, work
 from livemem.conversations import conversation as conversations
 from livemem.conversations import layers as found
 from livemem.conversations.conversation import Conversation, NewConversation
@@ -249,7 +249,7 @@ class Scene:
             self.append(self.world.process, self.draft(size))
 
     def redo(self, process: Any, level: int, number: int) -> None:
-        job = update.redo(process, SPACE, self.id, level, number)
+        job = orders.redo(process, SPACE, self.id, level, number)
         self.promised[job.job_id] = (job.generation, level, number)
 
     def work(self, process: Any, until: Any, order: Order | None = None) -> Outcome:
@@ -333,7 +333,7 @@ class Scene:
                 break
             ancestors, child = ancestors + 1, parent[0]
         calls = self.model.calls
-        update.redo(world.new_process(), SPACE, self.id, 1, number)
+        orders.redo(world.new_process(), SPACE, self.id, 1, number)
         world.settle()
         return self.model.calls - calls, ancestors
 

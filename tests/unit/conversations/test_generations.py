@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.conversations import generations, layers, seals, tending, update
+from livemem.conversations import generations, layers, orders, seals, tending
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.seals import BlockSeal
 from livemem.spaces import room
@@ -51,7 +51,7 @@ def test_one_that_is_wanted_no_more_never_counts():
 
 def test_a_rebuild_whose_invocation_is_lost_is_begun_by_the_sweep():
     talk = talked()
-    update.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
+    orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.queued.clear()
     talk.world.pass_time(1_800)
     tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
@@ -62,7 +62,7 @@ def test_a_rebuild_whose_invocation_is_lost_is_begun_by_the_sweep():
 def test_the_daily_look_removes_what_is_wanted_no_more_and_leaves_what_is_being_built():
     talk = talked()
     for window in (7_000, 8_000):
-        update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": window})
+        orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": window})
         building = standing(talk).known.building.generation
         talk.world.store.put(keys.seal("demo", talk.id, building, 1, 1), b"{}")
     space = room.find(talk.world.new_process(), "demo", daily=True)

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import log, reading, removal, tending, update
+from livemem.conversations import log, orders, reading, removal, tending
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError, NotFound
@@ -30,7 +30,7 @@ def daily(talk):
     return tending.tend(talk.process, space)
 
 
-def orders(talk):
+def search_orders(talk):
     return talk.world.keys(keys.search_order("demo", ""))
 
 
@@ -47,8 +47,8 @@ def test_after_a_deletion_there_is_nothing_to_read_and_nothing_is_taken_in():
         lambda: log.append_all(talk.process, "demo", talk.id, "ann", [Draft("a", message_id="n")]),
         lambda: reading.detail(talk.process, "demo", talk.id),
         lambda: reading.turns(talk.process, "demo", talk.id, limit=1),
-        lambda: update.rebuild(talk.process, "demo", talk.id, None, {}),
-        lambda: update.redo(talk.process, "demo", talk.id, 1, 1),
+        lambda: orders.rebuild(talk.process, "demo", talk.id, None, {}),
+        lambda: orders.redo(talk.process, "demo", talk.id, 1, 1),
         lambda: removal.delete(talk.process, "demo", talk.id),
     ):
         with pytest.raises(NotFound):
@@ -101,12 +101,12 @@ def test_who_dies_in_a_deletion_leaves_it_to_the_sweep_and_the_search_is_told_al
             point += 1
         talk.world.new_process()
         begun = conversations.find(talk.process, "demo", talk.id) is None
-        talk.world.store.delete_many(orders(talk))
+        talk.world.store.delete_many(search_orders(talk))
         talk.world.pass_time(A_DAY)
         daily(talk)
         if begun:
             assert not [key for key in left(talk) if not key.startswith("_due/")]
-            assert orders(talk)
+            assert search_orders(talk)
         else:
             assert conversations.find(talk.process, "demo", talk.id)
     assert point > 5

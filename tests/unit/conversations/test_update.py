@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livemem.conversations import claims, due, forecast, generations, jobs, log, making, removal, tending, update
+from livemem.conversations import (
+    claims,
+    due,
+    forecast,
+    generations,
+    jobs,
+    log,
+    making,
+    orders,
+    removal,
+    tending,
+    update,
+)
 from livemem.conversations import layers as found
 from livemem.conversations.seals import At
 from livemem.conversations.turn import Draft
@@ -100,7 +112,7 @@ def test_a_summary_that_is_made_anew_costs_itself_and_what_stands_above_it(level
     talk.update()
     before = len(talk.llm.asked)
     names = set(talk.names("g1/summaries/"))
-    update.redo(talk.process, "demo", talk.id, level, 1)
+    orders.redo(talk.process, "demo", talk.id, level, 1)
     talk.world.settle()
     fresh = sorted(name.split("/")[2] for name in set(talk.names("g1/summaries/")) - names)
     assert fresh == [f"l{one}" for one in range(level, 4)]
@@ -113,7 +125,7 @@ def test_an_order_that_is_delivered_twice_makes_a_summary_anew_once():
     talk = talk_of()
     talk.update()
     before = len(talk.llm.asked)
-    update.redo(talk.process, "demo", talk.id, 3, 1)
+    orders.redo(talk.process, "demo", talk.id, 3, 1)
     talk.world.queued.append(talk.world.queued[0])
     talk.world.settle()
     assert len(talk.llm.asked) - before == 1
@@ -124,7 +136,7 @@ def test_two_who_want_the_same_summary_anew_at_once_get_one():
     talk.update()
     before = len(talk.llm.asked)
     for _ in range(2):
-        update.redo(talk.process, "demo", talk.id, 3, 1)
+        orders.redo(talk.process, "demo", talk.id, 3, 1)
     talk.world.settle()
     assert len(talk.llm.asked) - before == 1
 
@@ -133,7 +145,7 @@ def test_a_generation_with_a_block_that_can_not_be_summarised_does_not_count_unt
     talk = talk_of()
     talk.update()
     talk.llm.default = refuse("008 008")
-    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     talk.world.settle()
     assert (at(talk).generation, jobs.load(talk.process, "demo", talk.id, job.job_id).status) == (1, "failed")
     talk.llm.default = exact
@@ -177,7 +189,7 @@ def test_a_turn_that_came_while_a_worker_stood_still_is_no_pause():
 def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
     talk = talk_of()
     talk.update()
-    job = update.redo(talk.process, "demo", talk.id, 1, 1)
+    job = orders.redo(talk.process, "demo", talk.id, 1, 1)
     claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
     talk.world.work()
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
@@ -192,7 +204,7 @@ def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
     talk = talk_of()
     talk.update()
     claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
-    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     with pytest.raises(StillAtWork):
         talk.world.work(talk.world.queued[0])
     talk.world.settle()
@@ -215,7 +227,7 @@ def test_a_rebuild_with_the_same_sources_asks_for_nothing_again():
     talk = talk_of()
     talk.update()
     before = len(talk.llm.asked)
-    update.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
+    orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.settle()
     assert len(talk.llm.asked) == before
     assert at(talk).generation == 2
@@ -225,10 +237,10 @@ def test_a_rebuild_with_the_same_sources_asks_for_nothing_again():
 def test_a_rebuild_takes_the_latest_of_what_was_made_anew():
     talk = talk_of()
     talk.update()
-    update.redo(talk.process, "demo", talk.id, 1, 2)
+    orders.redo(talk.process, "demo", talk.id, 1, 2)
     talk.world.settle()
     before = len(talk.llm.asked)
-    update.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
+    orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.settle()
     assert len(talk.llm.asked) == before
     assert [name.split("/")[-1][40:44] for name in talk.names("g2/summaries/l1/000002/")] == ["0001"]
@@ -237,7 +249,7 @@ def test_a_rebuild_takes_the_latest_of_what_was_made_anew():
 def test_the_generation_that_counts_stays_until_the_next_one_is_whole_and_a_day_longer():
     talk = talk_of()
     talk.update()
-    update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     talk.llm.queue.extend([exact] * 3 + [DOWN])
     talk.world.work()
     assert at(talk).generation == 1
@@ -254,7 +266,7 @@ def test_the_generation_that_counts_stays_until_the_next_one_is_whole_and_a_day_
 def test_turns_that_come_while_a_generation_is_built_are_in_it():
     talk = talk_of()
     talk.update()
-    update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     other = talk.world.with_parts()
 
     def answer(messages):
@@ -333,7 +345,7 @@ def test_a_rebuild_switches_although_a_block_of_the_former_generation_can_not_be
     talk = talk_of()
     talk.llm.default = lambda messages: "No." if len(asked_for(messages)) < 3 else exact(messages)
     talk.update()
-    job = update.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 1_000, "group_chars": 5_000})
+    job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 1_000, "group_chars": 5_000})
     talk.world.settle()
     assert at(talk).generation == 2
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from livemem.conversations import removal, update
+from livemem.conversations import orders, removal
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.recall import briefing, context, side_by_side
@@ -117,7 +117,7 @@ def test_waiting_summaries_are_those_that_no_group_has_whatever_this_process_kne
         talked.update()
         compare()
     assert len(talked.names("g1/seals/l2/")) > len(seals)
-    update.rebuild(talked.process, "demo", talked.id, None, {"group_raw_chars": 100_000})
+    orders.rebuild(talked.process, "demo", talked.id, None, {"group_raw_chars": 100_000})
     talked.world.settle()
     assert compare() == list(range(16, 6, -1))
     # As after a restore: an earlier state of the same conversation.

@@ -4,7 +4,7 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.conversations import conversation as conversations
-from livemem.conversations import removal, update
+from livemem.conversations import orders, removal
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import search, talk
@@ -108,7 +108,7 @@ def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do
 
 def redo(talked, level, number):
     talked.world.clock.move(5)
-    update.redo(talked.process, "demo", talked.id, level, number)
+    orders.redo(talked.process, "demo", talked.id, level, number)
     talked.world.settle()
 
 
@@ -319,7 +319,7 @@ def test_only_the_generation_that_counts_is_found():
     find(warm, "store", scope="conversations")
     first = set(talked.names("g1/summaries/"))
     talked.llm.default = lambda messages: '{"summary": "Rebuilt store.", "key_findings": ["x"]}'
-    update.rebuild(talked.process, "demo", talked.id, None, {"ratio": 0.2})
+    orders.rebuild(talked.process, "demo", talked.id, None, {"ratio": 0.2})
     talked.world.settle()
 
     assert talked.names("g2/summaries/")
@@ -467,7 +467,7 @@ def test_a_generation_that_has_no_summaries_yet_leaves_none_of_the_former_one():
     talk.say("Which store?", "S3.", message_id="m")
     talk.update()
     assert about(talk, levels="1")
-    update.rebuild(talk.process, "demo", talk.id, "windows", {})
+    orders.rebuild(talk.process, "demo", talk.id, "windows", {})
     talk.world.settle()
     for _ in range(2):
         assert about(talk, levels="1") == []

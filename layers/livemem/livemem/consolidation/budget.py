@@ -4,7 +4,7 @@ A run belongs to the day (UTC) on which it was queued. The call that crosses the
 that are under way then: as many as the function has slots.
 """
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from livemem import clock as clocks
 from livemem.errors import RunError
@@ -48,10 +48,10 @@ def check_day(process: Process, space_id: str, day: date, later: str) -> None:
             )
 
 
-def pause(process: Process, run: Run) -> timedelta | None:
-    """For how long automatic runs wait then: until the day after the run's begins, or an hour, in case that there is
-    more. None if it has begun already.
+def pause(process: Process, moment: datetime) -> timedelta | None:
+    """For how long automatic work of this moment's day waits then: until the next day (UTC), or an hour, in case that
+    there is more. None if that has begun already.
     """
-    day = clocks.parse(run.queued_at).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     left = day + timedelta(days=1) - process.clock()
     return min(left, BACKOFF_LONGEST) if left > timedelta() else None

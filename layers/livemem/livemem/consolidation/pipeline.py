@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from livemem import clock as clocks
 from livemem.changes import commit, echoes, recovery, settling, tending
 from livemem.changes.commit import CommitLost, LeaseLost
 from livemem.changes.records import Record
@@ -90,7 +91,7 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
         lease.let_go(process, held)
         raise
     if failed:
-        wait = budget.pause(process, ended) if failed == runs.BUDGET_EXHAUSTED else None
+        wait = budget.pause(process, clocks.parse(ended.queued_at)) if failed == runs.BUDGET_EXHAUSTED else None
         lease.back_off(process, held, failed, wait)
         return ended
     lease.release(process, held)

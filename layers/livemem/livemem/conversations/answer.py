@@ -25,17 +25,6 @@ LEEWAY = 1.5
 Text = Annotated[str, Field(min_length=1)]
 
 
-class EntitiesAnswer(Part):
-    """What is named."""
-
-    persons: list[str] = []
-    organisations: list[str] = []
-    artifacts: list[str] = []
-    places: list[str] = []
-    times: list[str] = []
-    other: list[str] = []
-
-
 class SummaryAnswer(Part):
     """The whole answer."""
 
@@ -43,7 +32,7 @@ class SummaryAnswer(Part):
     key_findings: list[str] = []
     files_mentioned: list[str] = []
     topics: list[str] = []
-    entities: EntitiesAnswer = EntitiesAnswer()
+    entities: Entities = Entities()
     signals: list[str] = []
 
 

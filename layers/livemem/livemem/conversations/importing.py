@@ -17,7 +17,6 @@ from livemem.process import Process
 
 LINES = 2_000
 """Of one call; 1 MiB of short messages."""
-SHOWN = 80
 
 
 class _Line(BaseModel):

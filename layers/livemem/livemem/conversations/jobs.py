@@ -1,16 +1,14 @@
 """Jobs: what one run that makes summaries did, for people and for the budget of the day."""
 
 import logging
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Literal
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
-from livemem.conversations.summary import Usage
 from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
-from livemem.llm.usage import Usage as Counted
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import usage
 from livemem.store import conversation_keys as keys
@@ -97,21 +95,11 @@ def note(process: Process, space_id: str, job: Job, before: Usage | None = None)
     GET, 2 PUTs. Counters never fail a job.
     """
     earlier = before or Usage()
-    used = less(counted(job.llm), counted(earlier))
+    used = job.llm - earlier
     with suppress(LiveMemoryError):
         write(process, space_id, job)
         if used.calls:
             usage.note(process, space_id, job.job_id, (job.job_id, earlier.calls), used)
-
-
-def less(total: Counted, part: Counted) -> Counted:
-    """What was used beside a part of it."""
-    return Counted(
-        total.calls - part.calls,
-        total.prompt_tokens - part.prompt_tokens,
-        total.completion_tokens - part.completion_tokens,
-        total.estimated_tokens - part.estimated_tokens,
-    )
 
 
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:
@@ -145,23 +133,3 @@ def page(
     items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
     jobs = [parsed(Job, item) for item in items if item]
     return jobs, some[-1] if len(ids) > limit else None
-
-
-def added(earlier: Usage, used: Sequence[Counted]) -> Usage:
-    """What was asked of the LLM before and by these, together."""
-    return stored(sum(used, counted(earlier)))
-
-
-def counted(usage: Usage) -> Counted:
-    """A stored usage as numbers to reckon with."""
-    return Counted(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.estimated_tokens)
-
-
-def stored(total: Counted) -> Usage:
-    """The same as it is stored."""
-    return Usage(
-        calls=total.calls,
-        prompt_tokens=total.prompt_tokens,
-        completion_tokens=total.completion_tokens,
-        estimated_tokens=total.estimated_tokens,
-    )

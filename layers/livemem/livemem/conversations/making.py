@@ -5,13 +5,13 @@ from datetime import datetime
 
 from livemem import clock
 from livemem.conversations import answer, asking, names, prompt
-from livemem.conversations.jobs import stored
+from livemem.conversations.conversation import parsed
 from livemem.conversations.layers import Layers, Vanished
 from livemem.conversations.seals import At
 from livemem.conversations.sources import Material
 from livemem.conversations.summary import Summary
 from livemem.errors import PreconditionLost, RunError
-from livemem.llm.usage import Usage as Counted
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import documents
 
@@ -23,7 +23,7 @@ class Made:
     level: int
     number: int
     name: str | None
-    usage: Counted = field(default_factory=Counted)
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     reused: bool = False
     error: str | None = None
@@ -62,7 +62,7 @@ def make(
     try:
         asked = asking.ask(process, material.messages(target), material.text, target, at.parameters, deadline)
     except RunError as error:
-        return Made(level, number, None, Counted.of(error.usage), 0.0, error=error.code, detail=error.detail)
+        return Made(level, number, None, Usage.of(error.usage), 0.0, error=error.code, detail=error.detail)
     found = asked.answer
     summary = Summary(
         level=level,
@@ -84,7 +84,7 @@ def make(
         source_chars=material.chars,
         model=process.settings.llmaas_model,
         prompt_version=prompt.version(),
-        usage=stored(asked.usage),
+        usage=asked.usage,
         redo=redo,
         flaws=list(asked.flaws),
     )
@@ -122,7 +122,7 @@ def _copied(process: Process, layers: Layers, earlier: Layers | None, material: 
     found = process.store.get(earlier.at.summary_key(material.level, number, there))
     if not found:
         return None
-    copy = Summary.from_bytes(found.body).model_copy(
+    copy = parsed(Summary, found).model_copy(
         update={"number": material.number, "children": material.children, "covers": material.covers}
     )
     _store(process, layers.at, copy, there)

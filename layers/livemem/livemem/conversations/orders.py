@@ -6,18 +6,19 @@ from datetime import datetime
 from typing import Any, Literal
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import forecast, jobs, reading, update
+from livemem.conversations import due, forecast, generations, jobs, names, reading, update
 from livemem.conversations import layers as found
 from livemem.conversations.forecast import Forecast
-from livemem.conversations.generations import Built
+from livemem.conversations.generations import Built, Standing
 from livemem.conversations.jobs import Job
 from livemem.conversations.making import Made
-from livemem.conversations.parameters import Profile
+from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
-from livemem.conversations.update import Order
-from livemem.errors import InvalidRequest, NotFound
+from livemem.conversations.update import Order, Redo
+from livemem.errors import InvalidRequest, LiveMemoryError, NotFound
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
+from livemem.store.probe import require_conditional_writes
 
 Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]
 
@@ -76,7 +77,7 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
     if wish.dry_run:
         return Answer("planned", plan=plan(process, space_id, conversation_id, wish))
     if wish.strategy == "full":
-        job = update.rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
+        job = rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
         return Answer("queued", job.job_id, job)
     conversations.load(process, space_id, conversation_id)
     order = Order(by_hand=True, levels=wish.levels, later=True)
@@ -100,9 +101,60 @@ def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> F
     known, at = reading.standing(process, space_id, conversation_id)
     if wish.strategy == "incremental":
         return forecast.forecast(process, at, wish.levels)
-    profile, parameters = update.wanted(known, wish.profile, wish.changes)
+    profile, parameters = wanted(known, wish.profile, wish.changes)
     building = known.known.building
     if not building or (building.profile, building.parameters) != (profile, parameters):
         building = Built(generation=known.known.highest + 1, profile=profile, parameters=parameters)
     anew = At(space_id, at.conversation, building)
     return forecast.forecast(process, anew, earlier=found.read(process, at))
+
+
+def rebuild(
+    process: Process, space_id: str, conversation_id: str, profile: Profile | None, changes: Mapping[str, Any]
+) -> Job:
+    """Order a new generation with other parameters; those that are not named stay as they are now.
+
+    Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
+    """
+    conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
+    standing = generations.read(process, space_id, conversation)
+    wanted_profile, parameters = wanted(standing, profile, changes)
+    job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
+    built = generations.begin(process, standing, wanted_profile, parameters, job.job_id)
+    job = job.model_copy(update={"generation": built.generation})
+    due.mark_at(process, space_id, conversation_id, process.clock() + update.LOOKED_AT_AGAIN)
+    return _queue(process, space_id, job, Order("full", by_hand=True))
+
+
+def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, Any]) -> tuple[Profile, Parameters]:
+    """Profile and parameters of a rebuild; raises InvalidRequest."""
+    now = standing.current()
+    return profile or now.profile, Parameters.of({**now.parameters.model_dump(), **changes})
+
+
+def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
+    """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
+    conversation = conversations.load(process, space_id, conversation_id)
+    require_conditional_writes(process.store)
+    standing = generations.read(process, space_id, conversation)
+    at = At(space_id, conversation, standing.current())
+    layers = found.read(process, at)
+    there = found.current(process, layers, level).get(number)
+    if not there:
+        raise conversations.no_summary(level, number)
+    job = jobs.new(process, conversation_id, "redo", at.generation)
+    count = names.redo_of(there) + 1
+    return _queue(process, space_id, job, Order("redo", by_hand=True, redo=Redo(level, number, count)))
+
+
+def _queue(process: Process, space_id: str, job: Job, order: Order) -> Job:
+    """Write the job and start it; where it can't be started it says so, and the error is raised."""
+    jobs.write(process, space_id, job)
+    try:
+        process.summarize(order.payload(space_id, job.conversation_id, job.job_id))
+    except LiveMemoryError as error:
+        problem = jobs.Problem(code="not_started", detail=error.detail)
+        jobs.write(process, space_id, job.model_copy(update={"status": "failed", "error": problem}))
+        raise
+    return job

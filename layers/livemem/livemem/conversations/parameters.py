@@ -68,16 +68,6 @@ class Parameters(BaseModel):
             ]
         raise InvalidRequest("; ".join(f"{item.field}: {item.message}" for item in wrong[:3]), fields=wrong)
 
-    @property
-    def lower(self) -> float:
-        """What a block has at least where it can be chosen."""
-        return self.window_chars * (1 - self.wiggle)
-
-    @property
-    def upper(self) -> float:
-        """What a block has at most where it can be chosen."""
-        return self.window_chars * (1 + self.wiggle)
-
     def target(self, source_chars: int) -> int:
         """About how long the summary of so many characters should be."""
         return max(1, round(self.ratio * source_chars))

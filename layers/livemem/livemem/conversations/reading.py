@@ -127,7 +127,7 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
     """The conversation with what there is of seals and summaries. Raises NotFound."""
     known, at = standing(process, space_id, conversation_id)
     last = last_turn(process, space_id, conversation_id)
-    layers = _layers(process, at)
+    layers = found.read(process, at)
     levels = [Level(level, layers.sealed[level], len(found.current(process, layers, level))) for level in keys.LEVELS]
     count = layers.sealed[1]
     start = found.block_seals(process, layers, [count])[0].next if count else (1, 0)
@@ -147,10 +147,6 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
         sum(turn.char_count for turn in turns) - (start[1] if turns else 0),
         sum(seal.chars for seal in ungrouped),
     )
-
-
-def _layers(process: Process, at: At) -> Layers:
-    return found.read(process, at)
 
 
 @dataclass(frozen=True)
@@ -238,7 +234,7 @@ def summaries(
     number after which the next page begins. Raises NotFound.
     """
     _, at = standing(process, space_id, conversation_id)
-    layers = _layers(process, at)
+    layers = found.read(process, at)
     wanted: list[tuple[int, int, str | None]] = []
     for one in sorted(keys.LEVELS, reverse=True) if level is None else [level]:
         there = found.current(process, layers, one)

@@ -2,9 +2,8 @@
 
 from typing import Literal
 
+from livemem.llm.usage import Usage
 from livemem.store.documents import Document, Moment
-
-ENTITIES = ("persons", "organisations", "artifacts", "places", "times", "other")
 
 
 class Entities(Document):
@@ -18,19 +17,13 @@ class Entities(Document):
     other: list[str] = []
 
 
+ENTITIES = tuple(Entities.model_fields)
+
+
 class Covers(Document):
     """The first and the last turn, at least in part."""
 
     turns: tuple[int, int]
-
-
-class Usage(Document):
-    """What making it has asked of the LLM: one call, or two where the first answer could not be used."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    estimated_tokens: int = 0
 
 
 class Summary(Document):

@@ -6,7 +6,7 @@ One job at a time by its claim, which only saves money. A look that finds nothin
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -21,14 +21,12 @@ from livemem.conversations.generations import Standing
 from livemem.conversations.jobs import Job, Strategy
 from livemem.conversations.layers import Vanished
 from livemem.conversations.making import Made
-from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
-from livemem.conversations.summary import Usage
 from livemem.conversations.work import Done
 from livemem.errors import LiveMemoryError, PreconditionLost, RunError, StillAtWork
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces.lease import BACKOFF_LONGEST
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
@@ -230,7 +228,7 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         so_far = _counted(job, done)
         jobs.note(process, task.space_id, so_far, job.llm)
         claims.release(process, held)
-        _hand_on(task, so_far)
+        _hand_on(task, task.order.payload(task.space_id, task.conversation_id, so_far.job_id))
         return Outcome("unfinished", so_far, made=done.made)
     if error:
         job = _fail(task, job, done, held, error)
@@ -239,7 +237,7 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     claims.release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
     if log.last_index(process, task.space_id, task.conversation_id) > done.last_turn:
-        _hand_on(replace(task, order=Order()), None)
+        _hand_on(task, {"space_id": task.space_id, "conversation_id": task.conversation_id})
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
     return Outcome("done", job, made=done.made)
 
@@ -308,10 +306,8 @@ def _redo(task: _Task, at: At, redo: Redo, done: Done) -> bool:
     return made.name is not None
 
 
-def _hand_on(task: _Task, job: Job | None) -> None:
-    payload = task.order.payload(task.space_id, task.conversation_id, job.job_id if job else "")
-    if job is None:
-        payload = {"space_id": task.space_id, "conversation_id": task.conversation_id}
+def _hand_on(task: _Task, payload: Mapping[str, Any]) -> None:
+    """Leave the rest to another invocation."""
     # Where it can't be queued the sweep finds it by its marker.
     due.mark_at(task.process, task.space_id, task.conversation_id, task.process.clock() + due.LOST_AFTER)
     with suppress(LiveMemoryError):
@@ -334,7 +330,7 @@ def _counted(job: Job, done: Done) -> Job:
             "generated": generated,
             "sealed": sealed,
             "reused": job.reused + sum(one.reused for one in done.made),
-            "llm": jobs.added(job.llm, [one.usage for one in done.made]),
+            "llm": sum((one.usage for one in done.made), job.llm),
             "latency_ms": latency or job.latency_ms,
             "dirty_share": round(done.missing / whole, 4) if whole and job.dirty_share is None else job.dirty_share,
             "queue_length": max(0, done.missing - len([one for one in done.made if one.name])),
@@ -360,7 +356,7 @@ def _end(
 def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job:
     """End the job with its failure, and see to it that what is missing is tried again, later and later."""
     process = task.process
-    wait = _until_tomorrow(process) if error.code == BUDGET_EXHAUSTED else None
+    wait = budget.pause(process, process.clock()) if error.code == BUDGET_EXHAUSTED else None
     problem = jobs.Problem(code=error.code, detail=error.detail)
     job = _end(task, _counted(job, done), "failed", problem, job.llm)
     waited = claims.back_off(process, held, error.code, wait)
@@ -369,64 +365,6 @@ def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job
         "conversation was not summarised",
         extra={"space_id": task.space_id, "job_id": job.job_id, "error_code": error.code},
     )
-    return job
-
-
-def _until_tomorrow(process: Process) -> timedelta:
-    """Until the next day (UTC) begins, or an hour, in case that there is more."""
-    now = process.clock()
-    tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return min(tomorrow - now, BACKOFF_LONGEST)
-
-
-def rebuild(
-    process: Process, space_id: str, conversation_id: str, profile: Profile | None, changes: Mapping[str, Any]
-) -> Job:
-    """Order a new generation with other parameters; those that are not named stay as they are now.
-
-    Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
-    """
-    conversation = conversations.load(process, space_id, conversation_id)
-    require_conditional_writes(process.store)
-    standing = generations.read(process, space_id, conversation)
-    wanted_profile, parameters = wanted(standing, profile, changes)
-    job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
-    built = generations.begin(process, standing, wanted_profile, parameters, job.job_id)
-    job = job.model_copy(update={"generation": built.generation})
-    due.mark_at(process, space_id, conversation_id, process.clock() + LOOKED_AT_AGAIN)
-    return _queue(process, space_id, job, Order("full", by_hand=True))
-
-
-def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, Any]) -> tuple[Profile, Parameters]:
-    """Profile and parameters of a rebuild; raises InvalidRequest."""
-    now = standing.current()
-    return profile or now.profile, Parameters.of({**now.parameters.model_dump(), **changes})
-
-
-def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
-    """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
-    conversation = conversations.load(process, space_id, conversation_id)
-    require_conditional_writes(process.store)
-    standing = generations.read(process, space_id, conversation)
-    at = At(space_id, conversation, standing.current())
-    layers = found.read(process, at)
-    there = found.current(process, layers, level).get(number)
-    if not there:
-        raise conversations.no_summary(level, number)
-    job = jobs.new(process, conversation_id, "redo", at.generation)
-    count = names.redo_of(there) + 1
-    return _queue(process, space_id, job, Order("redo", by_hand=True, redo=Redo(level, number, count)))
-
-
-def _queue(process: Process, space_id: str, job: Job, order: Order) -> Job:
-    """Write the job and start it; where it can't be started it says so, and the error is raised."""
-    jobs.write(process, space_id, job)
-    try:
-        process.summarize(order.payload(space_id, job.conversation_id, job.job_id))
-    except LiveMemoryError as error:
-        problem = jobs.Problem(code="not_started", detail=error.detail)
-        jobs.write(process, space_id, job.model_copy(update={"status": "failed", "error": problem}))
-        raise
     return job
 
 

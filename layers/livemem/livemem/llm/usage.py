@@ -27,6 +27,14 @@ class Usage:
             self.estimated_tokens + other.estimated_tokens,
         )
 
+    def __sub__(self, part: "Usage") -> "Usage":
+        return Usage(
+            self.calls - part.calls,
+            self.prompt_tokens - part.prompt_tokens,
+            self.completion_tokens - part.completion_tokens,
+            self.estimated_tokens - part.estimated_tokens,
+        )
+
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Usage":
         """The usage in metrics of a run; what is missing, or no count, is 0."""

@@ -15,7 +15,7 @@ from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import talk
-from livemem.search.documents import Document, Reading
+from livemem.search.documents import Document, Reading, storable
 from livemem.search.view import Source, held
 from livemem.spaces import contents
 from livemem.store import keys
@@ -81,14 +81,14 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
     return Document(
         id=note.note_id,
         kind=kind,
-        text=_text(note.content),
+        text=storable(note.content),
         group=NOTES.format(keys.compact_time(name.timestamp)[:8]),
         # As they were written, whoever wrote them (keys.NoteName.order).
         position=f"{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
         time=clock.iso(clock.parse(note.timestamp)),
         author=note.agent,
         category=note.category,
-        tags=tuple(dict.fromkeys(_text(tag) for tag in note.tags)),
+        tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
         source=more,
     )
 
@@ -119,7 +119,7 @@ def _consolidated(space_id: str, number: int, source: NoteSource) -> Document | 
 def _bank_file(item: Object) -> Reading:
     parsed = keys.parse_bank_file(item.key)
     assert parsed
-    path, text = parsed[1], _text(item.body.decode(errors="replace"))
+    path, text = parsed[1], storable(item.body.decode(errors="replace"))
     time = clock.iso(item.last_modified)
     try:
         parts = _sections(text)
@@ -157,8 +157,3 @@ def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
     parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in listed]
     told = [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]
     return told or [((), text)]
-
-
-def _text(text: str) -> str:
-    """Text that any store of text takes: no half surrogate pairs, which JSON can hold."""
-    return text.encode(errors="replace").decode()

@@ -17,7 +17,7 @@ from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
-from livemem.search.documents import Document, Reading
+from livemem.search.documents import Document, Reading, storable
 from livemem.search.view import NEWEST, Source, Tail, View
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
@@ -229,11 +229,16 @@ def _other_generations(view: View, space_id: str, conversation_id: str, number: 
 
 
 def _generation(item: Object) -> int:
+    told = _generations(item)
+    return told.generation if told else _NONE
+
+
+def _generations(item: Object) -> Generations | None:
     try:
-        return Generations.from_bytes(item.body).generation
+        return Generations.from_bytes(item.body)
     except ValueError:
         logger.warning("generations can't be read", extra={"key": item.key})
-        return _NONE
+        return None
 
 
 def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
@@ -302,10 +307,10 @@ def _kept_generation(process: Process, entry: Entry) -> int:
     found = process.store.get(entry.key)
     if not found:
         return FIRST
-    number = _generation(found)
-    if number:
-        process.reads.put(found.key, found.etag, Generations.from_bytes(found.body), [found.body])
-    return number
+    told = _generations(found)
+    if not told:
+        return _NONE
+    return process.reads.put(found.key, found.etag, told, [found.body]).generation
 
 
 def _current(entries: Sequence[Entry]) -> list[Entry]:
@@ -349,7 +354,7 @@ def _rank(key: SummaryKey, item: Object) -> int:
 
 
 def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
-    tools = ", ".join(dict.fromkeys(_text(call.name) for call in turn.tool_calls))
+    tools = ", ".join(dict.fromkeys(storable(call.name) for call in turn.tool_calls))
     sides = [
         (USER, turn.role or USER, turn.user_message, ""),
         (ASSISTANT, ASSISTANT, turn.assistant_message, ""),
@@ -359,7 +364,7 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
         Document(
             id=f"{conversation_id}/{index}/{side}",
             kind=TURN,
-            text=_text(said),
+            text=storable(said),
             group=group(conversation_id),
             position=f"{index:010d}/{place}",
             time=clock.iso(clock.parse(turn.timestamp)),
@@ -396,7 +401,7 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
     return Document(
         id=f"{key.conversation_id}/l{key.level}/{key.number}",
         kind=SUMMARY,
-        text=_text("\n".join([summary.summary, *summary.key_findings])),
+        text=storable("\n".join([summary.summary, *summary.key_findings])),
         group=group(key.conversation_id, key.level),
         position=f"{key.number:09d}",
         time=clock.iso(clock.parse(summary.created_at)),
@@ -446,8 +451,3 @@ def ends(source: Mapping[str, str], name: str) -> tuple[int, int] | None:
     """The first and last turn that a summary `covers`, or of its `children`, as its document's source tells."""
     first, _, last = source.get(name, "").partition("-")
     return (int(first), int(last)) if last else None
-
-
-def _text(text: str) -> str:
-    """Text that any store of text takes: no half surrogate pairs, which JSON can hold."""
-    return text.encode(errors="replace").decode()

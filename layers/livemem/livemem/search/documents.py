@@ -48,3 +48,8 @@ class Reading:
     documents: tuple[Document, ...] = ()
     rank: int = 0
     gives_back: tuple[str, ...] = ()
+
+
+def storable(text: str) -> str:
+    """Text that any store of text takes: no half surrogate pairs, which JSON can hold."""
+    return text.encode(errors="replace").decode()
