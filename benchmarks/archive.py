@@ -100,6 +100,8 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
         later=queue.append,
         reindex=print,
         summarize=print,
+        digest=print,
+        answer=print,
         new_suffix=lambda: secrets.token_hex(4),
     )
 

@@ -90,6 +90,8 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
         "later": lambda _: None,
         "reindex": lambda _: None,
         "summarize": lambda _: None,
+        "digest": lambda _: None,
+        "answer": lambda _: None,
         "new_suffix": lambda: f"{next(suffixes):08x}",
     }
     prepare(Process(store=plain, **parts), count)

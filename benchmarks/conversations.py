@@ -105,6 +105,8 @@ def bench(settings: Settings) -> Bench:
         later=print,
         reindex=unheard,
         summarize=lambda _: None,
+        digest=lambda _: None,
+        answer=lambda _: None,
         new_suffix=lambda: "00000000",
         embed=embed,
     )

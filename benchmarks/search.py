@@ -140,6 +140,8 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
         later=print,
         reindex=unheard,
         summarize=print,
+        digest=print,
+        answer=print,
         new_suffix=lambda: secrets.token_hex(4),
         embed=embed,
     )

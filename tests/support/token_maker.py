@@ -33,6 +33,8 @@ def main(url: str, key: str, count: str, name: str) -> None:
             later=print,
             reindex=print,
             summarize=print,
+            digest=print,
+            answer=print,
             new_suffix=str,
         )
         wanted = tokens.NewToken(f"{name}-{number}", ["read"])

@@ -253,6 +253,8 @@ class World:
             "later": self.later,
             "reindex": self.reindexed.append,
             "summarize": self.start,
+            "digest": self.start,
+            "answer": self.start,
             "new_suffix": self.ids.suffix,
             "new_id": self.ids,
             "clock": self.clock,

@@ -39,6 +39,12 @@ Summarize = Callable[[Mapping[str, Any]], None]
 StoreUnavailable.
 """
 
+Digest = Callable[[Mapping[str, Any]], None]
+"""Queues one asynchronous invocation that digests the rooms of a space (digests/work.py); raises StoreUnavailable."""
+
+Answer = Callable[[Mapping[str, Any]], None]
+"""Queues one asynchronous invocation that goes on with a question (ask/work.py); raises StoreUnavailable."""
+
 Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
 
@@ -63,6 +69,8 @@ class Process:
     later: Later
     reindex: Reindex
     summarize: Summarize
+    digest: Digest
+    answer: Answer
     new_suffix: Callable[[], str]
     embed: Embed | None = None
     new_id: Callable[[], str] = clocks.new_id

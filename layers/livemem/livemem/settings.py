@@ -119,6 +119,8 @@ class Settings(BaseSettings):
     backup_function_name: str = "BackupFunction"
     indexer_function_name: str = "IndexerFunction"
     summarize_function_name: str = "SummarizeFunction"
+    digest_function_name: str = "DigestFunction"
+    ask_function_name: str = "AskFunction"
     admin_bootstrap_key: str = ""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
     """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""

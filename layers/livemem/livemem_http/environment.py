@@ -33,6 +33,12 @@ def process() -> Process:
     def summarize(payload: Mapping[str, Any]) -> None:
         clients.invoke_async(configured.summarize_function_name, payload)
 
+    def digest(payload: Mapping[str, Any]) -> None:
+        clients.invoke_async(configured.digest_function_name, payload)
+
+    def answer(payload: Mapping[str, Any]) -> None:
+        clients.invoke_async(configured.ask_function_name, payload)
+
     return Process(
         store=open_store(configured),
         settings=configured,
@@ -42,6 +48,8 @@ def process() -> Process:
         later=later,
         reindex=reindex,
         summarize=summarize,
+        digest=digest,
+        answer=answer,
         new_suffix=new_suffix,
     )
 

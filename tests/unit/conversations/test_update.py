@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.conversations import (
-    claims,
     due,
     forecast,
     generations,
@@ -27,7 +26,7 @@ from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
 from livemem.llm.client import LlmError
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import room
+from livemem.spaces import claims, room
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
@@ -190,7 +189,7 @@ def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
     talk = talk_of()
     talk.update()
     job = orders.redo(talk.process, "demo", talk.id, 1, 1)
-    claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
+    claims.acquire(talk.process, keys.claim("demo", talk.id), talk.world.ids(), by_hand=False)
     talk.world.work()
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
     assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("g1/summaries/l1/000001/"))
@@ -203,7 +202,7 @@ def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
 def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
     talk = talk_of()
     talk.update()
-    claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
+    claims.acquire(talk.process, keys.claim("demo", talk.id), talk.world.ids(), by_hand=False)
     job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     with pytest.raises(StillAtWork):
         talk.world.work(talk.world.queued[0])
@@ -213,7 +212,7 @@ def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
 
 def test_an_event_during_another_job_is_made_good_by_the_sweep():
     talk = talk_of(4)
-    held = claims.acquire(talk.process, "demo", talk.id, talk.world.ids(), by_hand=False)
+    held = claims.acquire(talk.process, keys.claim("demo", talk.id), talk.world.ids(), by_hand=False)
     assert talk.update().result == "busy"
     assert talk.update().at_work == held.claim.job_id
     talk.world.pass_time(1_800)
@@ -427,7 +426,7 @@ def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_pai
     with pytest.raises(StoreUnavailable):
         talk.update()
     talk.world.client.before = lambda index, verb: None
-    assert claims.look(talk.process, "demo", talk.id) is None
+    assert claims.look(talk.process, keys.claim("demo", talk.id)) is None
     (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
     assert (job.status, job.llm.calls) == ("running", 1)
     assert talk.update().result == "done"

@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 from livemem import clock
 from livemem.consolidation import budget
-from livemem.conversations import asking, claims, due, generations, jobs, log, making, names, sources, work
+from livemem.conversations import asking, due, generations, jobs, log, making, names, sources, work
 from livemem.conversations import conversation as conversations
 from livemem.conversations import layers as found
-from livemem.conversations.claims import Claimed, Held
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import Standing
 from livemem.conversations.jobs import Job, Strategy
@@ -27,6 +26,8 @@ from livemem.errors import LiveMemoryError, PreconditionLost, RunError, StillAtW
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
+from livemem.spaces import claims
+from livemem.spaces.claims import Claimed, Held
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
@@ -154,9 +155,8 @@ def _carry_out(task: _Task) -> Outcome:
         return Outcome("nothing", _end(task, job, "done", before=job.llm) if job else None)
     job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
     try:
-        held = claims.acquire(
-            process, task.space_id, task.conversation_id, job.job_id, by_hand=order.by_hand or bool(order.redo)
-        )
+        key = keys.claim(task.space_id, task.conversation_id)
+        held = claims.acquire(process, key, job.job_id, by_hand=order.by_hand or bool(order.redo))
     except Claimed as error:
         return _beside(task, job, error)
     return _work_under_claim(task, job, held)

@@ -1,7 +1,8 @@
-"""The claim on a conversation: who makes its summaries now. It saves money; correctness rests on names and seals.
+"""Claims: who does now what several workers may be asked for, such as the summaries of a conversation. They save money
+and keep an order; that nothing is lost or doubled never rests on them alone.
 
-Its life counts from when it was written, by the store's clock, and a worker renews it. After a failure of the LLM it is
-kept as `backoff`, so that events don't ask a dead LLM again and again; whoever asks by hand takes it over.
+A claim's life counts from when it was written, by the store's clock, and a worker renews it. After a failure of the LLM
+it is kept as `backoff`, so that events don't ask a dead LLM again and again; whoever asks by hand takes it over.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from typing import Literal
 from livemem.errors import Busy, PreconditionLost, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces.lease import BACKOFF_FIRST, BACKOFF_LONGEST, LIFE, RENEWAL_TICK, RENEWED_AFTER
-from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document
 from livemem.store.objects import Object
@@ -22,7 +22,7 @@ TRIES = 5
 
 
 class Claim(Document):
-    """`claims/summaries.json`."""
+    """The document."""
 
     worker: str
     job_id: str
@@ -34,11 +34,11 @@ class Claim(Document):
 
 
 class Claimed(Busy):
-    """Somebody else makes the summaries of the conversation now, or failures are waited out."""
+    """Somebody else is at work, or failures are waited out."""
 
     def __init__(self, claim: Claim) -> None:
-        at_work = "Another job makes summaries of this conversation."
-        super().__init__(f"Summaries wait after a failure ({claim.error})." if claim.kind == "backoff" else at_work)
+        at_work = "Another job is at this work."
+        super().__init__(f"The work waits after a failure ({claim.error})." if claim.kind == "backoff" else at_work)
         self.claim = claim
 
 
@@ -52,9 +52,9 @@ class Held:
     renewed: float
 
 
-def look(process: Process, space_id: str, conversation_id: str) -> Claim | None:
+def look(process: Process, key: str) -> Claim | None:
     """The claim that stands now, or None: 1 GET."""
-    found = process.store.get(keys.claim(space_id, conversation_id))
+    found = process.store.get(key)
     return _standing(found) if found else None
 
 
@@ -70,9 +70,8 @@ def _read(found: Object) -> Claim | None:
         return None
 
 
-def acquire(process: Process, space_id: str, conversation_id: str, job_id: str, *, by_hand: bool) -> Held:
-    """Take the claim: 1 GET, 1 PUT. Raises Claimed."""
-    key = keys.claim(space_id, conversation_id)
+def acquire(process: Process, key: str, job_id: str, *, by_hand: bool) -> Held:
+    """Take the claim for a job: 1 GET, 1 PUT. Who asks by hand does not wait for failures. Raises Claimed."""
     worker = process.new_id()
     for _ in range(TRIES):
         found = process.store.get(key)
@@ -97,7 +96,7 @@ def acquire(process: Process, space_id: str, conversation_id: str, job_id: str, 
                 continue
             etag = again.etag
         return Held(key, fresh, etag, process.timer())
-    raise Busy("The conversation became busy just now.")
+    raise Busy("Another job began this work just now.")
 
 
 @contextmanager

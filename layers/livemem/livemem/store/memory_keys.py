@@ -1,0 +1,127 @@
+"""The keys of memories (docs/bucket.md), built and parsed here alone."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from livemem.errors import InvalidName
+from livemem.store import keys
+from livemem.store.keys import RUN_ID, SPACE_ID
+
+Kind = Literal["fact", "self", "goal"]
+KINDS: tuple[Kind, ...] = ("fact", "self", "goal")
+FOLDERS: dict[Kind, str] = {"fact": "facts", "self": "self", "goal": "goals"}
+EXPIRY = "_expiry/"
+"""Where the markers are that tell in which hour a memory expires."""
+LAST = 99_999_999
+"""The highest number of an operation: eight digits sort as text."""
+_KIND_OF = {folder: kind for kind, folder in FOLDERS.items()}
+_FOLDER = rf"(?P<space>{SPACE_ID.pattern})/memories/(?P<folder>{'|'.join(_KIND_OF)})/"
+_OPERATION = re.compile(rf"{_FOLDER}log/(?P<number>[0-9]{{8}})\.json")
+_SNAPSHOT = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.json")
+_VECTORS = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.(?P<model>[a-z0-9][a-z0-9.-]*)\.npz")
+_EXPIRY = re.compile(
+    rf"{EXPIRY}(?P<hour>[0-9]{{8}}T[0-9]{{2}})/(?P<space>{SPACE_ID.pattern})/(?P<kind>{'|'.join(KINDS)})/(?P<id>{RUN_ID.pattern})"
+)
+
+
+@dataclass(frozen=True)
+class OperationKey:
+    """Operation `number`, from 1, of a kind's log."""
+
+    space_id: str
+    kind: Kind
+    number: int
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """What a marker says: this memory may have expired in its hour."""
+
+    key: str
+    space_id: str
+    kind: Kind
+    memory_id: str
+
+
+def check_memory_id(memory_id: str) -> str:
+    """Return `memory_id`, or raise InvalidName. It is an ULID, so memories sort by their beginning."""
+    return keys.check_ulid("memory_id", memory_id)
+
+
+def check_kind(kind: str) -> Kind:
+    """Return the kind, or raise InvalidName."""
+    for one in KINDS:
+        if one == kind:
+            return one
+    raise InvalidName("kind", f"must be one of {', '.join(KINDS)}")
+
+
+def prefix(space_id: str, kind: Kind | None = None) -> str:
+    """What the keys of a kind's memories begin with, or those of all."""
+    return f"{space_id}/memories/{f'{FOLDERS[kind]}/' if kind else ''}"
+
+
+def log_prefix(space_id: str, kind: Kind) -> str:
+    """Below it the operations, the oldest first."""
+    return f"{prefix(space_id, kind)}log/"
+
+
+def operation(space_id: str, kind: Kind, number: int) -> str:
+    """Operation `number`, from 1."""
+    return f"{log_prefix(space_id, kind)}{number:08d}.json"
+
+
+def parse_operation(key: str) -> OperationKey | None:
+    """What is in the key of an operation; None for every other key."""
+    match = _OPERATION.fullmatch(key)
+    return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
+
+
+def snapshots_prefix(space_id: str, kind: Kind) -> str:
+    """Below it the snapshots and their vectors, the oldest first."""
+    return f"{prefix(space_id, kind)}snapshot/"
+
+
+def snapshot(space_id: str, kind: Kind, number: int) -> str:
+    """The state after operation `number`."""
+    return f"{snapshots_prefix(space_id, kind)}{number:08d}.json"
+
+
+def parse_snapshot(key: str) -> OperationKey | None:
+    """The operation after which a snapshot was made, in its key; None for every other key."""
+    match = _SNAPSHOT.fullmatch(key)
+    return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
+
+
+def vectors(space_id: str, kind: Kind, number: int, model: str) -> str:
+    """The vectors of the memories of a snapshot; `model` as in embeddings.name."""
+    return f"{snapshots_prefix(space_id, kind)}{number:08d}.{model}.npz"
+
+
+def parse_vectors(key: str) -> OperationKey | None:
+    """The operation after which vectors were kept, in their key; None for every other key."""
+    match = _VECTORS.fullmatch(key)
+    return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
+
+
+def expiry(space_id: str, kind: Kind, memory_id: str, moment: datetime) -> str:
+    """That the memory expires in the hour (UTC) of `moment`."""
+    return f"{EXPIRY}{moment.astimezone(UTC):%Y%m%dT%H}/{space_id}/{kind}/{memory_id}"
+
+
+def expiry_after(moment: datetime) -> str:
+    """What sorts behind the markers of the hours up to that of this moment, and before later ones."""
+    return f"{EXPIRY}{moment.astimezone(UTC):%Y%m%dT%H}~"
+
+
+def parse_expiry(key: str) -> Expiring | None:
+    """What such a marker's key says; None for every other key."""
+    match = _EXPIRY.fullmatch(key)
+    return Expiring(key, match["space"], check_kind(match["kind"]), match["id"]) if match else None
+
+
+def is_of_memories(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is of a memory."""
+    return name.startswith("memories/")
