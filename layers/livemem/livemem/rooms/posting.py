@@ -24,6 +24,7 @@ from livemem.store.probe import require_conditional_writes
 BATCH = 100
 OTHER = "was used for another message of this room"
 STAMP_TRIES = 3
+MILLISECOND = timedelta(milliseconds=1)
 SKEW = timedelta(minutes=5)
 """By which clocks of the service may be apart."""
 
@@ -112,7 +113,10 @@ def _post(
     for place, draft in enumerate(drafts):
         first.setdefault(draft.message_id if draft.message_id is not None else f"{place}\0", place)
     places = list(first.values())
-    stamped = process.store.map(lambda place: _stamp(process, space_id, room, drafts[place], now), places)
+    # A millisecond apart, so that those of a batch keep their order.
+    stamped = process.store.map(
+        lambda place: _stamp(process, space_id, room, drafts[place], now + place * MILLISECOND), places
+    )
     written = process.store.map(
         lambda one: _write(process, space_id, room, one[0], where[one[1]]), list(zip(stamped, places, strict=True))
     )
