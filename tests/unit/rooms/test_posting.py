@@ -244,3 +244,31 @@ def test_a_message_whose_writer_died_after_its_id_is_written_by_a_repeat_at_its_
 
     assert again.fresh
     assert again.message.timestamp == "2026-02-20T14:00:02.000Z"
+
+
+def test_a_write_that_is_refused_although_nothing_is_there_is_tried_again(chatter):
+    chatter.say("before")
+    chatter.world.client.break_at(len(chatter.world.client.requests), "PreconditionFailed", 412, done=False)
+
+    assert chatter.say("hello").fresh
+    assert [one.content for one in chatter.said()] == ["before", "hello"]
+
+
+def test_a_message_whose_first_try_was_digested_before_its_answer_came_is_posted_once(chatter):
+    chatter.say("before")
+    point = len(chatter.world.client.requests)
+
+    def digested_and_lost(index, verb):
+        if index == point:
+            chatter.world.client.after = lambda index, verb: None
+            chatter.digested()
+            from tests.support.bucket import error
+
+            raise error("PreconditionFailed", 412, verb)
+
+    chatter.world.client.after = digested_and_lost
+    posted = chatter.say("fact one")
+
+    assert (posted.fresh, posted.digested) == (True, True)
+    assert chatter.said() == []
+    assert chatter.memories() == ["fact one"]
