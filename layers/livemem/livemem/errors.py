@@ -116,6 +116,13 @@ class ConversationBroken(LiveMemoryError):
     code = "conversation_broken"
 
 
+class MemoriesBroken(LiveMemoryError):
+    """A part of the memories of a space can't be read: somebody changed it in the bucket."""
+
+    status = 503
+    code = "memories_broken"
+
+
 class SpaceExists(LiveMemoryError):
     """A space of that id exists already."""
 
@@ -200,6 +207,14 @@ class OutOfTime(LiveMemoryError):
 
 class VersionsUnreachable(LiveMemoryError):
     """The store does not let the service look at former versions of objects, or remove them. No user meets it."""
+
+
+class EmbeddingUnavailable(LiveMemoryError):
+    """The embedding model gave no vectors, without which nobody can tell whether a memory is there already."""
+
+    status = 503
+    code = "embedding_unavailable"
+    retry_after = 30
 
 
 class SearchNotReady(LiveMemoryError):

@@ -1,0 +1,90 @@
+"""Correcting a memory by its id: what it said before goes to its history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import EllipsisType
+
+from livemem import clock
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.memories import log, memory, merging, operation, reading, snapshots, storing, ttl, vectors
+from livemem.memories.memory import Memory
+from livemem.memories.operation import Operation
+from livemem.memories.state import State
+from livemem.memories.storing import Stored
+from livemem.notes.redaction import redact
+from livemem.process import Process
+from livemem.store.probe import require_conditional_writes
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What is to be another way; `...` stays as it is. `revision`: only while the memory has this one."""
+
+    content: str | EllipsisType = ...
+    category: str | EllipsisType | None = ...
+    subjects: Sequence[str] | EllipsisType = ...
+    ttl: str | EllipsisType | None = ...
+    """From now on; None: it never expires."""
+    revision: int | None = None
+
+
+def correct(
+    process: Process, space_id: str, author: str, memory_id: str, wanted: Correction, *, op_id: str | None = None
+) -> Stored:
+    """Correct a memory: 1 LIST for each kind and 1 PUT, and 1 call of the embedding model for another content.
+
+    Raises NotFound, InvalidRequest, PreconditionLost for another revision, EmbeddingUnavailable, MemoriesBroken.
+    """
+    require_conditional_writes(process.store)
+    _, there = reading.find(process, space_id, memory_id)
+    changes, redacted = _changes(process, there, wanted)
+    if not changes:
+        raise InvalidRequest.of("body", "names nothing to be corrected")
+    cause = operation.op_id(op_id or f"correct/{process.new_id()}")
+    vector = None
+    if process.embed and "content" in changes:
+        (vector,) = vectors.embed(process, [str(changes["content"])])
+
+    def decide(found: State) -> Operation | None:
+        if cause in found.done:
+            return None
+        old = found.find(memory_id, process.clock())
+        if not old:
+            raise NotFound("memory", memory_id)
+        if wanted.revision is not None and old.revision != wanted.revision:
+            raise PreconditionLost(f"The memory has revision {old.revision} by now: read it again.")
+        return Operation(
+            number=found.number + 1,
+            op="put",
+            op_id=cause,
+            at=clock.iso_millis(process.clock()),
+            author=author,
+            memory=merging.corrected(old, process.clock(), author, changes),
+            vector=vectors.encoded(process, vector) if vector is not None else None,
+        )
+
+    after, written = log.write(process, space_id, there.kind, decide)
+    done = written or log.operation_at(process, space_id, there.kind, after.done[cause].number)
+    storing.mark(process, space_id, done.memory)
+    snapshots.keep(process, space_id, there.kind, after, None)
+    return replace(storing.told(done), repeated=written is None, redacted=redacted)
+
+
+def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:
+    """The fields that are to be other, checked; and what was taken out of the content, by kind."""
+    changes: dict[str, object] = {}
+    redacted: dict[str, int] = {}
+    if not isinstance(wanted.content, EllipsisType):
+        content = memory.check_content(wanted.content)
+        if process.settings.redact_secrets:
+            content, counted = redact(content)
+            redacted = dict(counted)
+        changes["content"] = content
+    if not isinstance(wanted.category, EllipsisType):
+        changes["category"] = memory.check_category(there.kind, wanted.category)
+    if not isinstance(wanted.subjects, EllipsisType):
+        changes["subjects"] = memory.check_subjects(wanted.subjects)
+    if not isinstance(wanted.ttl, EllipsisType):
+        expires = ttl.until(wanted.ttl, process.clock())
+        changes["expires_at"] = clock.iso_millis(expires) if expires else None
+    return changes, redacted

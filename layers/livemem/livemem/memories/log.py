@@ -1,0 +1,150 @@
+"""The log of a kind's memories in the bucket: what is in it, and the next operation.
+
+An operation is written under the number after the newest one, if nobody else has: so who wrote it knew all before it.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from cachetools import LRUCache
+
+from livemem.errors import Busy, MemoriesBroken, PreconditionLost
+from livemem.memories import operation as operations
+from livemem.memories import state as states
+from livemem.memories.operation import MEND, Operation
+from livemem.memories.state import Snapshot, State
+from livemem.process import Process, Timer
+from livemem.store import documents
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import Kind
+
+SNAPSHOT_EVERY = 100
+"""Operations: who comes cold reads at most so many, and a few more of those that were written at once."""
+MOST_KNOWN = 50_000
+"""Memories of all spaces that a process keeps in mind."""
+TRIES = 500
+"""Numbers that a writer tries: more writers than that at once there are not."""
+
+
+class _Known:
+    """The states that this process has seen last."""
+
+    def __init__(self, _: Timer) -> None:
+        self._states = LRUCache[tuple[str, Kind], State](MOST_KNOWN, getsizeof=lambda state: 1 + len(state.memories))
+        self._lock = threading.Lock()
+
+    def get(self, space_id: str, kind: Kind) -> State | None:
+        with self._lock:
+            return self._states.get((space_id, kind))
+
+    def put(self, space_id: str, kind: Kind, state: State) -> State:
+        with self._lock:
+            if 1 + len(state.memories) <= self._states.maxsize:
+                self._states[space_id, kind] = state
+        return state
+
+
+def load(process: Process, space_id: str, kind: Kind) -> State:
+    """The state as the bucket has it now: 1 LIST, and 1 GET for each operation that this process does not know yet.
+
+    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises MemoriesBroken.
+    """
+    known = process.cache(_Known).get(space_id, kind)
+    if known:
+        later = _later(process, space_id, kind, known)
+        if later is not None:
+            return process.cache(_Known).put(space_id, kind, later)
+    start = newest_snapshot(process, space_id, kind)
+    found = _later(process, space_id, kind, start)
+    if found is None:
+        raise MemoriesBroken(f"The log of the memories lacks its operation {start.number}. {MEND}")
+    return process.cache(_Known).put(space_id, kind, found)
+
+
+def newest_snapshot(process: Process, space_id: str, kind: Kind) -> State:
+    """The state that the newest readable snapshot holds, or the empty one: 1 LIST, 1 GET."""
+    listed = process.store.scan(keys.snapshots_prefix(space_id, kind))
+    found = [entry.key for entry in listed if keys.parse_snapshot(entry.key)]
+    for key in reversed(found):
+        item = process.store.get(key)
+        try:
+            if item:
+                return states.from_snapshot(Snapshot.from_bytes(item.body))
+        except ValueError:
+            # The one before, and more of the log, come to the same.
+            continue
+    return State()
+
+
+def _later(process: Process, space_id: str, kind: Kind, state: State) -> State | None:
+    """The state after what was written since; None if the log is not the one that the state came from."""
+    prefix = keys.log_prefix(space_id, kind)
+    # Its newest operation is listed too: another one in its place tells that the space was restored.
+    behind = keys.operation(space_id, kind, state.number - 1) if state.number else ""
+    listed = [entry for entry in process.store.scan(prefix, start_after=behind) if keys.parse_operation(entry.key)]
+    if state.number:
+        if not listed or listed[0].key != keys.operation(space_id, kind, state.number):
+            return None
+        first = listed.pop(0)
+        if state.etag and first.etag != state.etag:
+            return None
+        state = replace(state, etag=first.etag)
+    if not listed:
+        return state
+    for place, entry in enumerate(listed):
+        if entry.key != keys.operation(space_id, kind, state.number + 1 + place):
+            raise MemoriesBroken(f"The log of the memories lacks its operation {state.number + 1 + place}. {MEND}")
+    found = process.store.get_many([entry.key for entry in listed])
+    read = [operations.read(item) for item in found if item]
+    if len(read) < len(listed):
+        # Somebody deletes the space right now.
+        return None
+    return states.applied(state, read, listed[-1].etag)
+
+
+def write(
+    process: Process, space_id: str, kind: Kind, decide: Callable[[State], Operation | None]
+) -> tuple[State, Operation | None]:
+    """Write the operation that `decide` makes of the state that it follows: 1 LIST and 1 PUT, both again for each race
+    that is lost. None: there is nothing to do.
+
+    Raises Busy, MemoriesBroken, StoreUnavailable, and what `decide` raises.
+    """
+    for _ in range(TRIES):
+        state = load(process, space_id, kind)
+        wanted = decide(state)
+        if wanted is None:
+            return state, None
+        later = _commit(process, space_id, kind, state, wanted)
+        if later:
+            process.cache(_Known).put(space_id, kind, later)
+            return later, wanted
+    raise Busy("Too many memories are stored at once.")
+
+
+def _commit(process: Process, space_id: str, kind: Kind, state: State, wanted: Operation) -> State | None:
+    """The state after the operation; None if somebody else has its number."""
+    key = keys.operation(space_id, kind, wanted.number)
+    try:
+        etag = process.store.put(key, wanted.to_bytes(), if_none_match=True, content_type=documents.JSON)
+    except PreconditionLost:
+        there = process.store.get(key)
+        # Perhaps our own first try, whose answer was lost.
+        if not there or there.body != wanted.to_bytes():
+            return None
+        etag = there.etag
+    return states.applied(state, [wanted], etag)
+
+
+def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Operation:
+    """One operation: 1 GET. Raises MemoriesBroken."""
+    found = process.store.get(keys.operation(space_id, kind, number))
+    if not found:
+        raise MemoriesBroken(f"The log of the memories lacks its operation {number}. {MEND}")
+    return operations.read(found)
+
+
+def known_snapshot(process: Process, space_id: str, kind: Kind, state: State) -> None:
+    """Take note that there is a snapshot of this state."""
+    process.cache(_Known).put(space_id, kind, replace(state, snapshot=state.number))

@@ -1,0 +1,113 @@
+"""What becomes of two memories that are of the same thing. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from livemem import clock
+from livemem.memories import likeness
+from livemem.memories.memory import HISTORY, SUBJECTS, Former, Memory, Provenance
+from livemem.memories.operation import By, Kept, Merged
+
+Verdict = Literal["same", "contradicts", "different"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A memory that is to be stored, checked, with the moment at which it expires."""
+
+    memory: Memory
+    replace: bool = False
+
+    @property
+    def content(self) -> str:
+        return self.memory.content
+
+
+@dataclass(frozen=True)
+class Near:
+    """A memory that is there and may say the same. `score`: a cosine, or the likeness of texts."""
+
+    memory: Memory
+    score: float
+    by: By
+
+
+def merge(candidate: Candidate, near: Near, verdict: Verdict | None, now: datetime) -> tuple[Memory, Merged] | None:
+    """The memory that is there after it has met the candidate; None if both must stand: what holds for a time never
+    takes the place of what holds for ever, unless the caller says so.
+    """
+    old, new = near.memory, candidate.memory
+    kept = _kept(candidate, old, verdict)
+    says_something_else = kept == "new" and (verdict == "contradicts" or likeness.adds(new.content, old.content))
+    if old.expires_at is None and new.expires_at is not None and says_something_else and not candidate.replace:
+        return None
+    merged = Merged(score=round(near.score, 4), by="llm" if verdict else near.by, former=old.content, kept=kept)
+    standing = new if kept == "new" else old
+    subjects = dict.fromkeys([*standing.subjects, *old.subjects, *new.subjects])
+    return (
+        old.model_copy(
+            update={
+                "content": standing.content,
+                "category": new.category or old.category,
+                "subjects": list(subjects)[:SUBJECTS],
+                "updated_at": clock.iso_millis(now),
+                "expires_at": _life(candidate, old, verdict),
+                "source": standing.source,
+                "provenance": standing.provenance,
+                "revision": old.revision + 1,
+                "history": _history(candidate, old, kept),
+            }
+        ),
+        merged,
+    )
+
+
+def _kept(candidate: Candidate, old: Memory, verdict: Verdict | None) -> Kept:
+    new = candidate.memory
+    if candidate.replace or verdict == "contradicts":
+        return "new"
+    if likeness.normalised(new.content) == likeness.normalised(old.content):
+        return "former"
+    if likeness.adds(new.content, old.content):
+        return "new"
+    # A shorter restatement is a vaguer one.
+    return "new" if len(new.content) > len(old.content) else "former"
+
+
+def _life(candidate: Candidate, old: Memory, verdict: Verdict | None) -> str | None:
+    """When it expires: the longer life of two that say the same."""
+    new = candidate.memory
+    if candidate.replace or verdict == "contradicts":
+        return new.expires_at
+    if old.expires_at is None or new.expires_at is None:
+        return None
+    return max(old.expires_at, new.expires_at, key=clock.parse)
+
+
+def _history(candidate: Candidate, old: Memory, kept: Kept) -> list[Former]:
+    new = candidate.memory
+    if likeness.normalised(new.content) == likeness.normalised(old.content):
+        return old.history
+    # What does not stand is kept in any case, whichever of both it is.
+    gone = old if kept == "new" else new
+    former = Former(content=gone.content, expires_at=gone.expires_at, at=gone.updated_at, author=gone.provenance.author)
+    return [former, *old.history][:HISTORY]
+
+
+def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object]) -> Memory:
+    """A memory that somebody corrects by its id: what it said before is in its history."""
+    provenance = Provenance(author=author)
+    fresh = old.model_copy(
+        update={
+            **changes,
+            "updated_at": clock.iso_millis(now),
+            "provenance": provenance if "content" in changes else old.provenance,
+            "source": "manual" if "content" in changes else old.source,
+            "revision": old.revision + 1,
+        }
+    )
+    if fresh.content == old.content:
+        return fresh
+    former = Former(content=old.content, expires_at=old.expires_at, at=old.updated_at, author=old.provenance.author)
+    return fresh.model_copy(update={"history": [former, *old.history][:HISTORY]})

@@ -1,0 +1,87 @@
+"""Which memory is nearest to what is to be stored, and whether it says the same."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from cachetools import LRUCache
+
+from livemem.memories import likeness, thresholds, vectors
+from livemem.memories.likeness import Grams
+from livemem.memories.memory import Memory
+from livemem.memories.merging import Near, Verdict
+from livemem.memories.operation import By
+from livemem.memories.vectors import Floats, Rows
+from livemem.process import Process, Timer
+from livemem.store.memory_keys import Kind
+
+Judge = Callable[[str, str], Verdict | None]
+"""Says of a new and a former content whether they say the same; None: nobody knows."""
+MOST_PREPARED = 50_000
+"""Texts whose n-grams a process keeps: some 4 kB each."""
+
+
+class _Prepared:
+    """The n-grams of texts that were compared a short time ago."""
+
+    def __init__(self, _: Timer) -> None:
+        self._grams = LRUCache[str, Grams](MOST_PREPARED)
+        self._lock = threading.Lock()
+
+    def get(self, text: str) -> Grams:
+        with self._lock:
+            found = self._grams.get(text)
+        if found is None:
+            found = likeness.prepare(text)
+            with self._lock:
+                self._grams[text] = found
+        return found
+
+
+def by_letters(process: Process, memories: Sequence[Memory], text: str) -> list[float]:
+    """The likeness of each memory with a text by their n-grams, 0 to 1."""
+    prepared, wanted = process.cache(_Prepared), likeness.prepare(text)
+    return [likeness.like(wanted, prepared.get(memory.content)) for memory in memories]
+
+
+def by_meaning(process: Process, memories: Sequence[Memory], vector: Floats, rows: Rows) -> list[float]:
+    """The cosine of each memory with a vector."""
+    return rows.cosines(vectors.names(process, memories), vector)
+
+
+def nearest(
+    process: Process, alive: Sequence[Memory], content: str, vector: Floats | None, rows: Rows | None
+) -> Near | None:
+    """The memory that is most like `content`, by meaning, or else by n-grams; None where there are none."""
+    if not alive:
+        return None
+    by: By = "lexical"
+    if vector is not None and rows is not None:
+        scores, by = by_meaning(process, alive, vector, rows), "vector"
+    else:
+        scores = by_letters(process, alive, content)
+    # The first of two that are as near: the one that was there longer.
+    place = max(range(len(alive)), key=scores.__getitem__)
+    best = alive[place]
+    if likeness.normalised(best.content) == likeness.normalised(content):
+        return Near(best, 1.0, "text")
+    return Near(best, max(0.0, scores[place]), by)
+
+
+def says_the_same(process: Process, kind: Kind, content: str, near: Near, judge: Judge) -> tuple[bool, Verdict | None]:
+    """Whether the nearest memory is of the same, and what the LLM said of it where it was asked.
+
+    At or above the threshold it is, unless the texts speak of different things; from `ambiguous_from` on, and where
+    they do, the LLM decides. Where there is none they stand apart: what is there twice can be merged later, what was
+    merged wrongly is hidden.
+    """
+    if near.by == "text":
+        return True, None
+    model = process.settings.embeddings_model
+    bounds = thresholds.of(kind, model) if near.by == "vector" else thresholds.LEXICAL
+    apart = likeness.differs(content, near.memory.content)
+    if near.score >= bounds.same and not apart:
+        return True, None
+    if near.score < bounds.ambiguous_from:
+        return False, None
+    verdict = judge(content, near.memory.content)
+    return verdict in ("same", "contradicts"), verdict

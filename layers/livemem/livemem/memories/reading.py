@@ -1,0 +1,154 @@
+"""Reading memories: by their ids, the newest, or those that are most like a question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from livemem import limits
+from livemem.errors import EmbeddingUnavailable, NotFound
+from livemem.memories import log, near, vectors
+from livemem.memories import state as states
+from livemem.memories.memory import Memory, check_subjects
+from livemem.memories.state import State
+from livemem.memories.vectors import Floats
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import KINDS, Kind
+
+QUERY_BYTES = 16_000
+FOUND_DEFAULT, FOUND_MOST = 10, 50
+RECENT_DEFAULT, RECENT_MOST = 10, 20
+QUERY_SECONDS = 2.0
+"""For the question's own vector; without it memories are compared by their letters."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A memory and how near it is to the question: a cosine, or the likeness of their letters."""
+
+    memory: Memory
+    score: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found, the best first. `degraded`: why it was not compared by meaning although there is a model."""
+
+    found: list[Found]
+    by: str
+    degraded: str | None = None
+
+
+def search(
+    process: Process,
+    space_id: str,
+    query: str,
+    *,
+    kind: Kind | None = None,
+    subject: str | None = None,
+    limit: int = FOUND_DEFAULT,
+) -> list[Found]:
+    """The memories that are most like a question (`ask`), without what is told beside them."""
+    return ask(process, space_id, query, kind=kind, subject=subject, limit=limit).found
+
+
+def ask(
+    process: Process,
+    space_id: str,
+    query: str,
+    *,
+    kind: Kind | None = None,
+    subject: str | None = None,
+    limit: int = FOUND_DEFAULT,
+) -> Answer:
+    """The unexpired memories that are most like a question, whatever their scores are: 1 LIST for each kind, and 1 call
+    of the embedding model. Where that fails they are compared by their letters.
+
+    Raises NotFound, InvalidRequest, MemoriesBroken.
+    """
+    limits.check_text("q", query, QUERY_BYTES)
+    some = _states(process, space_id, kind)
+    wanted = [(one, _about(process, found, subject)) for one, found in some]
+    degraded = None
+    if process.embed and any(memories for _, memories in wanted):
+        try:
+            (vector,) = vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
+            scored = _by_meaning(process, space_id, some, wanted, vector)
+            return Answer(_best(scored, limit), "vector")
+        except EmbeddingUnavailable as error:
+            degraded = error.detail
+    scored = [
+        Found(memory, score)
+        for _, memories in wanted
+        for memory, score in zip(memories, near.by_letters(process, memories, query), strict=True)
+    ]
+    return Answer(_best(scored, limit), "lexical", degraded)
+
+
+def _by_meaning(
+    process: Process,
+    space_id: str,
+    some: Sequence[tuple[Kind, State]],
+    wanted: Sequence[tuple[Kind, list[Memory]]],
+    vector: Floats,
+) -> list[Found]:
+    scored = []
+    for (kind, found), (_, memories) in zip(some, wanted, strict=True):
+        rows = vectors.of(process, space_id, kind, found, len(vector))
+        cosines = near.by_meaning(process, memories, vector, rows)
+        scored += [Found(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True)]
+    return scored
+
+
+def _best(scored: list[Found], limit: int) -> list[Found]:
+    return sorted(scored, key=lambda one: one.score, reverse=True)[:limit]
+
+
+def recent(
+    process: Process,
+    space_id: str,
+    *,
+    kind: Kind | None = None,
+    subject: str | None = None,
+    limit: int = RECENT_DEFAULT,
+) -> list[Memory]:
+    """The unexpired memories that were stored or changed last: 1 LIST for each kind.
+
+    Raises NotFound, InvalidRequest, MemoriesBroken.
+    """
+    some = _states(process, space_id, kind)
+    return states.newest_first(memory for _, found in some for memory in _about(process, found, subject))[:limit]
+
+
+def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
+    """All unexpired memories of a kind, the newest first: 1 LIST. Raises NotFound, MemoriesBroken."""
+    return states.newest_first(_states(process, space_id, kind)[0][1].alive(process.clock()))
+
+
+def load(process: Process, space_id: str, memory_id: str) -> Memory:
+    """The memory: 1 LIST for each kind. Raises NotFound, MemoriesBroken."""
+    return find(process, space_id, memory_id)[1]
+
+
+def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory]:
+    """The memory, and the state that it is in. Raises NotFound, MemoriesBroken."""
+    keys.check_memory_id(memory_id)
+    for _, found in _states(process, space_id, None):
+        memory = found.find(memory_id, process.clock())
+        if memory:
+            return found, memory
+    raise NotFound("memory", memory_id)
+
+
+def _states(process: Process, space_id: str, kind: Kind | None) -> list[tuple[Kind, State]]:
+    heads.load_recent(process, space_id)
+    some: Sequence[Kind] = KINDS if kind is None else [kind]
+    return list(zip(some, process.store.map(lambda one: log.load(process, space_id, one), some), strict=True))
+
+
+def _about(process: Process, found: State, subject: str | None) -> list[Memory]:
+    alive = found.alive(process.clock())
+    if subject is None:
+        return alive
+    (tag,) = check_subjects([subject], "subject")
+    return [memory for memory in alive if tag in memory.subjects]

@@ -1,0 +1,28 @@
+"""Snapshots of the state, with the vectors beside them: so that who comes cold reads little."""
+
+from contextlib import suppress
+
+from livemem.errors import PreconditionLost, StoreUnavailable
+from livemem.memories import log, vectors
+from livemem.memories import state as states
+from livemem.memories.state import State
+from livemem.memories.vectors import Rows
+from livemem.process import Process
+from livemem.store import documents
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import Kind
+
+
+def keep(process: Process, space_id: str, kind: Kind, state: State, rows: Rows | None) -> None:
+    """Store a snapshot of this state if the last one is 100 operations old: 2 PUTs. Nothing depends on it."""
+    if state.number - state.snapshot < log.SNAPSHOT_EVERY:
+        return
+    with suppress(StoreUnavailable):
+        if rows is not None:
+            # Before the snapshot: who finds one looks for them once.
+            vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
+        key = keys.snapshot(space_id, kind, state.number)
+        with suppress(PreconditionLost):
+            body = states.to_snapshot(state).to_bytes()
+            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+        log.known_snapshot(process, space_id, kind, state)

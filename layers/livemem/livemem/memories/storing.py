@@ -1,0 +1,255 @@
+"""Storing memories: each is compared with all that there are, and becomes one of its own, or part of one."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from livemem import clock
+from livemem.errors import InvalidRequest, LiveMemoryError
+from livemem.memories import log, memory, merging, near, operation, snapshots, ttl, vectors, verdict
+from livemem.memories.memory import Draft, Memory
+from livemem.memories.merging import Candidate, Verdict
+from livemem.memories.operation import By, Kept, Merged, Operation
+from livemem.memories.state import State
+from livemem.memories.vectors import Floats, Rows
+from livemem.notes.redaction import redact
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import documents
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import Kind
+from livemem.store.probe import require_conditional_writes
+
+BATCH = 50
+MOST = 20_000
+"""Memories of a kind in a space that do not expire before: what one process compares with in a moment."""
+OTHER = "was used for another memory in the last 30 days"
+
+
+@dataclass(frozen=True)
+class Merge:
+    """How a draft met a memory that was there."""
+
+    into: str
+    score: float
+    by: By
+    former: str
+    """The content before."""
+    kept: Kept
+    """Which content stands now."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A memory as it stands after its operation, or as it stood then if that was `repeated`.
+
+    `fresh`: it is one of its own; else `merge` says how it met the one that was there. `redacted` is what was taken out
+    of it, by kind.
+    """
+
+    memory: Memory
+    number: int
+    fresh: bool
+    merge: Merge | None = None
+    repeated: bool = False
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """One of a batch that was not stored, and why."""
+
+    error: LiveMemoryError
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A draft, checked. `request`: a hash of what was asked for."""
+
+    candidate: Candidate
+    request: str
+    op_id: str
+    redacted: dict[str, int]
+
+    @property
+    def kind(self) -> Kind:
+        return self.candidate.memory.kind
+
+
+def store(
+    process: Process,
+    space_id: str,
+    author: str,
+    draft: Draft,
+    *,
+    op_id: str | None = None,
+    until: datetime | None = None,
+) -> Stored:
+    """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it
+    expires, and 2 for every 100th. In between the LLM is asked once where nobody can tell without it.
+
+    `op_id` names the cause; a repeat of it within 30 days changes nothing. `until`: when models are waited for no more.
+    Raises NotFound, InvalidRequest, TooLarge, EmbeddingUnavailable, MemoriesBroken, Busy.
+    """
+    wanted = _checked(process, author, draft, op_id, "")
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    vector = vectors.embed(process, [wanted.candidate.content])[0] if process.embed else None
+    return _store(process, space_id, author, wanted, vector, until)
+
+
+def store_all(
+    process: Process,
+    space_id: str,
+    author: str,
+    drafts: Sequence[Draft],
+    *,
+    op_ids: Sequence[str] | None = None,
+    until: datetime | None = None,
+) -> list[Stored | Failed]:
+    """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them.
+
+    All are checked before the first is stored. Raises what `store` raises if none could be stored for it.
+    """
+    if not 1 <= len(drafts) <= BATCH:
+        raise InvalidRequest.of("memories", f"1 to {BATCH}")
+    causes: Sequence[str | None] = op_ids or [None] * len(drafts)
+    wanted = [
+        _checked(process, author, draft, cause, f"memories.{place}.")
+        for place, (draft, cause) in enumerate(zip(drafts, causes, strict=True))
+    ]
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    texts = [one.candidate.content for one in wanted]
+    found: Sequence[Floats | None] = vectors.embed(process, texts) if process.embed else [None] * len(texts)
+    done: list[Stored | Failed] = []
+    for one, vector in zip(wanted, found, strict=True):
+        try:
+            done.append(_store(process, space_id, author, one, vector, until))
+        except LiveMemoryError as error:
+            done.append(Failed(error))
+    return done
+
+
+def _checked(process: Process, author: str, draft: Draft, cause: str | None, where: str) -> _Wanted:
+    """The draft as it is to be stored; `where` stands before the names of fields in errors."""
+    content, redacted = memory.check_content(draft.content, f"{where}content"), {}
+    if process.settings.redact_secrets:
+        content, counted = redact(content)
+        redacted = dict(counted)
+    kind = keys.check_kind(draft.kind)
+    category = memory.check_category(kind, draft.category, f"{where}category")
+    subjects = memory.check_subjects(draft.subjects, f"{where}subjects")
+    now = process.clock()
+    expires = ttl.until(draft.ttl, now, f"{where}ttl")
+    moment = clock.iso_millis(now)
+    candidate = Memory(
+        memory_id=process.new_id(),
+        kind=kind,
+        category=category,
+        content=content,
+        subjects=subjects,
+        created_at=moment,
+        updated_at=moment,
+        expires_at=clock.iso_millis(expires) if expires else None,
+        source=draft.source,
+        provenance=draft.provenance(author),
+    )
+    request = json.dumps([content, kind, category, subjects, draft.ttl, draft.source, draft.replace])
+    return _Wanted(
+        Candidate(candidate, draft.replace),
+        hashlib.sha256(request.encode()).hexdigest()[:32],
+        operation.op_id(cause if cause is not None else f"memory/{candidate.memory_id}"),
+        redacted,
+    )
+
+
+def _store(
+    process: Process, space_id: str, author: str, wanted: _Wanted, vector: Floats | None, until: datetime | None
+) -> Stored:
+    rows: Rows | None = None
+    verdicts: dict[str, Verdict | None] = {}
+
+    def judge(new: str, old: str) -> Verdict | None:
+        # A race that is lost brings the same pair again.
+        if old not in verdicts:
+            verdicts[old] = verdict.ask(process, space_id, new, old, until)
+        return verdicts[old]
+
+    def decide(found: State) -> Operation | None:
+        nonlocal rows
+        if wanted.op_id in found.done:
+            return None
+        if vector is not None:
+            rows = vectors.of(process, space_id, wanted.kind, found, len(vector))
+        return _decide(process, author, wanted, found, vector, rows, judge)
+
+    after, written = log.write(process, space_id, wanted.kind, decide)
+    if written is None:
+        return _repeated(process, space_id, wanted, after.done[wanted.op_id].number)
+    mark(process, space_id, written.memory)
+    if vector is not None and rows is not None:
+        rows.learn(vectors.names(process, [wanted.candidate.memory])[0], vector)
+    snapshots.keep(process, space_id, wanted.kind, after, rows)
+    return replace(told(written), redacted=wanted.redacted)
+
+
+def _decide(
+    process: Process,
+    author: str,
+    wanted: _Wanted,
+    found: State,
+    vector: Floats | None,
+    rows: Rows | None,
+    judge: near.Judge,
+) -> Operation:
+    """The operation that stores it, after a state."""
+    candidate, now = wanted.candidate, process.clock()
+    alive = found.alive(now)
+    there = near.nearest(process, alive, candidate.content, vector, rows)
+    met: tuple[Memory, Merged] | None = None
+    if there:
+        same, said = near.says_the_same(process, wanted.kind, candidate.content, there, judge)
+        met = merging.merge(candidate, there, said, now) if same else None
+    if met is None and len(found.memories) >= MOST:
+        raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: let some expire or go")
+    standing, merged = met or (candidate.memory, None)
+    # Of a content that was there before the vector is known.
+    fresh_content = vector is not None and standing.content == candidate.content
+    return Operation(
+        number=found.number + 1,
+        op="put",
+        op_id=wanted.op_id,
+        request=wanted.request,
+        at=clock.iso_millis(now),
+        author=author,
+        memory=standing,
+        merged=merged,
+        vector=vectors.encoded(process, vector) if fresh_content and vector is not None else None,
+    )
+
+
+def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> Stored:
+    """What the first of the same requests was told; raises InvalidRequest if it was another one."""
+    first = log.operation_at(process, space_id, wanted.kind, number)
+    if first.request != wanted.request:
+        raise InvalidRequest.of("Idempotency-Key", OTHER)
+    return replace(told(first), repeated=True, redacted=wanted.redacted)
+
+
+def told(written: Operation) -> Stored:
+    """What an operation that stored something is told as."""
+    standing, merged = written.memory, written.merged
+    if not merged:
+        return Stored(standing, written.number, fresh=standing.revision == 1)
+    merge = Merge(standing.memory_id, merged.score, merged.by, merged.former, merged.kept)
+    return Stored(standing, written.number, False, merge)
+
+
+def mark(process: Process, space_id: str, kept: Memory) -> None:
+    """Mark the hour in which a memory expires, if it does: 1 PUT. Without it the look of once a day finds it."""
+    if kept.expires_at is not None:
+        key = keys.expiry(space_id, kept.kind, kept.memory_id, clock.parse(kept.expires_at))
+        process.store.put(key, b"", content_type=documents.JSON)

@@ -1,0 +1,202 @@
+"""The vectors of a kind's memories in this process, by their content, and how near they are to one more.
+
+They come with the operations, or from beside the snapshot; what has none of the present model is embedded.
+"""
+
+import hashlib
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from livemem.errors import EmbeddingUnavailable
+from livemem.llm import embeddings
+from livemem.llm.embeddings import EmbeddingError
+from livemem.memories import operation
+from livemem.memories.memory import Memory
+from livemem.memories.state import State
+from livemem.process import Process, Timer
+from livemem.search import vectors as segments
+from livemem.search.vectors import BadSegment
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import Kind
+
+Floats = NDArray[np.float32]
+HALF = np.dtype("<f2")
+"""How a number is stored in an operation: IEEE 754, 16 bits."""
+MOST_KNOWN = 100_000
+"""Vectors of all spaces that a process keeps in mind: 600 MB of 1,536 numbers each, in a function that has them all."""
+AT_ONCE = 128
+"""Texts that are embedded in one call, so that what was done stays where time runs out."""
+SECONDS = 20.0
+"""For all that has no vector of the present model."""
+WORTH_KEEPING = 32
+"""Texts embedded anew from which on their vectors are stored beside the snapshot."""
+
+
+class Rows:
+    """The vectors of one kind in one space by one model, as far as this process has them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, int] = {}
+        self._matrix: Floats = np.empty((0, 0), dtype=np.float32)
+        self.snapshot = 0
+        """That beside which vectors were looked for last."""
+        self.lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._rows
+
+    def add(self, vectors: Mapping[bytes, Floats], dimensions: int) -> None:
+        """Take in vectors; those of another length than `dimensions` are left out."""
+        if self._matrix.shape[1] != dimensions:
+            self._rows, self._matrix = {}, np.empty((0, dimensions), dtype=np.float32)
+        new = {name: one for name, one in vectors.items() if name not in self._rows and len(one) == dimensions}
+        if not new:
+            return
+        first, end = len(self._rows), len(self._rows) + len(new)
+        if end > len(self._matrix):
+            grown = np.empty((max(end, len(self._matrix) * 5 // 4), dimensions), dtype=np.float32)
+            grown[:first] = self._matrix[:first]
+            self._matrix = grown
+        self._matrix[first:end] = np.array(list(new.values()), dtype=np.float32)
+        self._rows.update(zip(new, range(first, end), strict=True))
+
+    def learn(self, name: bytes, vector: Floats) -> None:
+        """Take in one that was just stored."""
+        with self.lock:
+            self.add({name: vector}, len(vector))
+
+    def of(self, name: bytes) -> Floats:
+        """The vector of this name."""
+        found: Floats = self._matrix[self._rows[name]]
+        return found
+
+    def cosines(self, names: Sequence[bytes], vector: Floats) -> list[float]:
+        """The cosine of each with a vector, all of length 1."""
+        if not names:
+            return []
+        rows = np.fromiter((self._rows[name] for name in names), dtype=np.int64, count=len(names))
+        found: list[float] = (self._matrix[rows] @ vector).tolist()
+        return found
+
+
+class _Known:
+    """The vectors that this process has had to do with last."""
+
+    def __init__(self, _: Timer) -> None:
+        self._rows = LRUCache[tuple[str, Kind, str], Rows](MOST_KNOWN, getsizeof=lambda rows: 1 + len(rows))
+        self._lock = threading.Lock()
+
+    def get(self, space_id: str, kind: Kind, model: str) -> Rows:
+        with self._lock:
+            # Put anew each time: it may have grown.
+            rows = self._rows.pop((space_id, kind, model), None) or Rows()
+            if 1 + len(rows) <= self._rows.maxsize:
+                self._rows[space_id, kind, model] = rows
+            return rows
+
+
+def embed(process: Process, texts: Sequence[str], *, query: bool = False, seconds: float = SECONDS) -> list[Floats]:
+    """One vector for each text: 1 call for 128 of them. Raises EmbeddingUnavailable."""
+    assert process.embed
+    try:
+        found = process.embed(texts, query=query, timeout=seconds)
+    except EmbeddingError as error:
+        raise EmbeddingUnavailable(
+            f"Memories are compared by their meaning, and the embedding model failed: {error.detail}"
+        ) from error
+    return [np.frombuffer(one, dtype=np.float32) for one in found]
+
+
+def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: int) -> Rows:
+    """The vectors of all memories of a state: no request where all are known; else 1 GET for a new snapshot, and calls
+    of the model for what is in neither. Raises EmbeddingUnavailable.
+    """
+    model = embeddings.name(process.settings)
+    rows = process.cache(_Known).get(space_id, kind, model)
+    with rows.lock:
+        missing = _missing(process, state, rows)
+        if not missing:
+            return rows
+        rows.add(_of_operations(state, model, missing), dimensions)
+        if state.snapshot and rows.snapshot != state.snapshot and _missing(process, state, rows):
+            rows.add(_of_snapshot(process, space_id, kind, state.snapshot, dimensions), dimensions)
+            rows.snapshot = state.snapshot
+        missing = _missing(process, state, rows)
+        for start in range(0, len(missing), AT_ONCE):
+            some = list(missing)[start : start + AT_ONCE]
+            fresh = embed(process, [missing[name].content for name in some])
+            rows.add(dict(zip(some, fresh, strict=True)), dimensions)
+    if len(missing) >= WORTH_KEEPING and state.snapshot:
+        keep(process, space_id, kind, state.snapshot, rows, state.memories.values())
+    return rows
+
+
+def names(process: Process, memories: Iterable[Memory]) -> list[bytes]:
+    """What the vectors of these memories are found by."""
+    prefix = process.settings.embeddings_text_prefix
+    return [name_of(memory.content, prefix) for memory in memories]
+
+
+def name_of(content: str, prefix: str) -> bytes:
+    """What a vector is found by: 16 bytes of SHA-256 of the text that it was made of."""
+    return hashlib.sha256((prefix + content).encode(errors="replace")).digest()[:16]
+
+
+def encoded(process: Process, vector: Floats) -> operation.Vector:
+    """A vector as it is stored with its operation."""
+    return operation.Vector.of(embeddings.name(process.settings), vector.astype(HALF).tobytes())
+
+
+def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
+    """Store the vectors of memories beside a snapshot: 1 PUT. What others have stored there stays."""
+    some = [name for name in dict.fromkeys(names(process, memories)) if name in rows]
+    if not some:
+        return
+    key = keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings))
+    body = segments.encode({name: rows.of(name).tolist() for name in some})
+    process.store.put(key, body, content_type="application/octet-stream")
+
+
+def _missing(process: Process, state: State, rows: Rows) -> dict[bytes, Memory]:
+    memories = list(state.memories.values())
+    return {name: memory for name, memory in zip(names(process, memories), memories, strict=True) if name not in rows}
+
+
+def _of_operations(state: State, model: str, missing: Mapping[bytes, Memory]) -> dict[bytes, Floats]:
+    """Those that came with operations since the snapshot."""
+    found = {}
+    for name, memory in missing.items():
+        vector = state.vectors.get(memory.memory_id)
+        if vector and vector.model == model:
+            one = _decoded(vector)
+            if one is not None:
+                found[name] = one
+    return found
+
+
+def _decoded(vector: operation.Vector) -> Floats | None:
+    try:
+        one = np.frombuffer(vector.halves(), dtype=HALF).astype(np.float32)
+    except ValueError:
+        return None
+    length = float(np.linalg.norm(one))
+    # Somebody else's numbers would be near to everything.
+    return one / length if abs(length - 1) < segments.LENGTH_TOLERANCE else None
+
+
+def _of_snapshot(process: Process, space_id: str, kind: Kind, snapshot: int, dimensions: int) -> dict[bytes, Floats]:
+    found = process.store.get(keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings)))
+    if not found:
+        return {}
+    try:
+        some, rows = segments.decode(found.body, dimensions)
+    except BadSegment:
+        return {}
+    return dict(zip(some, rows, strict=True))

@@ -1,0 +1,128 @@
+"""How like two contents are, by their text alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.memories import likeness
+
+WORDS = st.text(alphabet="abcdefghij é", min_size=1, max_size=60)
+ANY = st.text(max_size=120)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The port is 8080.", "the port  is 8080"),
+        ("« Le port est 8080 »", "Le port est 8080"),
+        ("- The port is 8080", "The port is 8080"),
+        ("L’API est lente…", "L'API est lente"),
+        ("Ｔｈｅ ｐｏｒｔ ｉｓ ８０８０", "The port is 8080"),
+        ("Équipe", "E\u0301quipe"),
+        ("The API\u00a0is\u2011new", "the api is-new"),
+    ],
+)
+def test_the_same_words_in_another_dress_are_the_same_text(one, other):
+    assert likeness.normalised(one) == likeness.normalised(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The limit is 10²", "The limit is 102"),
+        ("It takes 1½ hours", "It takes 11/2 hours"),
+        ("Ann likes tea", "Ann likes tea?"),
+        ("Pêcher au port", "Pécher au port"),
+        ("The file is .env", "The file is env"),
+        ("-5 degrees", "5 degrees"),
+    ],
+)
+def test_what_is_written_otherwise_for_a_reason_is_another_text(one, other):
+    assert likeness.normalised(one) != likeness.normalised(other)
+
+
+@given(ANY)
+def test_what_was_normalised_stays_as_it_is(text):
+    once = likeness.normalised(text)
+    assert likeness.normalised(once) == once
+
+
+@given(ANY, ANY)
+def test_likeness_is_the_same_both_ways_and_between_0_and_1(one, other):
+    score = likeness.lexical(one, other)
+    assert 0 <= score <= 1
+    assert score == likeness.lexical(other, one)
+
+
+@given(ANY)
+def test_a_text_is_wholly_like_itself_and_like_its_other_dress(text):
+    assert likeness.lexical(text, text) == 1
+    assert likeness.lexical(text, f" {likeness.normalised(text)}. ") == 1
+
+
+@given(ANY)
+def test_a_text_neither_adds_to_itself_nor_differs_from_itself(text):
+    assert not likeness.adds(text, text)
+    assert not likeness.differs(text, text)
+
+
+@given(ANY, ANY)
+def test_whether_two_are_of_two_things_does_not_depend_on_their_order(one, other):
+    assert likeness.differs(one, other) == likeness.differs(other, one)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("the port is 9090", "the port is 8080 for the API"),
+        ("The backup runs at 03:00", "The nightly backup runs at 02:00 on host db-1"),
+        ("Bob leads payments", "Payments are led by Ann in Lyon"),
+        ("Deploys on Friday are not allowed", "Deploys on Friday are allowed after 5 in Paris"),
+        ("On ne livre plus le vendredi", "On livre le vendredi, chez Ariane"),
+        ("It isn't in use", "Redis 7 is in use for sessions"),
+        ("See https://wiki.test/a", "See https://wiki.test/b, page 4"),
+        ("The key is in api_key_2", "The key is in the vault of Ann"),
+        ("Deploys need an approval", "Deploys are free"),
+    ],
+)
+def test_what_says_something_new_is_never_taken_for_a_vaguer_restatement(new, old):
+    assert likeness.adds(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("We use Postgres", "We use Postgres 15 for billing"),
+        ("The backup runs at night", "The backup runs every night at 02:00 on db-1"),
+        ("Ann prefers tea", "Ann prefers green tea in the morning"),
+        ("On utilise Postgres", "Pour la facturation, on utilise Postgres 15 chez OVH"),
+        ("10 000 requests", "10,000 requests a day at most"),
+    ],
+)
+def test_a_shorter_and_vaguer_restatement_adds_nothing(new, old):
+    assert not likeness.adds(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Ann prefers tea", "Bob prefers tea"),
+        ("Staging runs on Postgres 15", "Production runs on Postgres 15"),
+        ("La clé d'Ann pour le dépôt expire en mai", "La clé de Bob pour le dépôt expire en mai"),
+    ],
+)
+def test_the_same_said_of_another_is_another_fact(new, old):
+    assert likeness.differs(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The backup runs at 03:00", "The backup runs at 02:00"),
+        ("Paul's time zone is Berlin", "Paul's time zone is Paris"),
+        ("Le port de l'API est 9090", "Le port de l'API est 8080"),
+        ("Deploys on Friday are not allowed", "Deploys on Friday are allowed"),
+    ],
+)
+def test_a_new_value_of_the_same_thing_is_no_other_fact(new, old):
+    assert not likeness.differs(new, old)
