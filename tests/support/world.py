@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.arrivals import bringing
 from livemem.arrivals import restore as restoring
+from livemem.ask import work as asking
 from livemem.backups import snapshots
 from livemem.backups.manifest import Manifest
 from livemem.changes import progress
@@ -353,6 +354,9 @@ class World:
     def work(self, payload: Mapping[str, Any] | None = None) -> Any:
         """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done."""
         todo = payload or self.queued.popleft()
+        if "request_id" in todo:
+            where = todo["space_id"], todo["request_id"]
+            return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
         if "conversation_id" in todo:
             order = update.Order.of(todo)
             where = todo["space_id"], todo["conversation_id"]

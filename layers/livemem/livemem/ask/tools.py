@@ -7,9 +7,7 @@ can't do now does, so that the same step is done again later; what a step has st
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
-
-from pydantic import BaseModel
+from typing import Any
 
 from livemem.ask import results
 from livemem.ask.arguments import (
@@ -24,7 +22,17 @@ from livemem.ask.arguments import (
 )
 from livemem.ask.question import Answer, AskedCall, Called, Question, Source
 from livemem.ask.results import Shown
-from livemem.errors import Busy, Conflict, InvalidRequest, LiveMemoryError, NotFound, SearchNotReady, TooLarge
+from livemem.errors import (
+    Busy,
+    Conflict,
+    EmbeddingUnavailable,
+    Forbidden,
+    InvalidRequest,
+    MemoriesBroken,
+    NotFound,
+    SearchNotReady,
+    TooLarge,
+)
 from livemem.llm import contract
 from livemem.llm.contract import ContractError
 from livemem.llm.tools import Tool
@@ -33,7 +41,7 @@ from livemem.memories.memory import Draft
 from livemem.process import Process
 from livemem.recall import search
 from livemem.recall.asked import Asked
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.memory_keys import Kind
 
 FOUND = 10
 """Results of a search."""
@@ -45,7 +53,10 @@ DELETED_MOST = 1
 RESPOND = "respond"
 SHOWN_ARGUMENT = 2_000
 """Characters of arguments that are no JSON, in what is kept of a call."""
-TOLD = (InvalidRequest, TooLarge, NotFound, Conflict, Busy, SearchNotReady)
+TOLD = (
+    *(InvalidRequest, TooLarge, NotFound, Forbidden, Conflict, Busy, SearchNotReady),
+    *(EmbeddingUnavailable, MemoriesBroken),
+)
 """Errors that are the model's to hear: with other words, or a little later, it may go better."""
 
 
@@ -120,9 +131,7 @@ def _store(hand: Hand, draft: Draft) -> Shown:
     if hand.done(STORING) >= STORED_MOST:
         raise Refused(f"At most {STORED_MOST} memories can be stored for one question.")
     told = _of_the_question(draft, hand.question)
-    stored = storing.store(
-        hand.process, hand.space_id, hand.question.author, told, op_id=hand.op_id, until=hand.until
-    )
+    stored = storing.store(hand.process, hand.space_id, hand.question.author, told, op_id=hand.op_id, until=hand.until)
     return results.of_stored(stored.memory, merged=not stored.fresh)
 
 
@@ -217,7 +226,7 @@ def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | 
     except Refused as refused:
         given, error = None, str(refused)
     except TOLD as told:
-        given, error = None, told.detail if isinstance(told, LiveMemoryError) else ""
+        given, error = None, told.detail
     called = Called(
         name=call.name,
         arguments=given.model_dump() if given else call.arguments[:SHOWN_ARGUMENT],
