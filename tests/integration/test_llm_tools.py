@@ -182,6 +182,16 @@ def test_a_conversation_goes_on_with_what_was_called_and_what_came_of_it():
     ]
 
 
+def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_provider():
+    wrong = [("drop table; -- é", "{oops"), ("", "[1]"), ("n" * 80, "[" * 99_999), ("fine", '{"a": 1}')]
+    said = Said("", tuple(Call(f"c{place}", *one) for place, one in enumerate(wrong)))
+
+    sent = [one["function"] for one in tools.told(said)["tool_calls"]]
+
+    assert [one["name"] for one in sent] == ["drop_table__--__", "unnamed", "n" * 64, "fine"]
+    assert [one["arguments"] for one in sent] == ["{}", "{}", "{}", '{"a": 1}']
+
+
 def test_a_prompt_of_which_only_a_part_was_read_is_told():
     thread: Thread = [{"role": "user", "content": "word " * 50}, tools.told(Said("", (Call("a", "search", "{}"),)))]
     with serving(answer(completion("Done."))) as server:

@@ -51,6 +51,7 @@ STORED_MOST = 5
 DELETED_MOST = 1
 """Memories that one question may delete."""
 RESPOND = "respond"
+NAME_CHARACTERS = 100
 SHOWN_ARGUMENT = 2_000
 """Characters of arguments that are no JSON, in what is kept of a call."""
 TOLD = (
@@ -228,7 +229,7 @@ def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | 
     except TOLD as told:
         given, error = None, told.detail
     called = Called(
-        name=call.name,
+        name=call.name[:NAME_CHARACTERS].strip() or "unnamed",
         arguments=given.model_dump() if given else call.arguments[:SHOWN_ARGUMENT],
         shown={"error": error} if error is not None else shown.told,
         count=shown.count,

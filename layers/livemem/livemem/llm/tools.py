@@ -4,6 +4,7 @@ What the model asks for is data: a call's name may be of no tool, and its argume
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +22,7 @@ Thread = list[dict[str, Any]]
 CALLS = 32
 """Most calls of one answer; what comes behind them is left out."""
 ID_CHARACTERS = 200
+_UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 FINISHED = ("stop", "tool_calls")
 """OpenAI ends with `tool_calls`, others with `stop` although tools are called."""
 
@@ -108,12 +110,26 @@ def texts(messages: Thread) -> list[dict[str, str]]:
 
 
 def told(said: Said) -> dict[str, Any]:
-    """The answer as a message of the conversation that goes on."""
+    """The answer as a message of the conversation that goes on.
+
+    Of a name that no tool may have, and of arguments that are no JSON, only what providers take back.
+    """
     calls = [
-        {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}}
+        {
+            "id": one.id,
+            "type": "function",
+            "function": {"name": _UNFIT.sub("_", one.name)[:64] or "unnamed", "arguments": _sendable(one.arguments)},
+        }
         for one in said.calls
     ]
     return {"role": "assistant", "content": said.text or None, **({"tool_calls": calls} if calls else {})}
+
+
+def _sendable(arguments: str) -> str:
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"
 
 
 def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
