@@ -16,7 +16,7 @@ logger = function_logger("ask")
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Go on with the question; raises if the store fails or the user's turn has not come, so that Lambda tries again."""
+    """Go on with the question; raises if the store fails or the user is busy, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
     outcome = work.carry_on(process(), event["space_id"], event["request_id"], deadline)
     metrics.report_question("ask", outcome)

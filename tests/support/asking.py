@@ -1,5 +1,6 @@
 """Questions for tests: a space with an agent that calls tools by script."""
 
+from datetime import timedelta
 from typing import Any
 
 from livemem.ask import work
@@ -11,6 +12,12 @@ from tests.support.agent import ScriptedAgent
 from tests.support.world import World
 
 INLINE = 20.0
+
+
+def talk_of(asked: Question) -> str:
+    """The conversation that the question is part of."""
+    assert asked.conversation_id
+    return asked.conversation_id
 
 
 class Asking:
@@ -37,7 +44,7 @@ class Asking:
         """Ask, by the API."""
         author, may_write = more.pop("author", "ann"), more.pop("may_write", True)
         process = more.pop("process", self.process)
-        until = process.clock() + self.time_of(more.pop("seconds", INLINE))
+        until = process.clock() + timedelta(seconds=more.pop("seconds", INLINE))
         return work.ask(
             process,
             "demo",
@@ -53,12 +60,6 @@ class Asking:
         asked = self.order(message, **more).question
         assert asked
         return asked
-
-    @staticmethod
-    def time_of(seconds: float) -> Any:
-        from datetime import timedelta
-
-        return timedelta(seconds=seconds)
 
     def remember(self, content: str, kind: Any = "fact", author: str = "ann", **more: Any) -> str:
         """A memory that is there."""

@@ -1,4 +1,5 @@
-"""Metrics of runs, summaries and questions in CloudWatch (EMF): what the alarms and the dashboard of template.yaml rest on.
+"""Metrics of runs, summaries and questions in CloudWatch (EMF): what the alarms and the dashboard
+of template.yaml rest on.
 
 Their namespace is the stack's own, by POWERTOOLS_METRICS_NAMESPACE in template.yaml.
 

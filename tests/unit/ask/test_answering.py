@@ -12,7 +12,7 @@ from livemem.llm.client import LlmError
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import usage
 from tests.support.agent import USED, calls, responds, results, says
-from tests.support.asking import Asking
+from tests.support.asking import Asking, talk_of
 
 LOOKS = calls(("search_memories", {"query": "ferry"}))
 
@@ -312,7 +312,7 @@ def test_the_conversation_has_the_question_the_answer_and_which_tools_were_calle
     asking.script(calls(("search_memories", {"query": "ferry"}), ("nothing", "{}")), responds("Ines."))
     asked = asking.ask("Who?")
 
-    (turn,) = log.read(asking.process, "demo", asked.conversation_id, [1])
+    (turn,) = log.read(asking.process, "demo", talk_of(asked), [1])
 
     assert (turn.user_message, turn.assistant_message, turn.message_id) == ("Who?", "Ines.", asked.request_id)
     told = [(call.name, call.success, call.result) for call in turn.tool_calls]

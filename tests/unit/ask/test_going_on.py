@@ -2,6 +2,7 @@ import json
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from livemem.spaces import claims, room
 from livemem.spaces.lease import LIFE
 from livemem.store import ask_keys as keys
 from tests.support.agent import calls, responds
-from tests.support.asking import Asking
+from tests.support.asking import Asking, talk_of
 from tests.support.counting import Killed
 
 KEY = "job-17"
@@ -55,20 +56,17 @@ class Scene(Asking):
         asked = questions.load(self.process, "demo", keys.request_of("ann", KEY))
         assert (asked.status, asked.answer.message) == ("done", "Stored.")
         assert [one.error for one in asked.calls()] == [None] * 7
-        for kind, contents in (
+        kinds: tuple[tuple[Any, list[str]], ...] = (
             ("fact", ["Jonas sails the Merle.", "Kiel has nine cranes."]),
             ("goal", ["Know the port."]),
-        ):
+        )
+        for kind, contents in kinds:
             assert sorted(one.content for one in reading.all_of(self.process, "demo", kind)) == contents
         # One operation for each, besides the memory that was there: nothing was done twice.
         assert len(self.names("memories/facts/log/")) == 4
         assert len(self.names("memories/goals/log/")) == 1
-        turns = [name for name in self.names("conversations/") if "/turns/" in name]
-        assert (
-            len(turns)
-            == len([name for name in self.names("conversations/") if name.endswith("conversation.json")])
-            == 1
-        )
+        said = self.names("conversations/")
+        assert [sum(part in name for name in said) for part in ("/turns/", "/conversation.json")] == [1, 1]
         session = json.loads(self.world.text(keys.session("demo", "ann")))
         assert session["requests"] == [asked.request_id]
         assert asked.usage.calls == len(STEPS)
@@ -157,7 +155,7 @@ def _check_after_errors(scene: Scene) -> None:
     assert len(scene.names("memories/facts/log/")) == 4
     assert len(scene.names("memories/goals/log/")) == 1
     assert scene.names("_asks/open/") == []
-    index = log.last_index(scene.process, "demo", asked.conversation_id)
+    index = log.last_index(scene.process, "demo", talk_of(asked))
     assert index == 1
 
 
@@ -278,7 +276,7 @@ def test_two_questions_of_one_user_are_answered_one_after_the_other():
     asking.world.settle()
     second = questions.load(asking.process, "demo", during[0].question.request_id)
     assert second.conversation_id == first.conversation_id
-    turns = log.read(asking.process, "demo", first.conversation_id, [1, 2])
+    turns = log.read(asking.process, "demo", talk_of(first), [1, 2])
     assert [turn.user_message for turn in turns] == ["First?", "Second?"]
 
 
@@ -362,7 +360,7 @@ def test_a_worker_that_was_overtaken_gives_what_the_other_made_of_it():
     asked = asking.ask(seconds=600)
 
     assert asked.answer.message == "First."
-    assert log.last_index(asking.process, "demo", asked.conversation_id) == 1
+    assert log.last_index(asking.process, "demo", talk_of(asked)) == 1
 
 
 def _only(asking: Asking) -> str:
@@ -388,7 +386,7 @@ def test_two_deliveries_of_one_question_at_once_answer_it_once():
 
     assert len(errors) == 1
     asked = questions.load(asking.process, "demo", outcome.question.request_id)
-    assert log.last_index(asking.process, "demo", asked.conversation_id) == 1
+    assert log.last_index(asking.process, "demo", talk_of(asked)) == 1
     assert len(asking.agent.asked) == 2
 
 
@@ -410,13 +408,17 @@ def test_old_questions_and_sessions_are_removed_once_a_day_and_open_ones_ask_for
     old = asking.ask()
     asking.world.clock.move(32 * 86_400)
     young = asking.ask(user="bob")
-    space = room.find(asking.process, "demo", daily=True)
-
-    done = tending.tend(asking.process, space)
+    done = _tended(asking, daily=True)
 
     assert done == {"removed_questions": 1}
     assert asking.names("_asks/") == [f"_asks/{young.request_id}.json"]
     assert len(asking.names("sessions/")) == 1
     assert old.request_id != young.request_id
     asking.world.store.put(keys.open_question("demo", young.request_id), b"")
-    assert tending.tend(asking.process, room.find(asking.process, "demo")) == {room.WAITS: 1}
+    assert _tended(asking) == {room.WAITS: 1}
+
+
+def _tended(asking: Asking, *, daily: bool = False):
+    space = room.find(asking.process, "demo", daily=daily)
+    assert space
+    return tending.tend(asking.process, space)

@@ -9,7 +9,7 @@ from livemem.conversations import log, removal
 from livemem.errors import NotFound
 from livemem.store import ask_keys as keys
 from tests.support.agent import responds
-from tests.support.asking import Asking
+from tests.support.asking import Asking, talk_of
 
 
 def before(asking: Asking):
@@ -36,9 +36,9 @@ def test_a_question_knows_those_before_it_and_is_the_next_turn_of_their_conversa
 
     assert before(asking) == [("Which colour has the ferry?", "It is blue.")]
     assert first.conversation_id == second.conversation_id
-    assert log.last_index(asking.process, "demo", first.conversation_id) == 2
+    assert log.last_index(asking.process, "demo", talk_of(first)) == 2
     assert session_of(asking).requests == [first.request_id, second.request_id]
-    assert conversations.load(asking.process, "demo", first.conversation_id).author == "ann"
+    assert conversations.load(asking.process, "demo", talk_of(first)).author == "ann"
 
 
 def test_each_user_has_a_session_of_its_own_whoever_asks_for_them():
@@ -63,7 +63,7 @@ def test_silence_ends_a_session(silence: timedelta, goes_on: bool):
 
     assert (first.conversation_id == second.conversation_id) is goes_on
     assert bool(before(asking)) is goes_on
-    assert last_turn(asking, first.conversation_id).close is not goes_on
+    assert last_turn(asking, talk_of(first)).close is not goes_on
 
 
 def test_a_session_ends_with_its_last_question_and_is_closed_at_once():
@@ -72,7 +72,7 @@ def test_a_session_ends_with_its_last_question_and_is_closed_at_once():
 
     assert {one.conversation_id for one in asked} == {asked[0].conversation_id}
     assert len(before(asking)) == QUESTIONS - 1
-    assert last_turn(asking, asked[0].conversation_id).close
+    assert last_turn(asking, talk_of(asked[0])).close
 
     after = asking.ask("One more?")
 
@@ -127,7 +127,7 @@ def test_a_session_that_ends_while_its_next_question_waits_fails_that_question()
 def test_a_conversation_that_was_deleted_is_no_session_any_more():
     asking = Asking()
     first = asking.ask()
-    removal.delete(asking.process, "demo", first.conversation_id)
+    removal.delete(asking.process, "demo", talk_of(first))
 
     second = asking.ask()
 
@@ -140,7 +140,7 @@ def test_an_answer_is_given_also_if_its_conversation_is_deleted_while_it_is_made
     first = asking.ask()
 
     def deletes(thread):
-        removal.delete(asking.process, "demo", first.conversation_id)
+        removal.delete(asking.process, "demo", talk_of(first))
         return responds("Still.")
 
     asking.script(deletes)

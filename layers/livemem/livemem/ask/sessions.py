@@ -37,7 +37,7 @@ class Session(Document):
 
 
 def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
-    """The conversation that the user's next question belongs to, None for a new one; and the one before: 1 or 2 GETs."""
+    """The conversation of the user's next question, None for a new one; and the one before: 1 or 2 GETs."""
     found = process.store.get(keys.session(space_id, user))
     session = _read(found) if found else None
     if not found or not session:

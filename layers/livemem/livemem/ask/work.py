@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -52,7 +52,7 @@ class Outcome:
 
     result: Result
     question: Question | None = None
-    used: Usage = Usage()
+    used: Usage = field(default_factory=Usage)
 
 
 @dataclass
@@ -63,7 +63,7 @@ class _Task:
     space_id: str
     saved: Saved
     until: datetime
-    used: Usage = Usage()
+    used: Usage = field(default_factory=Usage)
     moved: bool = False
 
     @property

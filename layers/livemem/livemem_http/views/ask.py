@@ -56,8 +56,8 @@ class SourceView(View):
     kind: Annotated[
         str,
         told(
-            "What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank (`bank`), "
-            "or part of a conversation (`turn`, `summary`).",
+            "What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank "
+            "(`bank`), or part of a conversation (`turn`, `summary`).",
             "fact",
         ),
     ]
