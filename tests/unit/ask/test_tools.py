@@ -107,6 +107,19 @@ def test_earlier_conversations_are_found():
     assert found["results"][0]["by"] == "user"
 
 
+def test_a_search_in_conversations_finds_neither_the_session_itself_nor_calls_of_tools():
+    asking = Asking()
+    asking.script(calls(("search_memories", {"query": "crane"})), responds("The crane is in Kiel."))
+    other = asking.ask("Where is the crane?", user="bob")
+    asking.ask("Is it a crane?")
+
+    (found,) = gave(asking, ("search_conversations", {"query": "crane"}))
+
+    assert {one["id"] for one in found["results"]} == {
+        f"{other.conversation_id}/1/{side}" for side in ("user", "assistant")
+    }
+
+
 def test_what_is_stored_says_who_asked_and_where():
     asking = Asking()
     found = gave(
