@@ -83,7 +83,7 @@ Answerer = Callable[[dict[str, Any]], str]
 class ScriptedLlm:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Calls are counted."""
 
-    default: Answerer | None = None
+    default: Answerer | str | None = None
     queue: deque[str | LlmError | Answerer] = field(default_factory=deque)
     prompts: list[Messages] = field(default_factory=list)
     limits: list[tuple[int | None, float]] = field(default_factory=list)
