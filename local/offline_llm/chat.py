@@ -10,6 +10,7 @@ from local.offline_llm.extract import summarise
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import PromptError, read_request
 from local.offline_llm.summary_prompt import read_summary_request
+from local.offline_llm.verdict_prompt import judge, read_verdict_request
 
 MODEL = "offline-rules"
 
@@ -83,7 +84,7 @@ def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         except PromptError as error:
             # The last kind is the usual one: what it misses tells most.
             problem = str(error)
-    answers = "requests of Live Memory, for a consolidation or a summary"
+    answers = "requests of Live Memory, for a consolidation, a summary or a verdict on two memories"
     raise ApiError(400, f"{MODEL} only answers {answers}. {problem}", "messages")
 
 
@@ -96,8 +97,12 @@ def _summarise(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return summarise(read_summary_request(messages))
 
 
+def _judge(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return judge(*read_verdict_request(messages))
+
+
 # Each takes messages to an answer, or raises PromptError: they are of another kind.
-_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_summarise, _consolidate)
+_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_summarise, _judge, _consolidate)
 
 
 def _checked(body: object) -> Mapping[str, Any]:

@@ -5,9 +5,11 @@ from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
 from livemem.conversations import tending as conversations
+from livemem.digests import tending as digests
 from livemem.erasure import tending as erasure
 from livemem.notes import tending as notes
 from livemem.recall import tending as recall
+from livemem.rooms import tending as rooms
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces
 
@@ -20,6 +22,8 @@ ROOMS = (
     backups.ROOM,
     erasure.ROOM,
     conversations.ROOM,
+    rooms.ROOM,
+    digests.ROOM,
     recall.ROOM,
     ask.ROOM,
 )
