@@ -260,6 +260,19 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
     assert questions.load(asking.process, "demo", outcome.question.request_id).status == "done"
 
 
+def test_the_same_request_twice_at_once_is_one_question():
+    asking = Asking()
+    during = []
+    asking.script(lambda thread: (during.append(asking.order(key=KEY, seconds=5)), responds("Once."))[1])
+
+    first = asking.ask(key=KEY)
+    asking.world.settle()
+
+    assert (during[0].result, during[0].question.request_id) == ("unfinished", first.request_id)
+    assert len(asking.agent.asked) == 1
+    assert log.last_index(asking.process, "demo", talk_of(first)) == 1
+
+
 def test_two_questions_of_one_user_are_answered_one_after_the_other():
     asking = Asking()
     during = []

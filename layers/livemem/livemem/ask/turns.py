@@ -15,7 +15,6 @@ from livemem.process import Process
 
 SHORTEST_ASK = 3.0
 """Seconds below which asking is pointless."""
-OUT_OF_TIME = "out_of_time"
 EMPTY = "llm_empty"
 
 
@@ -33,7 +32,7 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
     settings, size = process.settings, prompt.size(messages)
     left = (until - process.clock()).total_seconds()
     if left < SHORTEST_ASK:
-        raise RunError(OUT_OF_TIME, "There is no time left to ask the LLM.")
+        raise RunError(tools.OUT_OF_TIME, "There is no time left to ask the LLM.")
     room = settings.llmaas_context_tokens - size
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
     try:
@@ -47,7 +46,7 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
         code = error.code
         if code == "llm_timeout" and left < settings.consolidation_timeout:
             # It is the invocation that was short, not the model that was slow.
-            code = OUT_OF_TIME
+            code = tools.OUT_OF_TIME
         raise RunError(code, error.detail, used.to_metrics()) from error
     written = sum(len(one.arguments) for one in said.calls) + len(said.text)
     return _step(said, forced=forced), _usage(said.usage, size + written // 4)
