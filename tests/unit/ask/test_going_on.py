@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from livemem.ask import question as questions
 from livemem.ask import tending, work
@@ -128,6 +129,22 @@ def _kept(scene: Scene) -> int | None:
     """How many answers of the model are in the bucket; None where there is no question."""
     found = questions.find(scene.process, "demo", keys.request_of("ann", KEY))
     return len(found.question.steps) if found else None
+
+
+def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_nothing():
+    scene = Scene()
+
+    def twice(request):
+        if request.writes:
+            with suppress(ClientError):
+                request.send(scene.world.inner)
+        return request.send(scene.world.inner)
+
+    scene.world.client.carry = twice
+    outcome = scene.wanted()
+
+    assert (outcome.result, scene.answered) == ("done", [0, 1, 2])
+    scene.check()
 
 
 @pytest.mark.parametrize("done", [False, True])

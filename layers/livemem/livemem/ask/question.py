@@ -119,10 +119,6 @@ class Question(Document):
         for step in self.steps:
             yield from step.called or ()
 
-    def shown(self) -> dict[str, Source]:
-        """What the tools have shown, by its id."""
-        return {source.id: source for called in self.calls() for source in called.sources}
-
     def without_results(self) -> "Question":
         """The same without what the tools gave, which lies where they found it."""
         steps = [
