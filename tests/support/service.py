@@ -90,6 +90,8 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "BACKUP_FUNCTION_NAME": "live-memory-backup",
         "INDEXER_FUNCTION_NAME": "live-memory-indexer",
         "SUMMARIZE_FUNCTION_NAME": "live-memory-summarize",
+        "DIGEST_FUNCTION_NAME": "live-memory-digest",
+        "ASK_FUNCTION_NAME": "live-memory-ask",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",

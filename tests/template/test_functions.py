@@ -24,6 +24,7 @@ FUNCTIONS = {
     "SweepFunction": "functions/sweep",
     "ConversationsFunction": "functions/conversations",
     "SummarizeFunction": "functions/summarize",
+    "MemoriesFunction": "functions/memories",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
@@ -33,7 +34,9 @@ HTTP_FUNCTIONS = {
     "StartFunction",
     "ArchivesFunction",
     "ConversationsFunction",
+    "MemoriesFunction",
 }
+SEARCHING = {"SearchFunction", "IndexerFunction", "MemoriesFunction"}
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -71,6 +74,8 @@ SETTINGS = {
     "BACKUP_FUNCTION_NAME",
     "INDEXER_FUNCTION_NAME",
     "SUMMARIZE_FUNCTION_NAME",
+    "DIGEST_FUNCTION_NAME",
+    "ASK_FUNCTION_NAME",
     "RUN_RETENTION_DAYS",
     "LOG_LEVEL",
     "CONSOLIDATE_FUNCTION_NAME",
@@ -101,7 +106,7 @@ def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architectu
     assert function["Runtime"] == "python3.13"
     assert function["Handler"] == "app.handler"
     assert function["Architectures"] == [{"Ref": "Architecture"}]
-    searches = [{"Ref": "SearchLayer"}] if name in {"SearchFunction", "IndexerFunction"} else []
+    searches = [{"Ref": "SearchLayer"}] if name in SEARCHING else []
     assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches]
 
 
@@ -154,7 +159,7 @@ def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never
     told = {name: variables(function).get("EMBEDDINGS_API_KEY") for name, function in functions.items()}
 
     assert {name: value for name, value in told.items() if value} == {
-        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in ("ReadsFunction", "SearchFunction", "IndexerFunction")
+        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in {"ReadsFunction", *SEARCHING}
     }
 
 

@@ -20,9 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
+REMEMBERING = {"MemoriesFunction"}
 EVERYTHING = (
     SEARCHING
     | TALKING
+    | REMEMBERING
     | {
         f"{name}Function"
         for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep")
@@ -182,15 +184,17 @@ def of_functions(alarm, metric):
 
 
 def test_an_error_of_any_function_raises_an_alarm(alarms):
-    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING
+    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING - REMEMBERING
     assert of_functions(alarms["SearchErrorsAlarm"], "Errors") == SEARCHING
     assert of_functions(alarms["ConversationErrorsAlarm"], "Errors") == TALKING
-    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in ("", "Search", "Conversation")} == {1}
+    assert of_functions(alarms["MemoryErrorsAlarm"], "Errors") == REMEMBERING
+    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in ("", "Search", "Conversation", "Memory")} == {1}
 
 
 def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait(alarms):
     refused = of_functions(alarms["ThrottlesAlarm"], "Throttles")
     refused |= of_functions(alarms["ConversationErrorsAlarm"], "Throttles")
+    refused |= of_functions(alarms["MemoryErrorsAlarm"], "Throttles")
     assert refused == EVERYTHING - {"ConsolidateFunction", "BackupFunction", "SummarizeFunction"}
     assert watched(alarms["WaitingAlarm"]) == [
         ("AWS/Lambda", "AsyncEventAge", (("FunctionName", "ConsolidateFunction"),))
@@ -217,7 +221,7 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
             "SlowAlarm",
             {
                 f"{name}Function"
-                for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
+                for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations", "Memories")
             },
         ),
         ("SlowBackupAlarm", {"BackupFunction"}),
@@ -286,13 +290,11 @@ def test_answers_of_5xx_raise_an_alarm(alarms):
 
 def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
-    # Fifty metrics are free: throttles and durations of what nobody waits for are left to the alarms.
+    # Fifty metrics are free: throttles are shown of all at once, and durations of what nobody waits for are left to the
+    # alarms.
     unheard = {f"{name}Function" for name in ("Indexer", "Consolidate", "Backup", "Counter", "Sweep", "Summarize")}
-    left_out = {
-        "Errors": set(),
-        "Throttles": unheard | {"StartFunction", "ArchivesFunction"},
-        "Duration": unheard | {"StartFunction"},
-    }
+    assert [dimensions for _, name, dimensions in drawn(dashboard) if name == "Throttles"] == [()]
+    left_out = {"Errors": set(), "Duration": unheard | {"StartFunction"}}
     for metric, others in left_out.items():
         shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
         assert shown == EVERYTHING - others, metric

@@ -6,9 +6,10 @@ import pytest
 
 from tests.support.policy import Request, as_list, object_arn, role_name
 
-FUNCTIONS = (
-    "Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize".split()
-)
+FUNCTIONS = [
+    *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
+    *"Conversations Summarize Memories".split(),
+]
 WHOLE_SPACES = {"Archives", "Backup"}
 """What takes whatever lies below a space, and brings it back."""
 WORKERS = "Start Archives Backup Counter Consolidate Sweep"
@@ -86,7 +87,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/progress.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:GetObject", "alpha/_meta.json", f"Ingest Reads Search Indexer Admin Conversations {WORKERS}"),
+        ("s3:GetObject", "alpha/_meta.json", f"Ingest Reads Search Indexer Admin Conversations Memories {WORKERS}"),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
         ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup Sweep"),
@@ -100,7 +101,11 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
         ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup Sweep"),
-        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Search Admin Start Archives Backup Conversations"),
+        (
+            "s3:GetObject",
+            "_system/tokens.json",
+            "Ingest Reads Search Admin Start Archives Backup Conversations Memories",
+        ),
         ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup"),
         # Orders to forget what is deleted lie there too.
         ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup Sweep Conversations"),
@@ -112,7 +117,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "_system/probe/conditional-writes",
-            "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize",
+            "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize Memories",
         ),
         (
             "s3:GetObject",
@@ -127,6 +132,12 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
             "Admin Archives Backup Sweep Conversations",
         ),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:GetObject", "alpha/memories/facts/log/00000001.json", "Archives Backup Sweep Memories"),
+        ("s3:PutObject", "alpha/memories/facts/log/00000001.json", "Archives Backup Sweep Memories"),
+        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.json", "Archives Backup Memories"),
+        ("s3:DeleteObject", "alpha/memories/facts/log/00000001.json", "Admin Archives Backup Sweep"),
+        ("s3:PutObject", "alpha/bank/memories/facts/log/a.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", "Archives Backup Memories"),
         ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
@@ -166,6 +177,7 @@ KEYS_OF_MODELS = {
     "Indexer": ["EmbeddingsApiKeyParameter"],
     "Conversations": ["LlmApiKeyParameter"],
     "Summarize": ["LlmApiKeyParameter"],
+    "Memories": ["EmbeddingsApiKeyParameter"],
 }
 
 

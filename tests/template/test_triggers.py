@@ -103,6 +103,17 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}",
     },
+    "MemoriesFunction": {
+        "POST /v1/spaces/{space_id}/memories",
+        "POST /v1/spaces/{space_id}/memories/batch",
+        "GET /v1/spaces/{space_id}/memories",
+        "GET /v1/spaces/{space_id}/memories/recent",
+        "GET /v1/spaces/{space_id}/memories/changes",
+        "GET /v1/spaces/{space_id}/memories/{memory_id}",
+        "PATCH /v1/spaces/{space_id}/memories/{memory_id}",
+        "DELETE /v1/spaces/{space_id}/memories/{memory_id}",
+        "POST /v1/spaces/{space_id}/memories/{memory_id}/restore",
+    },
 }
 
 

@@ -5,6 +5,7 @@ from livemem.bank import tending as bank
 from livemem.changes import tending as changes
 from livemem.conversations import tending as conversations
 from livemem.erasure import tending as erasure
+from livemem.memories import tending as memories
 from livemem.notes import tending as notes
 from livemem.recall import tending as recall
 from livemem.runs import tending as runs
@@ -19,6 +20,7 @@ ROOMS = (
     backups.ROOM,
     erasure.ROOM,
     conversations.ROOM,
+    memories.ROOM,
     recall.ROOM,
 )
 """In the order in which they are tended: what is committed is finished before a new run is started."""

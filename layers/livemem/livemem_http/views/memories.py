@@ -226,7 +226,7 @@ class MemoryView(Sparse):
     updated_at: Annotated[Moment, told("When it was stored, merged or corrected last.", "2026-02-20T14:00:00.010Z")]
     expires_at: Expires = None
     source: OfSource
-    provenance: ProvenanceView
+    provenance: Annotated[ProvenanceView, told("Who stored it, and what it rests on.")]
     revision: Annotated[int, told("How many times it was written, from 1.", 1)]
 
     @classmethod
