@@ -11,7 +11,6 @@ from livemem.memories.reading import FOUND_MOST, RECENT_MOST
 from livemem.memories.storing import BATCH
 from livemem.process import Process
 from livemem_http import environment
-from livemem_http.views.memories import Ttl
 from tests.support.policy import BUCKET
 
 SPACE = "/v1/spaces/{space_id}"
@@ -504,8 +503,3 @@ def test_secrets_are_taken_out_before_a_memory_is_stored_and_counted(memories, m
     assert written
     for key in written:
         assert secret.encode() not in memories.service.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-
-
-def test_the_pattern_of_a_life_in_openapi_is_the_rule():
-    (field,) = Ttl.__metadata__
-    assert field.json_schema_extra == {"pattern": "^[1-9][0-9]{0,3}[mhdwy]$"}
