@@ -15,13 +15,19 @@ from livemem.bank import paths
 from livemem.errors import InvalidName
 from livemem.llm import embeddings
 from livemem.settings import Settings
-from livemem.store import conversation_keys, keys, memory_keys
+from livemem.store import ask_keys, conversation_keys, keys, memory_keys
 from livemem.store.memory_keys import KINDS
 from tests.support import hostile
 
+MODULES = (
+    (keys, ""),
+    (conversation_keys, "conversations: "),
+    (memory_keys, "memories: "),
+    (ask_keys, "asks: "),
+)
 BUILDERS: dict[str, Callable[..., str]] = {
-    f"{room}: {name}" if room else name: function
-    for room, module in (("", keys), ("conversations", conversation_keys), ("memories", memory_keys))
+    f"{prefix}{name}": function
+    for module, prefix in MODULES
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__
     and not name.startswith("check_")
@@ -57,6 +63,8 @@ BELOW = {
     "search_order": "_search/forget/",
     **{kind: "conversations/" for kind in BUILDERS if kind.startswith("conversations: ")},
     "conversations: by_cwd": "_by_cwd/",
+    **{kind: "_asks/" for kind in BUILDERS if kind.startswith("asks: ")},
+    **{kind: "sessions/" for kind in BUILDERS if kind.startswith("asks: session")},
     "conversations: by_cwd_prefix": "_by_cwd/",
     **{kind: "memories/" for kind in BUILDERS if kind.startswith("memories: ")},
 }
