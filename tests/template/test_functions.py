@@ -25,6 +25,8 @@ FUNCTIONS = {
     "ConversationsFunction": "functions/conversations",
     "SummarizeFunction": "functions/summarize",
     "MemoriesFunction": "functions/memories",
+    "QuestionsFunction": "functions/ask",
+    "AskFunction": "functions/ask",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
@@ -35,8 +37,9 @@ HTTP_FUNCTIONS = {
     "ArchivesFunction",
     "ConversationsFunction",
     "MemoriesFunction",
+    "QuestionsFunction",
 }
-SEARCHING = {"SearchFunction", "IndexerFunction", "MemoriesFunction"}
+SEARCHING = {f"{name}Function" for name in ("Search", "Indexer", "Memories", "Questions", "Ask")}
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -75,6 +78,8 @@ SETTINGS = {
     "INDEXER_FUNCTION_NAME",
     "SUMMARIZE_FUNCTION_NAME",
     "DIGEST_FUNCTION_NAME",
+    "DIGEST_HOURS",
+    "DEFAULT_TIMEZONE",
     "ASK_FUNCTION_NAME",
     "RUN_RETENTION_DAYS",
     "LOG_LEVEL",
@@ -112,10 +117,11 @@ def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architectu
 
 def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(functions):
     room = {
-        name: functions[f"{name}Function"]["EphemeralStorage"]["Size"] * 1_048_576 for name in ("Search", "Indexer")
+        name: functions[f"{name}Function"]["EphemeralStorage"]["Size"] * 1_048_576
+        for name in ("Search", "Questions", "Ask", "Indexer")
     }
 
-    assert room["Search"] >= 2 * FILES_BYTES
+    assert min(room.values()) >= 2 * FILES_BYTES
     assert room["Indexer"] >= 4 * FILES_BYTES
 
 
@@ -147,11 +153,9 @@ def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(fun
     told = {name: variables(function).get("LLMAAS_API_KEY") for name, function in functions.items()}
 
     # Health, among the reads, asks for the LLM's models.
+    asking = ("Consolidate", "Reads", "Conversations", "Summarize", "Memories", "Questions", "Ask")
     assert {name: value for name, value in told.items() if value} == {
-        "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"},
-        "ReadsFunction": {"Ref": "LlmApiKeyParameter"},
-        "ConversationsFunction": {"Ref": "LlmApiKeyParameter"},
-        "SummarizeFunction": {"Ref": "LlmApiKeyParameter"},
+        f"{name}Function": {"Ref": "LlmApiKeyParameter"} for name in asking
     }
 
 
@@ -163,7 +167,7 @@ def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never
     }
 
 
-@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize"])
+@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize", "Ask"])
 def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
     name = functions[f"{invoked}Function"]["FunctionName"]
 
