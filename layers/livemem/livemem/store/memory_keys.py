@@ -1,6 +1,7 @@
 """The keys of memories (docs/bucket.md), built and parsed here alone."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -125,3 +126,21 @@ def parse_expiry(key: str) -> Expiring | None:
 def is_of_memories(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of a memory."""
     return name.startswith("memories/")
+
+
+def beyond_log(names: Iterable[str]) -> set[str]:
+    """Of these names below a space those of snapshots and vectors of which the log is not there up to their number: a
+    listing tells the log first, so it may have grown. They are of another future than what is stored next.
+    """
+    newest: dict[Kind, int] = {}
+    kept: list[tuple[str, OperationKey]] = []
+    for name in names:
+        # Most names are of something else.
+        if not is_of_memories(name):
+            continue
+        key = f"x/{name}"
+        if one := parse_operation(key):
+            newest[one.kind] = max(newest.get(one.kind, 0), one.number)
+        elif other := parse_snapshot(key) or parse_vectors(key):
+            kept.append((name, other))
+    return {name for name, one in kept if one.number > newest.get(one.kind, 0)}
