@@ -52,11 +52,11 @@ _SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(
 _SEGMENT = re.compile(
     r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
 )
-_CLAIM = re.compile(r"conversations/[^/]+/claims/.+")
+_CLAIM = re.compile(r"conversations/[^/]+/claims/.+|_digests/[^/]+/claim\.json")
 _OF_CONVERSATION = re.compile(
-    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+"
+    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+|rooms/.+"
 )
-"""What is written once of a conversation (conversation_keys.py)."""
+"""What is written once of a conversation (conversation_keys.py), or said in a room (room_keys.py)."""
 _OF_MEMORIES = re.compile(r"memories/(facts|self|goals)/(?P<what>log|snapshot)/[0-9]{8}\.json")
 """What is written once of memories (memory_keys.py)."""
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
@@ -501,7 +501,9 @@ def is_derived(name: str) -> bool:
     who is at work, and what would stand in the place of the backup's manifest.
     """
     at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
-    return at_work or is_of_search(name) or _CLAIM.fullmatch(name) is not None
+    # Of questions: what was asked and answered is in conversations too. Verdicts are asked for again.
+    again = is_of_search(name) or name.startswith(("_asks/", "sessions/", "_verdicts/"))
+    return at_work or again or _CLAIM.fullmatch(name) is not None
 
 
 def is_immutable(name: str) -> bool:
@@ -526,12 +528,12 @@ def recorded(space_id: str, path: str) -> str:
 
 
 def is_memory(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is that of a note, a record, an operation on memories, or
-    of the bank's contents.
+    """Whether the key below a space, without the space's id, is that of a note, a record, an operation on memories, a
+    message of a room, or of the bank's contents.
     """
     operation = _OF_MEMORIES.fullmatch(name)
     told = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
-    return not name.endswith(".keep") and (name.startswith("live/") or told or is_of_bank(name))
+    return not name.endswith(".keep") and (name.startswith(("live/", "rooms/")) or told or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:
