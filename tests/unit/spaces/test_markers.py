@@ -135,10 +135,10 @@ def test_a_space_at_rest_is_looked_at_until_its_marker_is_old_enough_and_then_ne
     world = space()
     world.count()
     world.clock.move(OLD - 1)
-    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2}
+    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2}
     assert marked(world) == ["demo"]
     world.clock.move(1)
-    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2, "DELETE": 1}
     assert requests(world, world.sweep) == AT_REST
 
 
@@ -146,7 +146,7 @@ def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a
     world = space(notes=2)
     world.count()
     world.clock.move(OLD)
-    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2, "PUT": 1, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2, "PUT": 1, "DELETE": 1}
     assert marked(world) == ["demo@20260220T140000"]
     world.clock.move(1_000)
 

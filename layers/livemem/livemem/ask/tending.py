@@ -22,6 +22,8 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     questions that are open, on the daily look per 1,000 of all, and 1 per 1,000 sessions.
     """
     done: dict[str, float] = {}
+    if space.daily and space.folders.isdisjoint(keys.FOLDERS):
+        return {}
     prefix = keys.asks_prefix(space.space_id) if space.daily else keys.open_prefix(space.space_id)
     listed = list(process.store.scan(prefix))
     opened = [entry for entry in listed if keys.parse_open(entry.key)]

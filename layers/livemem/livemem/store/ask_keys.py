@@ -9,6 +9,8 @@ from ulid import ULID
 from livemem.store import keys
 from livemem.store.keys import RUN_ID, SPACE_ID
 
+FOLDERS = ("_asks", "sessions")
+"""Of a space: its questions, and the sessions of its users."""
 _QUESTION = re.compile(rf"{SPACE_ID.pattern}/_asks/(?P<id>{RUN_ID.pattern})\.json")
 _OPEN = re.compile(rf"{SPACE_ID.pattern}/_asks/open/(?P<id>{RUN_ID.pattern})")
 
