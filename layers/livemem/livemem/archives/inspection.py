@@ -14,8 +14,7 @@ from livemem.markdown import front_matter
 from livemem.spaces.head import Meta
 from livemem.store import keys, memory_keys
 
-OBJECT_BYTES = 64 << 20
-"""Of any object of a space that has no smaller limit."""
+OBJECT_BYTES = archive.OBJECT_BYTES
 META_BYTES = 1 << 20
 NOTE_BYTES = limits.NOTE_BYTES + 4 * front_matter.HEAD_CHARACTERS
 """Of a note with its front matter."""

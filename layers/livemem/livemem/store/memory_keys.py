@@ -128,6 +128,11 @@ def is_of_memories(name: str) -> bool:
     return name.startswith("memories/")
 
 
+def is_snapshot(name: str) -> bool:
+    """Whether it is a snapshot, or the vectors beside one: the log has all that is in them."""
+    return parse_snapshot(f"x/{name}") is not None or parse_vectors(f"x/{name}") is not None
+
+
 def beyond_log(names: Iterable[str]) -> set[str]:
     """Of these names below a space those of snapshots and vectors of which the log is not there up to their number: a
     listing tells the log first, so it may have grown. They are of another future than what is stored next.
