@@ -25,6 +25,7 @@ from livemem.changes import progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
 from livemem.conversations import update
+from livemem.digests import work as digesting
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.tools import Said
@@ -82,7 +83,7 @@ Answerer = Callable[[dict[str, Any]], str]
 class ScriptedLlm:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Calls are counted."""
 
-    default: Answerer | None = None
+    default: Answerer | str | None = None
     queue: deque[str | LlmError | Answerer] = field(default_factory=deque)
     prompts: list[Messages] = field(default_factory=list)
     limits: list[tuple[int | None, float]] = field(default_factory=list)
@@ -361,6 +362,10 @@ class World:
             order = update.Order.of(todo)
             where = todo["space_id"], todo["conversation_id"]
             return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
+        if "slot" in todo or "forced" in todo:
+            return digesting.carry_out(
+                self.process, todo["space_id"], digesting.Order.of(todo), self.clock() + INVOCATION
+            )
         if "do" in todo:
             return work.carry_out(self.process, todo, self.clock() + INVOCATION)
         return consolidation.consolidate(

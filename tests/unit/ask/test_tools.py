@@ -107,6 +107,19 @@ def test_earlier_conversations_are_found():
     assert found["results"][0]["by"] == "user"
 
 
+def test_a_search_in_conversations_finds_neither_the_session_itself_nor_calls_of_tools():
+    asking = Asking()
+    asking.script(calls(("search_memories", {"query": "crane"})), responds("The crane is in Kiel."))
+    other = asking.ask("Where is the crane?", user="bob")
+    asking.ask("Is it a crane?")
+
+    (found,) = gave(asking, ("search_conversations", {"query": "crane"}))
+
+    assert {one["id"] for one in found["results"]} == {
+        f"{other.conversation_id}/1/{side}" for side in ("user", "assistant")
+    }
+
+
 def test_what_is_stored_says_who_asked_and_where():
     asking = Asking()
     found = gave(
@@ -145,6 +158,7 @@ def test_what_a_memory_is_refused_for_is_told_to_the_model():
 
 def test_a_question_stores_no_more_than_it_may_also_over_several_turns():
     asking = Asking()
+    asking.world.llm.default = '{"verdict": "different"}'
     some = [("store_memory", {"content": f"Ship {place} is called {'abcdefg'[place] * 9}."}) for place in range(4)]
     more = [("store_self", {"content": f"{place} {'hijk'[place] * 9}", "category": "context"}) for place in range(4)]
     asking.script(calls(*some), calls(*more), responds())
@@ -340,6 +354,7 @@ def test_a_store_that_fails_stops_the_question_and_a_repeat_does_the_call_again(
 
 def test_results_are_ten_at_most_and_each_is_short_and_says_that_it_was_cut():
     asking = Asking()
+    asking.world.llm.default = '{"verdict": "different"}'
     for place in range(12):
         word = "abcdefghijkl"[place] * 7
         asking.remember(f"{word} ferry " + f"{word[::-1]}{place} " * 200)

@@ -64,6 +64,7 @@ def everything(world: World) -> str:
     world.clock.move(60)
     world.back_up()
     store(world.process, "3: The build is green.", "bob")
+    world.store.put(memory_keys.verdict("demo", "0" * 64), b'{"verdict": "different"}')
     world.clock.move(WATCHED)
     return memory_id
 
@@ -95,6 +96,7 @@ def test_nothing_of_what_a_memory_ever_said_is_left_in_a_space_that_has_everythi
     receipt = erase(world, memory_id)
 
     assert left(world) == []
+    assert not any(memory_keys.VERDICTS in key for key in world.inner.objects)
     assert (receipt.status, receipt.memory_ids, receipt.note_ids) == ("done", [memory_id], [])
     assert list(damaged_backups(world)) == []
     with pytest.raises(NotFound):

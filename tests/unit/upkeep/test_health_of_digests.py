@@ -64,6 +64,7 @@ def test_no_message_is_overdue_before_the_digest_after_it(hours):
 def test_where_nobody_says_anything_nothing_is_overdue_and_it_costs_two_requests(world):
     world.clock.move(100 * HOUR)
     space = room.find(world.process, "demo")
+    assert space
     before = world.client.counts
 
     assert tending.problems(world.process, space) == []

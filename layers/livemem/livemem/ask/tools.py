@@ -41,6 +41,7 @@ from livemem.memories.memory import Draft
 from livemem.process import Process
 from livemem.recall import search
 from livemem.recall.asked import Asked
+from livemem.recall.talk import TOOL
 from livemem.store.memory_keys import Kind
 
 FOUND = 10
@@ -112,8 +113,12 @@ def _notes(hand: Hand, given: Looking) -> Shown:
 
 
 def _conversations(hand: Hand, given: Looking) -> Shown:
-    asked = Asked.of_talk(given.query, max_results=FOUND)
-    return results.of_hits(search.in_conversations(hand.process, hand.space_id, asked).hits)
+    asked = Asked.of_talk(given.query, max_results=3 * FOUND)
+    hits = search.in_conversations(hand.process, hand.space_id, asked).hits
+    # The session itself is in the prompt; and what a tool was given, or gave, was not said by anybody.
+    mine = hand.question.conversation_id
+    said = [hit for hit in hits if hit.document.role != TOOL and hit.document.source.get("conversation_id") != mine]
+    return results.of_hits(said[:FOUND])
 
 
 def _store_fact(hand: Hand, given: StoringFact) -> Shown:

@@ -129,12 +129,14 @@ def _folder(key: str) -> str:
 
 
 def clear_derived(process: Process, space_id: str) -> Cleared:
-    """Remove all versions of what searches made of the space's texts, the present ones too: it is made again.
+    """Remove all versions of what searches made of the space's texts, and of what the LLM said of memories, by their
+    hashes; the present ones too: it is made again.
 
-    2 ListObjectVersions and 2 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
+    3 ListObjectVersions and 3 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
     StoreUnavailable; the present ones are removed either way.
     """
-    prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id))
+    verdicts = keys.prefix(space_id) + memory_keys.VERDICTS
+    prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id), verdicts)
     for prefix in prefixes:
         process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
     found = [version for prefix in prefixes for version in versions.listed(process.store, prefix)]

@@ -501,9 +501,9 @@ def is_derived(name: str) -> bool:
     who is at work, and what would stand in the place of the backup's manifest.
     """
     at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
-    # Of questions: what was asked and answered is in conversations too.
-    of_asks = name.startswith(("_asks/", "sessions/"))
-    return at_work or of_asks or is_of_search(name) or _CLAIM.fullmatch(name) is not None
+    # Of questions: what was asked and answered is in conversations too. Verdicts are asked for again.
+    again = name.startswith(("_asks/", "sessions/", "_verdicts/"))
+    return at_work or again or is_of_search(name) or _CLAIM.fullmatch(name) is not None
 
 
 def is_immutable(name: str) -> bool:
