@@ -151,6 +151,23 @@ def test_markers_of_a_space_that_is_gone_are_cleared_and_bring_nothing_back(worl
     assert world.keys("demo/") == [keys.meta("demo")]
 
 
+def test_a_fork_at_an_earlier_change_has_the_memories_of_its_time(world):
+    store(world.process, "1: The port is 8080.")
+    world.note("one")
+    world.consolidate()
+    world.clock.move(60)
+    store(world.process, "1: The port is 9090, as was decided on Monday.", replace=True)
+    store(world.process, "2: The build is red.")
+    store(world.process, "I am patient.", kind="self", category="context")
+    snapshot(world)
+    deadline = world.clock() + INVOCATION
+
+    bringing.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", 1, deadline), deadline)
+
+    assert [one.content for one in reading.recent(world.process, "copy")] == ["1: The port is 8080."]
+    assert world.keys("copy/memories/") == ["copy/memories/facts/log/00000001.json"]
+
+
 # A log that grows while it is copied
 
 
