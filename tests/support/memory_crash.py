@@ -112,7 +112,8 @@ OPERATIONS = (
     FRESH, MERGED, FOR_A_TIME, REFRESH, WITH_SNAPSHOT, REPLACE, CORRECT, DELETE, BRING_BACK, SWEEP, DAILY
 )  # fmt: skip
 WITH_OTHERS = (FRESH, MERGED, FOR_A_TIME, WITH_SNAPSHOT, CORRECT, DELETE, BRING_BACK)
-PAIRS = tuple((first, second) for first in WITH_OTHERS for second in WITH_OTHERS) + (
+PAIRS = (
+    *((first, second) for first in WITH_OTHERS for second in WITH_OTHERS),
     (REFRESH, SWEEP),
     (SWEEP, REFRESH),
     (SWEEP, SWEEP),

@@ -18,7 +18,7 @@ from livemem.errors import LiveMemoryError
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
-from tests.support.actors import Actor
+from tests.support.actors import Actor, Listing
 from tests.support.memory_proof import (
     AUTHORS,
     MIXED,
@@ -153,9 +153,8 @@ class History:
         again = self.scene.store(self.world.new_process(), "bob", self.scene.asked[told.cause], told.cause)
         if not again.repeated or again.memory.memory_id != told.memory_id:
             return [f"a repeat of {told} was told {again}"]
-        changed = {
-            key for key in before | self.scene.bucket.objects if before.get(key) != self.scene.bucket.objects[key]
-        }
+        now = self.scene.bucket.objects
+        changed = {key for key in before | now if before.get(key) != now.get(key)}
         return [f"a repeat of {told} changed {changed}"] if changed else []
 
     # What users do
@@ -303,7 +302,7 @@ class History:
             actor.go_on(work, deadline)
         else:
             self.spawned += 1
-            lists = self.random.choice(("at once", "at once", "begin", "end"))
+            lists: Listing = self.random.choice(("at once", "at once", "begin", "end"))
             skew = self.skew if self.spawned % 2 else 0
             actor = Actor(name, self.world, work, deadline, skew=skew, lists=lists)
         self.actors.append(actor)

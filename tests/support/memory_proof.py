@@ -136,8 +136,8 @@ class Scene:
     """A world with memories, and what its users did and were told.
 
     `shortens` has causes that may make a memory temporary; `by_hand` those that put a memory beside another one that
-    says the same: corrections and what is brought back. `deletions` are causes of deletions by users. `skew`: by how many
-    seconds clocks are off.
+    says the same: corrections and what is brought back. `deletions` are causes of deletions by users. `skew`: by how
+    many seconds clocks are off.
     """
 
     world: MemoryWorld

@@ -1,6 +1,6 @@
-"""Whatever request an operation on memories dies at, whatever happens between two of them, and in random histories: what
-was acknowledged is in the log once and nothing that was said is lost, no two memories say the same, what holds for ever
-stays, what has expired goes, and every reader and every snapshot says what the log says.
+"""Whatever request an operation on memories dies at, whatever happens between two of them, and in random histories:
+what was acknowledged is in the log once and nothing that was said is lost, no two memories say the same, what holds for
+ever stays, what has expired goes, and every reader and every snapshot says what the log says.
 """
 
 from itertools import combinations
