@@ -64,10 +64,12 @@ def histories(start: int) -> Row:
 def rows(workers: int, count: int) -> Iterator[Row]:
     """All rows; histories and races in one row each."""
     with ProcessPoolExecutor(workers) as pool:
-        for work, places in ((crashes, len(OPERATIONS)), (pairs, len(PAIRS))):
-            yield from _each(pool, work, range(places))
-        for work, parts in ((races, range(RACES)), (histories, range(0, count, AT_ONCE))):
-            found = list(_each(pool, work, parts))
+        yield from _each(pool, crashes, range(len(OPERATIONS)))
+        yield from _each(pool, pairs, range(len(PAIRS)))
+        for found in (
+            list(_each(pool, races, range(RACES))),
+            list(_each(pool, histories, range(0, count, AT_ONCE))),
+        ):
             if found:
                 yield found[0][0], sum(tried for _, tried, _ in found), [one for row in found for one in row[2]]
 

@@ -246,7 +246,10 @@ class Scene:
             standing = Log.read(self.bucket, kind).standing()
             wrong += [f"expired, and it stays: {one}" for one in standing.values() if not alive(one, now)]
             folder = f"{SPACE}/memories/{FOLDERS[kind]}/snapshot/"
-            numbers = sorted({key.rpartition("/")[2][:8] for key in self.bucket.objects if key.startswith(folder)})
+            there = [key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)]
+            newest = max((name for name in there if name.endswith(".json")), default="")
+            # Vectors that are newer than the newest snapshot may be under way.
+            numbers = {name[:8] for name in there if name <= newest}
             if len(numbers) > 2:
                 wrong.append(f"old snapshots stay: {numbers}")
         hour = f"_expiry/{now - timedelta(hours=3):%Y%m%dT%H}"
