@@ -41,8 +41,8 @@ Work = Callable[[Actor], Any]
 
 
 @cache
-def _begun() -> Scene:
-    return Scene.new()
+def _begun(*, llm: bool = False) -> Scene:
+    return Scene.new(llm=llm)
 
 
 def play(number: int) -> tuple[list[str], Counter[str]]:
@@ -89,7 +89,8 @@ class History:
 
     def __init__(self, number: int) -> None:
         self.random = Random(number)
-        self.scene = _begun().fork()
+        # What is near and of two things is asked of the LLM, where there is one.
+        self.scene = _begun(llm=self.random.random() < 0.1).fork()
         self.world = self.scene.world
         self.skew = self.random.choice((0, 0, 0, 60, SKEW, -60, -SKEW))
         self.scene.skew = abs(self.skew)

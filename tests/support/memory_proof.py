@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, cast
 
 from livemem.errors import LiveMemoryError
+from livemem.llm.client import Reply
 from livemem.memories import correcting, expiry, forgetting, log, reading, storing, tending
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
@@ -93,10 +94,14 @@ class MemoryWorld(World):
         return super().with_parts(**{"embed": self.meaning, **parts})
 
     @classmethod
-    def of(cls, other: World | None = None) -> "MemoryWorld":
+    def of(cls, other: World | None = None, **settings: Any) -> "MemoryWorld":
         """A new one, or one that goes on from another on its own."""
-        world = cls(embeddings_api_url=URL)
+        world = cls(**{"embeddings_api_url": URL, **settings})
         world.meaning = Meaning()
+        world.llm = lambda *asked: Reply('{"verdict": "different"}', {})  # type: ignore[assignment]
+        if other:
+            world.settings = other.settings
+            world.new_process()
         world.client.carry = world.carry
         if other:
             other.inner.copy_to(world.inner)
@@ -151,8 +156,8 @@ class Scene:
     begun: int = 0
 
     @classmethod
-    def new(cls) -> "Scene":
-        world = MemoryWorld.of()
+    def new(cls, *, llm: bool = False) -> "Scene":
+        world = MemoryWorld.of(llmaas_api_url="http://llm.invalid/v1" if llm else "")
         world.create_space(SPACE)
         return cls(world)
 
