@@ -6,14 +6,20 @@ from dataclasses import dataclass, replace
 from livemem import clock as clocks
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.notes import pages
-from livemem.recall import talk
+from livemem.recall import facts, talk
 from livemem.recall.sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
 from livemem.search.index import Filter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, keys
 
-KINDS = {"live": (LIVE,), "bank": (BANK,), "archive": (ARCHIVE,), "conversations": (talk.TURN, talk.SUMMARY)}
+KINDS = {
+    "live": (LIVE,),
+    "bank": (BANK,),
+    "archive": (ARCHIVE,),
+    "conversations": (talk.TURN, talk.SUMMARY),
+    "memories": (facts.MEMORY,),
+}
 """What a scope is called in a request, and its kinds of documents."""
 DEFAULT, OF_CONVERSATION = "live,bank", "conversations"
 """The scope where none is asked for; and where a conversation is."""

@@ -22,7 +22,7 @@ from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
 from livemem.recall import talk
 from livemem.recall.asked import Asked
-from livemem.recall.sources import sources
+from livemem.recall.sources import sources, uncounted
 from livemem.recall.talk import Looks
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, Question
@@ -236,7 +236,7 @@ def answering(
                     view.index,
                     view.shape(),
                     meaning,
-                    Question(one.query, _filter(view, space_id, one), one.limit, one.recency, one.least, one.excerpts),
+                    _question(view, space_id, one, as_of),
                 ),
                 "bm25" if vector.values is None else "hybrid",
                 left,
@@ -248,7 +248,7 @@ def answering(
             )
             for one in questions
         ]
-        behind = (view.snapshot or 0) < meta.changes or talk.count(view) > view.said + talk.GROWN
+        behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + talk.GROWN
         stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
@@ -265,6 +265,11 @@ def _follow(
         view.follow(process.store, sources(process, space_id, asked.kinds), in_time)
         return None
     return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
+
+
+def _question(view: View, space_id: str, asked: Asked, moment: str) -> Question:
+    wanted = _filter(view, space_id, asked)
+    return Question(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
 
 
 def _filter(view: View, space_id: str, asked: Asked) -> Filter:
