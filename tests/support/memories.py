@@ -6,6 +6,7 @@ import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from livemem.llm.embeddings import Vector
 from livemem.memories import log, storing
@@ -46,7 +47,7 @@ class Meaning:
         return array("f", numbers)
 
 
-def world_with_meaning(**settings: object) -> tuple[World, Meaning]:
+def world_with_meaning(**settings: Any) -> tuple[World, Meaning]:
     """A world with an embedding model of that kind, and a space `demo`."""
     world = World(embeddings_api_url=URL, **settings)
     meaning = Meaning()
@@ -55,9 +56,9 @@ def world_with_meaning(**settings: object) -> tuple[World, Meaning]:
     return world, meaning
 
 
-def store(process: Process, content: str, author: str = "ann", op_id: str | None = None, **draft: object) -> Stored:
+def store(process: Process, content: str, author: str = "ann", op_id: str | None = None, **draft: Any) -> Stored:
     """Store a memory in `demo`."""
-    return storing.store(process, "demo", author, Draft(content, **draft), op_id=op_id)  # type: ignore[arg-type]
+    return storing.store(process, "demo", author, Draft(content, **draft), op_id=op_id)
 
 
 def contents(process: Process, kind: Kind = "fact") -> list[str]:

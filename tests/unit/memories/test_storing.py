@@ -3,7 +3,8 @@
 import pytest
 
 from livemem.errors import InvalidRequest, NotFound, TooLarge
-from livemem.memories import log, snapshots
+from livemem.memories import log
+from livemem.memories import state as states
 from livemem.memories.memory import Draft
 from livemem.memories.storing import BATCH, store_all
 from livemem.store import memory_keys as keys
@@ -138,7 +139,7 @@ def test_a_batch_is_stored_with_one_call_of_the_model_and_all_are_checked_before
 
     assert all(one.fresh for one in stored)
     assert len(meaning.calls) == 1
-    with pytest.raises(InvalidRequest, match="memories.1.ttl"):
+    with pytest.raises(InvalidRequest, match=r"memories\.1\.ttl"):
         store_all(world.process, "demo", "ann", [Draft("99: x"), Draft("98: y", ttl="2x")])
     assert len(contents(world.process)) == BATCH
 
@@ -164,7 +165,7 @@ def test_after_a_hundred_operations_a_snapshot_with_vectors_is_all_that_a_cold_p
     world.client.reset()
 
     assert contents(cold) == before
-    assert world.client.counts == {"LIST": 2, "GET": 1}
+    assert world.client.counts == {"LIST": 2, "GET": 2}
     assert not store(cold, "3: Fact of topic 3 in other words.").fresh
     assert meaning.calls == [["3: Fact of topic 3 in other words."]]
 
@@ -177,7 +178,7 @@ def test_a_snapshot_says_the_same_as_the_log(world):
         world.store.delete(key)
     replayed = log.load(world.with_parts(), "demo", "fact")
     assert (replayed.memories, replayed.done, replayed.deleted) == (whole.memories, whole.done, whole.deleted)
-    assert snapshots.states.to_snapshot(replayed) == snapshots.states.to_snapshot(whole)
+    assert states.to_snapshot(replayed) == states.to_snapshot(whole)
 
 
 def test_without_an_embedding_model_letters_tell_what_is_the_same():
@@ -198,3 +199,27 @@ def test_a_process_that_knows_a_state_notices_that_the_space_was_restored(world)
     store(world.with_parts(embed=world.process.embed), "9: Another one.")
 
     assert contents(world.process) == ["0: Fact 0.", "1: Fact 1.", "9: Another one."]
+
+
+def test_a_snapshot_of_a_log_that_there_is_no_more_is_left_aside_and_replaced(world):
+    for number in range(99):
+        store(world.process, f"{number % 9}: Fact {number}.")
+    earlier = {key: world.store.get(key).body for key in world.keys("demo/memories/")}
+    store(world.process, "20: The hundredth.")
+    # As a backup has it that listed the log before the hundredth operation, and the snapshots after it.
+    world.store.delete(keys.operation("demo", "fact", 100))
+    assert len(earlier) == 99
+
+    cold = world.with_parts(embed=world.process.embed)
+    assert "20: The hundredth." not in contents(cold)
+    store(cold, "21: Another hundredth.")
+    again = world.with_parts(embed=world.process.embed)
+    assert contents(again)[-1] == "21: Another hundredth."
+
+
+def test_what_holds_for_a_time_and_stands_beside_is_found_again_in_other_words(world):
+    store(world.process, "1: The port is 8080.")
+    store(world.process, "1: The port is 9090.", ttl="1d")
+    store(world.process, "1: For now the port is 9090.", ttl="2d")
+
+    assert len(contents(world.process)) == 2

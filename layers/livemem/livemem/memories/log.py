@@ -4,7 +4,7 @@ An operation is written under the number after the newest one, if nobody else ha
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from cachetools import LRUCache
@@ -55,52 +55,58 @@ def load(process: Process, space_id: str, kind: Kind) -> State:
         later = _later(process, space_id, kind, known)
         if later is not None:
             return process.cache(_Known).put(space_id, kind, later)
-    start = newest_snapshot(process, space_id, kind)
-    found = _later(process, space_id, kind, start)
-    if found is None:
-        raise MemoriesBroken(f"The log of the memories lacks its operation {start.number}. {MEND}")
-    return process.cache(_Known).put(space_id, kind, found)
+    for start in _starts(process, space_id, kind):
+        found = _later(process, space_id, kind, start)
+        if found is not None:
+            return process.cache(_Known).put(space_id, kind, found)
+    raise MemoriesBroken(f"The log of the memories can't be read from its beginning. {MEND}")
 
 
-def newest_snapshot(process: Process, space_id: str, kind: Kind) -> State:
-    """The state that the newest readable snapshot holds, or the empty one: 1 LIST, 1 GET."""
+def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
+    """The states that snapshots hold, the newest first, and the empty one: 1 LIST, 1 GET each."""
     listed = process.store.scan(keys.snapshots_prefix(space_id, kind))
-    found = [entry.key for entry in listed if keys.parse_snapshot(entry.key)]
-    for key in reversed(found):
+    for key in reversed([entry.key for entry in listed if keys.parse_snapshot(entry.key)]):
         item = process.store.get(key)
         try:
             if item:
-                return states.from_snapshot(Snapshot.from_bytes(item.body))
+                yield states.from_snapshot(Snapshot.from_bytes(item.body))
         except ValueError:
             # The one before, and more of the log, come to the same.
             continue
-    return State()
+    yield State()
 
 
 def _later(process: Process, space_id: str, kind: Kind, state: State) -> State | None:
-    """The state after what was written since; None if the log is not the one that the state came from."""
-    prefix = keys.log_prefix(space_id, kind)
+    """The state after what was written since; None if the log is not the one that the state came from.
+
+    A backup that was made while memories were stored may have a snapshot and not the operation that it was made after.
+    """
     # Its newest operation is listed too: another one in its place tells that the space was restored.
     behind = keys.operation(space_id, kind, state.number - 1) if state.number else ""
-    listed = [entry for entry in process.store.scan(prefix, start_after=behind) if keys.parse_operation(entry.key)]
-    if state.number:
-        if not listed or listed[0].key != keys.operation(space_id, kind, state.number):
-            return None
-        first = listed.pop(0)
-        if state.etag and first.etag != state.etag:
-            return None
-        state = replace(state, etag=first.etag)
-    if not listed:
-        return state
+    listed = [
+        entry
+        for entry in process.store.scan(keys.log_prefix(space_id, kind), start_after=behind)
+        if keys.parse_operation(entry.key)
+    ]
+    first = max(state.number, 1)
     for place, entry in enumerate(listed):
-        if entry.key != keys.operation(space_id, kind, state.number + 1 + place):
-            raise MemoriesBroken(f"The log of the memories lacks its operation {state.number + 1 + place}. {MEND}")
-    found = process.store.get_many([entry.key for entry in listed])
+        if entry.key != keys.operation(space_id, kind, first + place):
+            raise MemoriesBroken(f"The log of the memories lacks its operation {first + place}. {MEND}")
+    known = bool(state.number and listed and listed[0].etag == state.etag)
+    if state.number and (not listed or (state.etag and not known)):
+        return None
+    new = listed[1:] if known else listed
+    if not new:
+        return state
+    found = process.store.get_many([entry.key for entry in new])
     read = [operations.read(item) for item in found if item]
-    if len(read) < len(listed):
+    if len(read) < len(new):
         # Somebody deletes the space right now.
         return None
-    return states.applied(state, read, listed[-1].etag)
+    if state.number and not known and read.pop(0).op_id != state.op_id:
+        return None
+    etag = listed[-1].etag
+    return states.applied(state, read, etag) if read else replace(state, etag=etag)
 
 
 def write(

@@ -1,5 +1,6 @@
 """Which memory is nearest to what is to be stored, and whether it says the same."""
 
+import heapq
 import threading
 from collections.abc import Callable, Sequence
 
@@ -16,6 +17,8 @@ from livemem.store.memory_keys import Kind
 
 Judge = Callable[[str, str], Verdict | None]
 """Says of a new and a former content whether they say the same; None: nobody knows."""
+NEAREST = 3
+"""Memories that are looked at: beside what holds for ever may stand what holds for a time, and is as near."""
 MOST_PREPARED = 50_000
 """Texts whose n-grams a process keeps: some 4 kB each."""
 
@@ -50,21 +53,22 @@ def by_meaning(process: Process, memories: Sequence[Memory], vector: Floats, row
 
 def nearest(
     process: Process, alive: Sequence[Memory], content: str, vector: Floats | None, rows: Rows | None
-) -> Near | None:
-    """The memory that is most like `content`, by meaning, or else by n-grams; None where there are none."""
-    if not alive:
-        return None
+) -> list[Near]:
+    """The memories that are most like `content`, by meaning, or else by n-grams: up to 3, the nearest first."""
     by: By = "lexical"
     if vector is not None and rows is not None:
         scores, by = by_meaning(process, alive, vector, rows), "vector"
     else:
         scores = by_letters(process, alive, content)
-    # The first of two that are as near: the one that was there longer.
-    place = max(range(len(alive)), key=scores.__getitem__)
-    best = alive[place]
-    if likeness.normalised(best.content) == likeness.normalised(content):
-        return Near(best, 1.0, "text")
-    return Near(best, max(0.0, scores[place]), by)
+    # Of two that are as near the one first that was there longer.
+    best = heapq.nsmallest(NEAREST, range(len(alive)), key=lambda place: (-scores[place], place))
+    text = likeness.normalised(content)
+    return [
+        Near(alive[place], 1.0, "text")
+        if likeness.normalised(alive[place].content) == text
+        else Near(alive[place], max(0.0, scores[place]), by)
+        for place in best
+    ]
 
 
 def says_the_same(process: Process, kind: Kind, content: str, near: Near, judge: Judge) -> tuple[bool, Verdict | None]:

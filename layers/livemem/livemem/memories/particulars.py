@@ -6,24 +6,35 @@ Details are what a memory is kept for and what a restatement may lose: numbers, 
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:[ ,'\u00a0\u202f]\d{3})+(?![\d])")
-_TOKEN = re.compile(r"https?://[^\s<>\"»)]*[\w/]|[^\W_][\w]*(?:[./:@+&-]+\w+)*[%+#]*|_+\w+(?:[./:@-]\w+)*")
+_TOKEN = re.compile(r"https?://[^\s<>\"»)]*[\w/]|[#@]?[^\W_][\w]*(?:[./:@+&-]+\w+)*[%+#]*|_+\w+(?:[./:@-]\w+)*")
+_COMPOUND = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})+")
+"""`audit-logs` is two words; `db-1`, `e-mail` and `#ops-alerts` are one each."""
 _ELISION = re.compile(r"\b(?:[cdjlmnst]|(?:jus|lors|puis)?qu)['’](?=\w)", re.IGNORECASE)
 _NOT_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _OF_IT = re.compile(r"['’]s\b", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_END = re.compile(r"[.!?:]\s*\Z|\A\W*\Z")
-_IDENTIFIER = re.compile(r"[a-z]+[A-Z]|_|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-?\d")
+_IDENTIFIER = re.compile(r"[a-z]+[A-Z]|_|^[#@]|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-?\d")
 _ENDINGS = "ements ement ments ment ions ings ion ing ees ed es ee er ez e s".split()
 """Cut from words of more than five letters, the first that is there: enough to see "deploys" in "deployment"."""
 
 _NEGATIONS = """
 not no never none nobody nothing neither nor cannot without forbidden disabled denied refuses refused unable
 stopped removed abandoned ne pas jamais aucun aucune rien personne sans ni interdit interdite interdits
-interdites desactive desactivee desactives desactivees refuse abandonne abandonnee supprime supprimee
+interdites desactive desactivee desactives desactivees refuse refusee refusees abandonne abandonnee supprime supprimee
+"""
+_DATES = """
+monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+sundays january february march april june july august september october november december daily weekly monthly yearly
+nightly day days night nights week weeks month months quarter quarters year years noon midnight
+lundi mardi mercredi jeudi vendredi samedi dimanche lundis mardis mercredis jeudis vendredis samedis dimanches janvier
+fevrier mars avril mai juin juillet aout septembre octobre novembre decembre jour jours nuit nuits semaine semaines
+mois trimestre trimestres an ans annee annees quotidien quotidienne hebdomadaire mensuel mensuelle annuel annuelle
+midi minuit
 """
 _COMMON = """
 a about all also always an and any are as at be been being both but by can could did do does doing done each
@@ -50,6 +61,8 @@ class Token:
     is_common: bool = False
     """It says little: an article, a preposition, an auxiliary verb."""
 
+    is_label: bool = False
+    """A number that tells which one of several is meant."""
     opens: bool = False
     """It begins a sentence with a capital: it may be a name, or not."""
 
@@ -83,20 +96,26 @@ class Said:
         return frozenset(token.root for token in self.tokens if token.opens)
 
     @property
+    def telling(self) -> list[Token]:
+        """Those that say something, in their order."""
+        return [token for token in self.tokens if not token.is_common]
+
+    @property
     def words(self) -> frozenset[str]:
         """All that say something."""
-        return frozenset(token.root for token in self.tokens if not token.is_common)
+        return frozenset(token.root for token in self.telling)
 
 
 def read(text: str) -> Said:
     """What a text of one or a few sentences says."""
-    plain = unicodedata.normalize("NFC", text)
+    plain = unicodedata.normalize("NFC", text).replace("\u2010", "-").replace("\u2011", "-")
     negates = bool(_NOT_CONTRACTED.search(plain))
     plain = _OF_IT.sub("", _NOT_CONTRACTED.sub("", plain))
     plain = _ELISION.sub(lambda found: " ne " if found[0][0] in "nN" else " ", plain)
     plain = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), plain)
-    tokens = tuple(_tokens(plain))
-    return Said(tokens, negates or any(token.root in _negating() for token in tokens), plain.rstrip().endswith("?"))
+    tokens = _labelled(list(_tokens(plain)))
+    negates = negates or any(token.root in _listed(_NEGATIONS) for token in tokens)
+    return Said(tuple(tokens), negates, plain.rstrip().endswith("?"))
 
 
 def folded(word: str) -> str:
@@ -104,22 +123,42 @@ def folded(word: str) -> str:
     return _ACCENTS.sub("", unicodedata.normalize("NFD", word.casefold()))
 
 
+def is_common(word: str) -> bool:
+    """Whether a word, folded, says little wherever it stands."""
+    return word in _listed(_COMMON)
+
+
 def _tokens(text: str) -> Iterator[Token]:
     for found in _TOKEN.finditer(text):
-        word = found[0]
-        plain = folded(word)
-        if word[0].isdigit() and not _IDENTIFIER.search(word):
-            yield Token(plain, is_number=True)
-        elif _IDENTIFIER.search(word) or (len(word) == 1 and word.isupper() and plain not in _common()):
-            # Its case may be a part of it.
-            yield Token(word, is_name=True)
-        elif plain in _common() or plain in _negating():
-            yield Token(plain, is_common=True)
-        else:
-            begins = bool(_SENTENCE_END.search(text[max(0, found.start() - 3) : found.start()]))
-            capital = word[0].isupper()
-            is_name = capital and (not begins or word[1:] != word[1:].lower())
-            yield Token(_root(plain), is_name=is_name, opens=capital and begins)
+        begins = bool(_SENTENCE_END.search(text[max(0, found.start() - 3) : found.start()]))
+        parts = found[0].split("-") if _COMPOUND.fullmatch(found[0]) else [found[0]]
+        for at, part in enumerate(parts):
+            yield _token(part, begins=begins and not at)
+
+
+def _labelled(tokens: list[Token]) -> list[Token]:
+    """The number in "room 4 has" tells which room it is; in "4 rooms" and "it takes 4 days" it does not."""
+    return [
+        replace(token, is_label=True)
+        if token.is_number and 0 < at < len(tokens) - 1 and not tokens[at - 1].is_common and tokens[at + 1].is_common
+        else token
+        for at, token in enumerate(tokens)
+    ]
+
+
+def _token(word: str, *, begins: bool) -> Token:
+    """`begins`: it stands first in a sentence, where a capital says nothing."""
+    plain = folded(word)
+    if _IDENTIFIER.search(word) or (len(word) == 1 and word.isupper() and not is_common(plain)):
+        # Its case may be a part of it.
+        return Token(word, is_name=True)
+    if plain[0].isdigit() or plain in _listed(_DATES):
+        return Token(_root(plain), is_number=True)
+    if is_common(plain) or plain in _listed(_NEGATIONS):
+        return Token(plain, is_common=True)
+    capital = word[0].isupper()
+    is_name = capital and (not begins or word[1:] != word[1:].lower())
+    return Token(_root(plain), is_name=is_name, opens=capital and begins)
 
 
 def _root(word: str) -> str:
@@ -131,10 +170,5 @@ def _root(word: str) -> str:
 
 
 @cache
-def _negating() -> frozenset[str]:
-    return frozenset(_NEGATIONS.split())
-
-
-@cache
-def _common() -> frozenset[str]:
-    return frozenset(_COMMON.split())
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from livemem.errors import PreconditionLost, StoreUnavailable
+from livemem.errors import StoreUnavailable
 from livemem.memories import log, vectors
 from livemem.memories import state as states
 from livemem.memories.state import State
@@ -21,8 +21,7 @@ def keep(process: Process, space_id: str, kind: Kind, state: State, rows: Rows |
         if rows is not None:
             # Before the snapshot: who finds one looks for them once.
             vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
-        key = keys.snapshot(space_id, kind, state.number)
-        with suppress(PreconditionLost):
-            body = states.to_snapshot(state).to_bytes()
-            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+        # Over what is there: that is the same, or of a log that there is no more.
+        body = states.to_snapshot(state).to_bytes()
+        process.store.put(keys.snapshot(space_id, kind, state.number), body, content_type=documents.JSON)
         log.known_snapshot(process, space_id, kind, state)

@@ -24,6 +24,8 @@ class Snapshot(Document):
     """`snapshot/{number}.json`: the state after an operation."""
 
     number: int
+    op_id: str
+    """Of that operation: a space that was restored may have got another one under its number since."""
     memories: list[Memory]
     done: dict[str, Done]
     deleted: dict[str, int]
@@ -42,8 +44,10 @@ class State:
     deleted: Mapping[str, int] = field(default_factory=dict)
     vectors: Mapping[str, Vector] = field(default_factory=dict)
     """Those of the contents of operations since the snapshot, by memory."""
+    op_id: str = ""
+    """Of the newest operation."""
     etag: str = ""
-    """Of the object of the newest operation, as a listing told it."""
+    """Of its object, as a listing told it; empty where a snapshot told the state."""
     snapshot: int = 0
     """The operation of the newest snapshot that is known of."""
 
@@ -63,7 +67,7 @@ def expired(memory: Memory, now: datetime) -> bool:
 
 
 def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
-    """The state after further operations; `etag` is that of the last one's object."""
+    """The state after one or more further operations; `etag` is that of the last one's object."""
     memories, done = dict(state.memories), dict(state.done)
     deleted, vectors = dict(state.deleted), dict(state.vectors)
     for one in operations:
@@ -80,8 +84,8 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
         else:
             deleted[memory_id] = one.number
         done[one.op_id] = Done(number=one.number, at=one.at)
-    number = operations[-1].number if operations else state.number
-    return State(number, memories, done, deleted, vectors, etag, state.snapshot)
+    last = operations[-1]
+    return State(last.number, memories, done, deleted, vectors, last.op_id, etag, state.snapshot)
 
 
 def to_snapshot(state: State) -> Snapshot:
@@ -90,7 +94,13 @@ def to_snapshot(state: State) -> Snapshot:
     if done:
         newest = max(clock.parse(one.at) for one in done.values())
         done = {name: one for name, one in done.items() if newest - clock.parse(one.at) <= REPEATED_WITHIN}
-    return Snapshot(number=state.number, memories=list(state.memories.values()), done=done, deleted=dict(state.deleted))
+    return Snapshot(
+        number=state.number,
+        op_id=state.op_id,
+        memories=list(state.memories.values()),
+        done=done,
+        deleted=dict(state.deleted),
+    )
 
 
 def from_snapshot(snapshot: Snapshot) -> State:
@@ -100,6 +110,7 @@ def from_snapshot(snapshot: Snapshot) -> State:
         {memory.memory_id: memory for memory in snapshot.memories},
         snapshot.done,
         snapshot.deleted,
+        op_id=snapshot.op_id,
         snapshot=snapshot.number,
     )
 

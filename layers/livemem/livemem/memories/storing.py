@@ -173,10 +173,10 @@ def _store(
     verdicts: dict[str, Verdict | None] = {}
 
     def judge(new: str, old: str) -> Verdict | None:
-        # A race that is lost brings the same pair again.
-        if old not in verdicts:
+        # A race that is lost brings the same pair again; of several that are near the nearest alone is worth a call.
+        if not verdicts:
             verdicts[old] = verdict.ask(process, space_id, new, old, until)
-        return verdicts[old]
+        return verdicts.get(old)
 
     def decide(found: State) -> Operation | None:
         nonlocal rows
@@ -208,11 +208,12 @@ def _decide(
     """The operation that stores it, after a state."""
     candidate, now = wanted.candidate, process.clock()
     alive = found.alive(now)
-    there = near.nearest(process, alive, candidate.content, vector, rows)
     met: tuple[Memory, Merged] | None = None
-    if there:
+    for there in near.nearest(process, alive, candidate.content, vector, rows):
         same, said = near.says_the_same(process, wanted.kind, candidate.content, there, judge)
         met = merging.merge(candidate, there, said, now) if same else None
+        if met:
+            break
     if met is None and len(found.memories) >= MOST:
         raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: let some expire or go")
     standing, merged = met or (candidate.memory, None)
