@@ -1,11 +1,16 @@
 """Time and ids: UTC everywhere, ISO 8601 with `Z` in documents, ULIDs for runs and spaces."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from ulid import ULID
 
 Clock = Callable[[], datetime]
+
+ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9][A-Za-z0-9_+-]{0,31}){0,2}")
+"""The shape of the name of a time zone (IANA)."""
 
 
 def now() -> datetime:
@@ -41,3 +46,14 @@ def new_id() -> str:
 def id_time(ulid: str) -> datetime:
     """When the ULID was made. Raises ValueError."""
     return ULID.from_str(ulid).datetime
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone of an IANA name such as `Europe/Paris`. Raises ValueError."""
+    if not ZONE.fullmatch(name):
+        raise ValueError("no name of a time zone")
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError) as error:
+        # A folder of the database is none, nor is what is missing there.
+        raise ValueError("an unknown time zone") from error

@@ -164,6 +164,12 @@ class TooSoon(LiveMemoryError):
         self.retry_after = retry_after
 
 
+class RoomFull(TooSoon):
+    """A room holds as many messages as it takes: they have to be digested first."""
+
+    code = "room_full"
+
+
 class BackupDamaged(LiveMemoryError):
     """The backup does not hold what its manifest says."""
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from livemem import clock
 from livemem.errors import NotConfigured
 
 WEAK_KEYS = ("changeme", "change-me", "change_me", "change me", "password", "your-", "your_", "example", "replace")
@@ -42,6 +43,24 @@ def _http_url(value: str) -> str:
 def _short(value: str) -> str:
     if len(value) > PREFIX_CHARACTERS:
         raise ValueError(f"must have at most {PREFIX_CHARACTERS} characters")
+    return value
+
+
+def _hours(value: str) -> str:
+    try:
+        hours = [int(part) for part in value.split(",")]
+    except ValueError:
+        hours = []
+    if not hours or sorted(set(hours)) != hours or not 0 <= hours[0] <= hours[-1] <= 23:
+        raise ValueError("must be hours of a day from 0 to 23 in their order, such as 2,6,10,14,18,22")
+    return ",".join(str(hour) for hour in hours)
+
+
+def _zone(value: str) -> str:
+    try:
+        clock.zone(value)
+    except ValueError:
+        raise ValueError("must be the name of a time zone such as Europe/Paris") from None
     return value
 
 
@@ -105,6 +124,11 @@ class Settings(BaseSettings):
     """Whether every space is backed up each night, so that health says which one was not."""
     run_retention_days: int = Field(default=90, ge=31, le=3_650)
     """For how many days the documents of runs are kept; usage reports go back 31 days."""
+
+    digest_hours: Annotated[str, AfterValidator(_hours)] = "2,6,10,14,18,22"
+    """Hours of the day, in the zone of each space, at which its rooms are digested."""
+    default_timezone: Annotated[str, AfterValidator(_zone)] = "Europe/Paris"
+    """The time zone of the spaces that name none."""
 
     redact_secrets: bool = False
     """Whether what looks like a key or a token is taken out of a note before it is stored (notes/redaction.py)."""

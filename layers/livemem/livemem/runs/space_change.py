@@ -14,7 +14,7 @@ from livemem.spaces.head import Corrections, Meta
 
 @dataclass(frozen=True)
 class SpaceChange:
-    """What is to be changed of a space; None leaves a field alone, for `language` `...` does."""
+    """What is to be changed of a space; None leaves a field alone, for `language` and `timezone` `...` does."""
 
     description: str | None = None
     owner: str | None = None
@@ -22,6 +22,7 @@ class SpaceChange:
     auto_paused: bool | None = None
     corrections: Corrections | None = None
     language: str | EllipsisType | None = ...
+    timezone: str | EllipsisType | None = ...
 
 
 @dataclass(frozen=True)
@@ -54,5 +55,6 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceC
         auto_paused=wanted.auto_paused,
         corrections=wanted.corrections,
         language=wanted.language,
+        timezone=wanted.timezone,
     )
     return Changed(meta, counter.start_if_possible(process, space_id) if about_runs and meta.automatic() else None)

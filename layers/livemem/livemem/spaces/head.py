@@ -11,7 +11,7 @@ from typing import Literal, Self
 from cachetools import TTLCache
 from pydantic import model_validator
 
-from livemem import limits
+from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.spaces.arrival import Arrival
@@ -59,6 +59,8 @@ class Meta(Document):
     corrections: Corrections = "admin"
     language: str | None = None
     """In which the bank is written; None: that of the rules."""
+    timezone: str | None = None
+    """In which its digests have their hours, by its IANA name; None: DEFAULT_TIMEZONE."""
     changes: int = 0
     """Number of the newest change, of whatever kind: what a commit counts on from."""
     rules_changed_at: str | None = None
@@ -246,8 +248,9 @@ def patch(
     auto_paused: bool | None = None,
     corrections: Corrections | None = None,
     language: str | EllipsisType | None = ...,
+    timezone: str | EllipsisType | None = ...,
 ) -> Meta:
-    """Change what a user may change of a space; None leaves a field alone, but is a value of `language`.
+    """Change what a user may change of a space; None leaves a field alone, but is a value of `language` and `timezone`.
 
     Raises InvalidRequest or TooLarge (naming the field) before anything is read, NotFound.
     """
@@ -264,6 +267,8 @@ def patch(
         wanted["corrections"] = corrections
     if language is not ...:
         wanted["language"] = _check_language(language)
+    if timezone is not ...:
+        wanted["timezone"] = check_timezone(timezone)
     if wanted:
         require_conditional_writes(process.store)
     return update(process, space_id, lambda _: wanted).meta
@@ -273,3 +278,15 @@ def _check_language(language: str | None) -> str | None:
     if language is not None and (len(language) > LANGUAGE_CHARACTERS or not LANGUAGE.fullmatch(language)):
         raise InvalidRequest.of("language", "must be a language tag such as fr or pt-BR, or null: that of the rules")
     return language
+
+
+def check_timezone(timezone: str | None) -> str | None:
+    """Return the name of a time zone, or raise InvalidRequest."""
+    try:
+        if timezone is not None:
+            clock.zone(timezone)
+    except ValueError:
+        raise InvalidRequest.of(
+            "timezone", "must be the name of a time zone such as Europe/Paris, or null: that of the service"
+        ) from None
+    return timezone

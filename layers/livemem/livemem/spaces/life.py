@@ -43,6 +43,7 @@ class NewSpace:
     rules_template: str | None = None
     owner: str | None = None
     threshold: int | None = None
+    timezone: str | None = None
 
 
 def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
@@ -64,6 +65,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
     limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
     if wanted.owner is not None:
         limits.check_text("owner", wanted.owner, limits.OWNER_BYTES)
+    heads.check_timezone(wanted.timezone)
     text = _rules_text(wanted)
     require_conditional_writes(process.store)
     threshold = process.settings.consolidation_threshold if wanted.threshold is None else wanted.threshold
@@ -74,6 +76,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         created_at=clock.iso(process.clock()),
         uid=process.new_id(),
         consolidation_threshold=threshold,
+        timezone=wanted.timezone,
         undone=[],
         folded_until="",
     )

@@ -52,11 +52,11 @@ _SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(
 _SEGMENT = re.compile(
     r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
 )
-_CLAIM = re.compile(r"conversations/[^/]+/claims/.+")
+_CLAIM = re.compile(r"conversations/[^/]+/claims/.+|_digests/[^/]+/claim\.json")
 _OF_CONVERSATION = re.compile(
-    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+"
+    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+|rooms/.+"
 )
-"""What is written once of a conversation (conversation_keys.py)."""
+"""What is written once of a conversation (conversation_keys.py), or said in a room (room_keys.py)."""
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
 
 

@@ -4,9 +4,11 @@ from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
 from livemem.conversations import tending as conversations
+from livemem.digests import tending as digests
 from livemem.erasure import tending as erasure
 from livemem.notes import tending as notes
 from livemem.recall import tending as recall
+from livemem.rooms import tending as rooms
 from livemem.runs import tending as runs
 from livemem.spaces import tending as spaces
 
@@ -19,6 +21,8 @@ ROOMS = (
     backups.ROOM,
     erasure.ROOM,
     conversations.ROOM,
+    rooms.ROOM,
+    digests.ROOM,
     recall.ROOM,
 )
 """In the order in which they are tended: what is committed is finished before a new run is started."""

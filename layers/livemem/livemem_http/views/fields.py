@@ -13,7 +13,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from livemem import limits
+from livemem import clock, limits
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
@@ -124,6 +124,11 @@ Language = Annotated[
 ]
 
 
+Timezone = Annotated[
+    str, told("The name of a time zone (IANA).", "Europe/Paris", pattern=f"^{clock.ZONE.pattern}$", maxLength=98)
+]
+
+
 NoteId = Annotated[
     str,
     told(
@@ -176,6 +181,11 @@ CORRECTIONS = "The permission that editing sections of the bank takes. Only an a
 
 
 LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."
+
+
+TIMEZONE = (
+    "The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."
+)
 
 
 class View(BaseModel):

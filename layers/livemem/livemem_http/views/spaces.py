@@ -20,6 +20,7 @@ from livemem_http.views.fields import (
     AUTO_PAUSED,
     CORRECTIONS,
     LANGUAGE,
+    TIMEZONE,
     Body,
     Description,
     Language,
@@ -31,6 +32,7 @@ from livemem_http.views.fields import (
     SpaceId,
     Template,
     Threshold,
+    Timezone,
     View,
     told,
 )
@@ -55,13 +57,20 @@ class NewSpace(Body):
     rules_template: Template | None = None
     owner: Owner | None = None
     consolidation_threshold: Threshold | None = None
+    timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
 
     def wanted(self) -> "life.NewSpace":
         """The space for the domain."""
         from livemem.spaces import life  # noqa: PLC0415
 
         return life.NewSpace(
-            self.space_id, self.description, self.rules, self.rules_template, self.owner, self.consolidation_threshold
+            self.space_id,
+            self.description,
+            self.rules,
+            self.rules_template,
+            self.owner,
+            self.consolidation_threshold,
+            self.timezone,
         )
 
 
@@ -74,9 +83,12 @@ class SpaceChange(Body):
     auto_paused: Annotated[bool | None, Field(description=AUTO_PAUSED)] = None
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     language: Annotated[Language | None, Field(description=LANGUAGE)] = None
+    timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
 
     def wanted(self) -> "WantedChange":
-        """The change for the domain; a `language` that is not sent stays as it is, null resets it."""
+        """The change for the domain; a `language` or `timezone` that is not sent stays as it is, null resets
+        it.
+        """
         from livemem.runs.space_change import SpaceChange as WantedChange  # noqa: PLC0415
 
         return WantedChange(
@@ -86,6 +98,7 @@ class SpaceChange(Body):
             self.auto_paused,
             self.corrections,
             self.language if "language" in self.model_fields_set else ...,
+            self.timezone if "timezone" in self.model_fields_set else ...,
         )
 
 
@@ -124,6 +137,7 @@ class SpaceView(View):
     auto_paused: Annotated[bool, told(AUTO_PAUSED, False)]
     corrections: Annotated[Corrections, told(CORRECTIONS, "admin")]
     language: Annotated[str | None, told(LANGUAGE, None)]
+    timezone: Annotated[str | None, told(TIMEZONE, None)] = None
     changes: Annotated[
         int,
         told("Number of the newest change in the history: consolidation, correction, rules or undo.", 1),

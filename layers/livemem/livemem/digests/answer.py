@@ -1,0 +1,72 @@
+"""The contract with the LLM for a chunk of messages."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from livemem.digests.papers import Fact
+from livemem.errors import LiveMemoryError
+from livemem.llm import contract
+from livemem.llm.contract import ContractError, Part
+from livemem.memories import memory as memories
+from livemem.memories import ttl as ttls
+from livemem.rooms.message import Message
+from livemem.store.memory_keys import Kind
+
+MOST = 40
+"""Memories of one chunk."""
+
+
+class FoundMemory(Part):
+    """One memory, with the numbers of the messages that it rests on."""
+
+    kind: Kind
+    category: str | None = None
+    content: str
+    subjects: list[str] = []
+    ttl: str | None = None
+    replace: bool = False
+    messages: list[int]
+
+
+class DigestAnswer(Part):
+    """The whole answer."""
+
+    memories: list[FoundMemory]
+
+
+def parse(text: str, messages: Sequence[Message], now: datetime) -> list[Fact]:
+    """The memories of an answer, fit to be stored; raises ContractError."""
+    found = contract.parse(text, DigestAnswer).memories
+    if len(found) > MOST:
+        raise ContractError(
+            f"The answer has {len(found)} memories; at most {MOST} are allowed: keep what matters most."
+        )
+    return [_checked(one, f"memories.{place}.", messages, now) for place, one in enumerate(found)]
+
+
+def _checked(found: FoundMemory, where: str, messages: Sequence[Message], now: datetime) -> Fact:
+    numbers = list(dict.fromkeys(found.messages))
+    missing = [number for number in numbers if not 1 <= number <= len(messages)]
+    if not numbers or missing:
+        raise ContractError(f"{where}messages: must be numbers of messages, from 1 to {len(messages)}.")
+    try:
+        ttls.until(found.ttl, now, f"{where}ttl")
+        return Fact(
+            kind=found.kind,
+            category=memories.check_category(found.kind, found.category, f"{where}category"),
+            content=memories.check_content(found.content, f"{where}content"),
+            subjects=memories.check_subjects(found.subjects, f"{where}subjects"),
+            ttl=found.ttl,
+            replace=found.replace,
+            messages=[messages[number - 1].message_id for number in numbers],
+        )
+    except LiveMemoryError as error:
+        raise ContractError(error.detail) from error
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The answer as a JSON schema that providers take as strict."""
+    return contract.schema(DigestAnswer)

@@ -1,0 +1,247 @@
+"""The chunks of a digest: each is asked once, what was answered is stored, and what fails three times is set aside."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from livemem import clock
+from livemem.consolidation import budget
+from livemem.digests import asking, progress, prompt
+from livemem.digests.asking import AskFailed
+from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, StoredFacts, Try
+from livemem.digests.progress import Progress
+from livemem.errors import InvalidRequest, LiveMemoryError, TooLarge
+from livemem.llm.usage import Usage
+from livemem.memories import reading as memories
+from livemem.memories import storing
+from livemem.memories.memory import Memory
+from livemem.memories.storing import Failed
+from livemem.process import Process
+from livemem.rooms import message as messages
+from livemem.rooms.digested import Chunk, Input
+from livemem.rooms.message import Message
+from livemem.spaces import usage
+from livemem.store import room_keys as keys
+from livemem.store.memory_keys import Kind
+
+logger = logging.getLogger(__name__)
+
+AUTHOR = "digest"
+AT_ONCE = 4
+"""Chunks that are asked side by side."""
+TRIES = 3
+GOALS = 2
+"""Of a whole digest."""
+KNOWN: tuple[tuple[Kind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
+"""How many memories a chunk is shown that are near to it."""
+QUERY_BYTES = 8_000
+STORING = timedelta(seconds=30)
+"""Time that must be left to store what a chunk gave, or to ask for one."""
+LATER = "The messages stay in their rooms; they are digested on the next day, or as soon as there is more."
+
+
+@dataclass
+class Task:
+    """A digest that is carried out; `used` and `dead` are this invocation's."""
+
+    process: Process
+    space_id: str
+    slot: str
+    zone: ZoneInfo
+    deadline: datetime
+    used: Usage = field(default_factory=Usage)
+    dead: list[int] = field(default_factory=list)
+    anything: bool = False
+    """Whether anything was brought about."""
+    job_id: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _calls: int = 0
+    _goals: int | None = None
+
+    def in_time(self) -> bool:
+        return self.deadline - self.process.clock() > STORING
+
+    def spend(self, used: Usage) -> None:
+        """Note what was asked of the LLM, for the budget of the day: 1 PUT. Counters never fail a digest."""
+        if not used.calls:
+            return
+        with self._lock:
+            self.used += used
+            self._calls += 1
+            part = (self.slot, self.job_id, self._calls)
+        with suppress(LiveMemoryError):
+            usage.note(self.process, self.space_id, self.job_id, part, used)
+
+    def admit(self, found: list[Fact], seen: Progress) -> tuple[list[Fact], int]:
+        """The facts without the goals that are too many for the whole digest, and how many those are."""
+        goals = len([fact for fact in found if fact.kind == "goal"])
+        if not goals:
+            return found, 0
+        with self._lock:
+            if self._goals is None:
+                there = progress.extracts(self.process, self.space_id, self.slot, sorted(seen.extracts))
+                self._goals = sum(one.goals for one in there if one)
+            room = max(0, GOALS - self._goals)
+            kept: list[Fact] = []
+            for fact in found:
+                if fact.kind != "goal" or room > 0:
+                    kept.append(fact)
+                    room -= fact.kind == "goal"
+            left_out = len(found) - len(kept)
+            self._goals += goals - left_out
+        return kept, left_out
+
+
+def settle(task: Task, given: Input, seen: Progress) -> bool:
+    """Ask, store or give up every chunk; False where time is up. What was answered is stored before more is asked.
+
+    Raises AskFailed where the model is out, RunError where the day's tokens are used up.
+    """
+    while left := seen.left(len(given.chunks)):
+        if not task.in_time():
+            return False
+        wave = left[:AT_ONCE]
+        if any(one not in seen.extracts for one in wave):
+            budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
+        failures = _ask_some(task, given, seen, [one for one in wave if one not in seen.extracts])
+        for one in sorted(set(wave) & seen.extracts):
+            if not task.in_time():
+                return False
+            _store(task, given.chunks[one], one)
+            seen.stored.add(one)
+            task.anything = True
+        _count_failures(task, given, seen, failures, answered=bool(seen.extracts))
+    return True
+
+
+def _ask_some(task: Task, given: Input, seen: Progress, wave: Sequence[int]) -> dict[int, AskFailed]:
+    """Ask for these chunks side by side; those that were answered are in `seen` then, and the others' failures told."""
+    failures: dict[int, AskFailed] = {}
+
+    def one(number: int) -> None:
+        try:
+            _ask(task, given.chunks[number], number, seen)
+        except AskFailed as error:
+            task.spend(error.used)
+            failures[number] = error
+
+    before = set(seen.extracts)
+    done = task.process.store.map(one, wave)
+    seen.extracts |= {number for number in wave[: len(done)] if number not in failures}
+    task.anything = task.anything or seen.extracts != before
+    return failures
+
+
+def _count_failures(
+    task: Task, given: Input, seen: Progress, failures: dict[int, AskFailed], *, answered: bool
+) -> None:
+    """Note the tries, give up chunks that had three; raises the failure that stops the work, if one does."""
+    for number, error in sorted(failures.items()):
+        if error.counts:
+            task.anything = True
+            seen.tries[number] = _note_try(task, number, seen.tries.get(number, 0) + 1, error)
+            if seen.tries[number] >= TRIES:
+                _give_up(task, given.chunks[number], number, error)
+                seen.dead.add(number)
+    outage = next((error for _, error in sorted(failures.items()) if not error.counts), None)
+    pausing = next((error for _, error in sorted(failures.items()) if error.pauses), None)
+    if outage:
+        raise outage
+    if pausing and not answered:
+        # It is rather the model than each of the chunks: others are not tried in vain.
+        raise pausing
+
+
+def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
+    """The messages of a chunk that are there: 1 GET each, side by side."""
+    found = process.store.get_many([keys.named(space_id, name) for name in chunk.messages])
+    there = []
+    for name, item in zip(chunk.messages, found, strict=True):
+        parsed = keys.parse_message(keys.named(space_id, name))
+        if item and parsed:
+            there.append(DeadMessage(name=name, message=messages.read(parsed, item)))
+    # Within a second names do not tell which came first.
+    return sorted(there, key=lambda one: one.message.timestamp)
+
+
+def _ask(task: Task, chunk: Chunk, number: int, seen: Progress) -> None:
+    process = task.process
+    said = [one.message for one in said_in(process, task.space_id, chunk)]
+    asked = asking.Asked([], Usage())
+    if said:
+        known = _known(task, said)
+        window = process.settings.llmaas_context_tokens
+        question = prompt.build(chunk.room, said, known, task.zone, process.clock(), window)
+        asked = asking.ask(process, question, said, task.deadline)
+    facts, left_out = task.admit(asked.facts, seen)
+    extract = Extract(
+        room=chunk.room,
+        facts=facts,
+        goals_left_out=left_out,
+        messages=len(said),
+        usage=asked.usage,
+        at=clock.iso_millis(process.clock()),
+    )
+    progress.write(process, keys.extract(task.space_id, task.slot, number), extract)
+    task.spend(asked.usage)
+
+
+def _known(task: Task, said: Sequence[Message]) -> list[Memory]:
+    """The memories that are near to what was said. Without them the model is asked all the same."""
+    text = "\n".join(f"{one.author}: {one.content}" for one in said)
+    query = text.encode(errors="replace")[:QUERY_BYTES].decode(errors="ignore")
+    found: list[Memory] = []
+    for kind, most in KNOWN:
+        near = memories.search(task.process, task.space_id, query, kind=kind, limit=most)
+        found += [one.memory for one in near]
+    return found
+
+
+def _store(task: Task, chunk: Chunk, number: int) -> None:
+    """Store what a chunk gave, each under an id made of its place, so that a repeat changes nothing."""
+    process, where = task.process, (task.space_id, task.slot, number)
+    extract = progress.read(process, keys.extract(*where), Extract)
+    facts = extract.facts if extract else []
+    done = []
+    if facts:
+        drafts = [fact.draft(task.slot, chunk.room) for fact in facts]
+        causes = [f"digest/{task.slot}/{number}/{place}" for place in range(len(facts))]
+        until = task.deadline - timedelta(seconds=asking.MARGIN)
+        done = storing.store_all(process, task.space_id, AUTHOR, drafts, op_ids=causes, until=until)
+    refused = [one.error for one in done if isinstance(one, Failed)]
+    for error in refused:
+        if not isinstance(error, InvalidRequest | TooLarge):
+            raise error
+        logger.warning("a memory was refused", extra={"space_id": task.space_id, "error_code": error.code})
+    kept = [one for one in done if not isinstance(one, Failed)]
+    new = len([one for one in kept if one.fresh])
+    counted = StoredFacts(new=new, merged=len(kept) - new, refused=len(refused))
+    progress.write(process, keys.stored(*where), counted)
+
+
+def _note_try(task: Task, number: int, count: int, error: AskFailed) -> int:
+    """Write down a try in vain, and return its number: whoever works beside us writes another."""
+    noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
+    progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
+    return count
+
+
+def _give_up(task: Task, chunk: Chunk, number: int, error: AskFailed) -> None:
+    """Keep the messages of a chunk apart, whole, before they leave their room."""
+    dead = DeadChunk(
+        room=chunk.room,
+        code=error.code,
+        detail=error.detail,
+        at=clock.iso_millis(task.process.clock()),
+        messages=said_in(task.process, task.space_id, chunk),
+    )
+    progress.write(task.process, keys.dead(task.space_id, task.slot, number), dead)
+    task.dead.append(number)
+    logger.error(
+        "a chunk of messages was given up",
+        extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": error.code},
+    )

@@ -1,0 +1,128 @@
+"""When digests are begun: by the clock, by the first message after one was missed, and by hand."""
+
+import logging
+import threading
+from datetime import datetime, timedelta
+from itertools import islice
+
+from cachetools import LRUCache
+
+from livemem.digests import intake, opening, progress, slots, work
+from livemem.digests.work import Order
+from livemem.errors import LiveMemoryError
+from livemem.process import Process, Timer
+from livemem.rooms import marking
+from livemem.spaces import head as heads
+from livemem.spaces.head import Meta
+from livemem.store import keys as all_keys
+from livemem.store import room_keys as keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 64
+LAST_ROUND = timedelta(seconds=30)
+"""Time that must be left to look at further spaces."""
+MOST_KNOWN = 10_000
+
+
+def latest_slot(process: Process, meta: Meta) -> str:
+    """The slot of the space that was due last."""
+    hours = slots.hours(process.settings.digest_hours)
+    return all_keys.compact_time(slots.latest(process.clock(), work.zone_of(process, meta), hours))
+
+
+def next_slot(process: Process, meta: Meta) -> datetime:
+    """When the next digest of the space is due."""
+    hours = slots.hours(process.settings.digest_hours)
+    return slots.following(process.clock(), work.zone_of(process, meta), hours)
+
+
+def start_due(process: Process, deadline: datetime) -> dict[str, str]:
+    """Queue the digests that are due: by space the slot. It may be done at any time, and again.
+
+    1 LIST per 1,000 marked spaces, and for each 2 GETs, and 1 GET and 1 LIST where nothing is open.
+    """
+    marked = marking.listed(process)
+    queued: dict[str, str] = {}
+    while (some := list(islice(marked, AT_ONCE))) and deadline - process.clock() > LAST_ROUND:
+        found = process.store.map(lambda space_id: _start(process, space_id), some)
+        queued |= {space_id: slot for space_id, slot in zip(some, found, strict=True) if slot}
+    return queued
+
+
+def _start(process: Process, space_id: str) -> str | None:
+    try:
+        slot = _due(process, space_id)
+        if slot:
+            process.digest(Order(slot).payload(space_id))
+    except LiveMemoryError as error:
+        logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
+        return None
+    except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
+        # Not with its text, which may hold data.
+        logger.error("rooms were not looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
+        return None
+    return slot
+
+
+def _due(process: Process, space_id: str) -> str | None:
+    """The slot for which something is to be done, or None."""
+    head = heads.find(process, space_id)
+    if not head:
+        marking.tidy(process, space_id)
+        return None
+    slot = latest_slot(process, head.meta)
+    seen = opening.look(process, space_id)
+    if seen.slot or seen.ordered:
+        return slot
+    waits = intake.waits_since(process, space_id)
+    if waits is None:
+        marking.tidy(process, space_id)
+        return None
+    # What was said since waits for the next one.
+    if waits > keys.slot_moment(slot) or progress.find_done(process, space_id, slot):
+        return None
+    return slot
+
+
+class _CaughtUp:
+    """The slots that this process has looked at, the last one of each space."""
+
+    def __init__(self, _: Timer) -> None:
+        self._slots = LRUCache[str, str](MOST_KNOWN)
+        self._lock = threading.Lock()
+
+    def is_new(self, space_id: str, slot: str) -> bool:
+        """Whether it is the first look; it counts as done then."""
+        with self._lock:
+            if self._slots.get(space_id) == slot:
+                return False
+            self._slots[space_id] = slot
+            return True
+
+
+def catch_up(process: Process, space_id: str) -> None:
+    """Queue the latest digest if it was missed: 1 GET, none if this process has looked since it was due.
+
+    For who has just posted: no failure of it is theirs.
+    """
+    try:
+        slot = latest_slot(process, heads.load_recent(process, space_id).meta)
+        if process.cache(_CaughtUp).is_new(space_id, slot) and not progress.find_done(process, space_id, slot):
+            process.digest(Order(slot).payload(space_id))
+    except LiveMemoryError as error:
+        # The next hour finds it.
+        logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
+
+
+def start(process: Process, space_id: str) -> str:
+    """Ask for a digest now, and return its slot, which tells how it goes (reading.load): 2 GETs, 1 PUT.
+
+    One that was asked for and has not begun is not asked for twice. Raises NotFound, StoreUnavailable.
+    """
+    heads.load(process, space_id)
+    require_conditional_writes(process.store)
+    slot = opening.order(process, space_id, all_keys.compact_time(process.clock()))
+    process.digest(Order(slot, forced=True, by_hand=True).payload(space_id))
+    return slot

@@ -1,0 +1,102 @@
+"""The documents of a digest."""
+
+from livemem.llm.usage import Usage
+from livemem.memories.memory import Draft
+from livemem.rooms.digested import Ending
+from livemem.rooms.message import Message
+from livemem.store.documents import Document, Moment
+from livemem.store.memory_keys import Kind
+
+
+class Fact(Document):
+    """A memory that a chunk gave, and the ids of the messages that it rests on."""
+
+    kind: Kind
+    category: str | None = None
+    content: str
+    subjects: list[str] = []
+    ttl: str | None = None
+    replace: bool = False
+    messages: list[str] = []
+
+    def draft(self, slot: str, room: str) -> Draft:
+        """The same to be stored."""
+        return Draft(
+            self.content,
+            kind=self.kind,
+            category=self.category,
+            subjects=tuple(self.subjects),
+            ttl=self.ttl,
+            source="digest",
+            replace=self.replace,
+            digest=slot,
+            room=room,
+            messages=tuple(self.messages),
+        )
+
+
+class Extract(Document):
+    """`extract/{chunk}.json`: what the model answered, as far as it is stored."""
+
+    room: str
+    facts: list[Fact]
+    goals_left_out: int = 0
+    messages: int
+    """How many were there to be read."""
+    usage: Usage = Usage()
+    at: Moment
+
+    @property
+    def goals(self) -> int:
+        return len([fact for fact in self.facts if fact.kind == "goal"])
+
+
+class StoredFacts(Document):
+    """`stored/{chunk}.json`: all memories of the chunk are stored."""
+
+    new: int
+    merged: int
+    refused: int = 0
+    """What the memories did not take: it is in the extract."""
+
+
+class Try(Document):
+    """`tries/{chunk}-{number}.json`: a try that came to nothing by the chunk itself."""
+
+    code: str
+    detail: str
+    usage: Usage = Usage()
+    at: Moment
+
+
+class DeadMessage(Document):
+    """A message whole, and the name that its key has below the space."""
+
+    name: str
+    message: Message
+
+
+class DeadChunk(Document):
+    """`dead/{chunk}.json`: a chunk that was given up. What was said is kept here."""
+
+    room: str
+    code: str
+    detail: str
+    at: Moment
+    messages: list[DeadMessage]
+
+
+class Done(Ending):
+    """`done.json`: what a digest came to. `dead` are the numbers of the chunks that were given up."""
+
+    slot: str
+    messages: int
+    chunks: int
+    new: int
+    merged: int
+    refused: int = 0
+    usage: Usage
+    more: bool = False
+    """Whether rooms held more than one digest takes: another one was begun then."""
+    started_at: Moment
+    ended_at: Moment

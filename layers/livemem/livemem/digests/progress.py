@@ -1,0 +1,92 @@
+"""How far a digest is, as a listing of its documents tells, and the documents themselves."""
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from livemem.digests.papers import Done, Extract, StoredFacts, Try
+from livemem.errors import PreconditionLost
+from livemem.process import Process
+from livemem.store import documents
+from livemem.store import room_keys as keys
+from livemem.store.documents import Document
+
+D = TypeVar("D", bound=Document)
+
+
+@dataclass
+class Progress:
+    """The numbers of the chunks of which there is an answer, whose memories are stored, which are given up; and how
+    often each was tried in vain.
+    """
+
+    extracts: set[int] = field(default_factory=set)
+    stored: set[int] = field(default_factory=set)
+    dead: set[int] = field(default_factory=set)
+    tries: dict[int, int] = field(default_factory=dict)
+    done: bool = False
+
+    def left(self, chunks: int) -> list[int]:
+        """The chunks that are not settled: those first that failed least, so that one does not hold up the rest."""
+        settled = self.stored | self.dead
+        return sorted(
+            (one for one in range(chunks) if one not in settled), key=lambda one: (self.tries.get(one, 0), one)
+        )
+
+
+def look(process: Process, space_id: str, slot: str) -> Progress:
+    """1 LIST per 1,000 documents of the digest."""
+    found = Progress()
+    for entry in process.store.scan(keys.digest_prefix(space_id, slot)):
+        parsed = keys.parse_digest(entry.key)
+        if not parsed:
+            continue
+        name = parsed[1]
+        if name == "done.json":
+            found.done = True
+        elif (part := keys.parse_part(name)) is not None:
+            (found.extracts if part[0] == "extract" else found.stored).add(part[1])
+        elif (chunk := keys.parse_dead(name)) is not None:
+            found.dead.add(chunk)
+        elif (one := keys.parse_try(name)) is not None:
+            found.tries[one[0]] = max(found.tries.get(one[0], 0), one[1])
+    return found
+
+
+def write(process: Process, key: str, document: D) -> D:
+    """Write a document unless there is one, and return the one that stands: 1 PUT, 1 GET more where there is one."""
+    try:
+        process.store.put(key, document.to_bytes(), if_none_match=True, content_type=documents.JSON)
+    except PreconditionLost:
+        return read(process, key, type(document)) or document
+    return document
+
+
+def read(process: Process, key: str, kind: type[D]) -> D | None:
+    """The document, or None where there is none that can be read: 1 GET."""
+    found = process.store.get(key)
+    try:
+        return kind.from_bytes(found.body) if found else None
+    except ValueError:
+        return None
+
+
+def find_done(process: Process, space_id: str, slot: str) -> Done | None:
+    """How the digest ended, or None: 1 GET."""
+    return read(process, keys.done(space_id, slot), Done)
+
+
+def extracts(process: Process, space_id: str, slot: str, chunks: list[int]) -> list[Extract | None]:
+    """The answers to these chunks: 1 GET each, side by side."""
+    return process.store.map(lambda one: read(process, keys.extract(space_id, slot, one), Extract), chunks)
+
+
+def stored(process: Process, space_id: str, slot: str, chunks: list[int]) -> list[StoredFacts | None]:
+    """What was stored of these chunks: 1 GET each, side by side."""
+    return process.store.map(lambda one: read(process, keys.stored(space_id, slot, one), StoredFacts), chunks)
+
+
+def tries(process: Process, space_id: str, slot: str, counted: dict[int, int]) -> list[Try]:
+    """All tries in vain: 1 GET each, side by side."""
+    wanted = [(chunk, number) for chunk, count in sorted(counted.items()) for number in range(1, count + 1)]
+    found = process.store.map(lambda one: read(process, keys.failed_try(space_id, slot, *one), Try), wanted)
+    return [one for one in found if one]

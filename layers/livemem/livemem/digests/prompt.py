@@ -1,0 +1,74 @@
+"""What the LLM is asked: messages and memories as JSON on one line each, so that no text can forge the prompt."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from importlib import resources
+from string import Template
+from zoneinfo import ZoneInfo
+
+from livemem import clock
+from livemem.consolidation.prompt import json_line, tokens
+from livemem.llm.client import Messages
+from livemem.memories.memory import Memory
+from livemem.rooms.message import Message
+
+KNOWN_CHARACTERS = 400
+"""Of a memory that is known: enough to tell that it is known."""
+KNOWN_TOKENS = 3_000
+KNOWN_SHARE = 8
+"""What is known takes at most an eighth of the model's window."""
+
+
+@lru_cache(maxsize=4)
+def _text(name: str) -> str:
+    return resources.files("livemem.digests").joinpath("prompts", f"{name}.md").read_text("utf-8")
+
+
+def system() -> str:
+    """The instructions, the same for all."""
+    return _text("system")
+
+
+def build(
+    room: str, messages: Sequence[Message], known: Sequence[Memory], zone: ZoneInfo, now: datetime, window: int
+) -> Messages:
+    """The question for a chunk; times are those of the zone, `window` the model's, in tokens."""
+    shown = [
+        {
+            "number": number,
+            "at": _local(message.timestamp, zone),
+            "author": message.author,
+            "content": message.content,
+        }
+        for number, message in enumerate(messages, 1)
+    ]
+    user = Template(_text("user")).substitute(
+        room=json_line(room),
+        first=shown[0]["at"] if shown else "-",
+        last=shown[-1]["at"] if shown else "-",
+        zone=zone.key,
+        now=f"{now.astimezone(zone):%A %Y-%m-%d %H:%M}",
+        known=json_line(_fitting(known, min(KNOWN_TOKENS, window // KNOWN_SHARE))),
+        messages=json_line(shown),
+    )
+    return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
+
+
+def _local(timestamp: str, zone: ZoneInfo) -> str:
+    try:
+        return f"{clock.parse(timestamp).astimezone(zone):%Y-%m-%d %H:%M}"
+    except OverflowError:
+        # The first and the last day of all: there is no such time in every zone.
+        return timestamp[:16]
+
+
+def _fitting(known: Sequence[Memory], room: int) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    for memory in known:
+        shown = {"kind": memory.kind, "content": memory.content[:KNOWN_CHARACTERS]}
+        room -= tokens(json_line(shown))
+        if room < 0:
+            break
+        found.append(shown)
+    return found

@@ -1,0 +1,142 @@
+"""Reading digests: what became of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from livemem import clock
+from livemem.digests import intake, opening, progress
+from livemem.digests.opening import Seen
+from livemem.digests.papers import DeadChunk, Done
+from livemem.errors import NotFound
+from livemem.process import Process
+from livemem.spaces import claims
+from livemem.spaces import head as heads
+from livemem.store import room_keys as keys
+
+State = Literal["queued", "running", "open", "failed", "done"]
+"""`open`: begun, and nobody is at work; `failed`: the same after a failure, it is gone on with by itself."""
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A chunk that was given up: its messages are kept apart."""
+
+    chunk: int
+    room: str
+    messages: int
+    code: str
+    detail: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A digest. `done` are its counts, once it has ended; `error` is the code of the failure that it waits for."""
+
+    slot: str
+    state: State
+    done: Done | None = None
+    error: str | None = None
+    messages: int = 0
+    """That it takes."""
+    chunks: int = 0
+    settled: int = 0
+    """Chunks that need no more work."""
+    given_up: Sequence[GivenUp] = field(default_factory=tuple)
+    """Those that may be tried anew (retrying.py)."""
+
+
+def page(process: Process, space_id: str, *, limit: int, after: str | None = None) -> tuple[list[Digest], str | None]:
+    """The newest digests first, and the slot after which the next page begins: 1 LIST, 2 GETs, and 1 GET each.
+
+    Raises NotFound, InvalidName.
+    """
+    heads.load_recent(process, space_id)
+    if after is not None:
+        keys.check_slot(after)
+    seen = opening.look(process, space_id)
+    listed = process.store.folders(keys.digests_prefix(space_id))
+    slots = {slot for slot in listed if keys.SLOT.fullmatch(slot)} | ({seen.ordered} if seen.ordered else set())
+    behind = sorted((slot for slot in slots if after is None or slot < after), reverse=True)
+    some = behind[:limit]
+    found = process.store.map(lambda slot: _summary(process, space_id, slot, seen), some)
+    return found, some[-1] if len(behind) > limit else None
+
+
+def load(process: Process, space_id: str, slot: str) -> Digest:
+    """One digest, with what was given up: some GETs and 1 LIST. Raises NotFound, InvalidName."""
+    keys.check_slot(slot)
+    heads.load_recent(process, space_id)
+    seen = opening.look(process, space_id)
+    if slot not in (seen.slot, seen.ordered) and not any(True for _ in _names(process, space_id, slot)):
+        raise NotFound("digest", slot)
+    found = _summary(process, space_id, slot, seen)
+    return Digest(**{**found.__dict__, "given_up": given_up(process, space_id, slot)})
+
+
+def _names(process: Process, space_id: str, slot: str) -> list[str]:
+    return [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot), limit=1)]
+
+
+def given_up(process: Process, space_id: str, slot: str) -> list[GivenUp]:
+    """The chunks that were given up and not put back: 1 LIST, 1 GET each."""
+    there = dead_chunks(process, space_id, slot)
+    return [
+        GivenUp(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
+        for number, dead in there.items()
+    ]
+
+
+def dead_chunks(process: Process, space_id: str, slot: str) -> dict[int, DeadChunk]:
+    """The same with their messages."""
+    listed = process.store.scan(keys.dead_prefix(space_id, slot))
+    parsed = [keys.parse_digest(entry.key) for entry in listed]
+    numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
+    found = process.store.map(
+        lambda number: progress.read(process, keys.dead(space_id, slot, number), DeadChunk), numbers
+    )
+    return {number: dead for number, dead in zip(numbers, found, strict=True) if dead}
+
+
+def _summary(process: Process, space_id: str, slot: str, seen: Seen) -> Digest:
+    done = progress.find_done(process, space_id, slot)
+    if done:
+        return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
+    if slot == seen.ordered:
+        return Digest(slot, "queued")
+    given = intake.find(process, space_id, slot)
+    there = progress.look(process, space_id, slot)
+    claim = claims.look(process, keys.claim(space_id, slot))
+    state: State = "open" if not claim else "running" if claim.kind == "work" else "failed"
+    return Digest(
+        slot,
+        state,
+        error=claim.error if claim else None,
+        messages=len(given.names()) if given else 0,
+        chunks=len(given.chunks) if given else 0,
+        settled=len(there.stored | there.dead),
+    )
+
+
+def hours_since_done(process: Process, space_id: str) -> float | None:
+    """For how many hours messages of the space wait for a digest, at most those since the last one ended; None where
+    none wait: 1 LIST, and where some do 1 LIST and 1 GET.
+    """
+    waits = intake.waits_since(process, space_id)
+    if waits is None:
+        return None
+    last = _last_end(process, space_id)
+    since = max(waits, last or datetime.min.replace(tzinfo=UTC))
+    return max(0.0, (process.clock() - since).total_seconds() / 3_600)
+
+
+def _last_end(process: Process, space_id: str) -> datetime | None:
+    """When a digest ended last."""
+    slots = sorted(slot for slot in process.store.folders(keys.digests_prefix(space_id)) if keys.SLOT.fullmatch(slot))
+    for slot in reversed(slots):
+        done = progress.find_done(process, space_id, slot)
+        if done:
+            return clock.parse(done.ended_at)
+    return None

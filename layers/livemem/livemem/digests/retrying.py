@@ -1,0 +1,74 @@
+"""Trying anew what a digest gave up: its messages go back into their rooms, and the next digest takes them."""
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+
+from livemem import clock
+from livemem.digests import intake, reading
+from livemem.digests.papers import DeadChunk
+from livemem.errors import Conflict, NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.rooms import digested, marking
+from livemem.spaces import head as heads
+from livemem.store import documents
+from livemem.store import room_keys as keys
+from livemem.store.probe import require_conditional_writes
+
+WAIT = timedelta(minutes=21)
+"""After the end of a digest: until then a worker that was held up, or the store's client, may still remove messages."""
+
+
+def retry(process: Process, space_id: str, slot: str) -> int:
+    """Put the messages of the chunks that were given up back into their rooms; returns how many. It may be repeated.
+
+    Some GETs, 2 LISTs, 1 PUT for each message, 1 DeleteObjects. Raises NotFound, InvalidName, Conflict where the digest
+    has not ended, or has just now.
+    """
+    keys.check_slot(slot)
+    heads.load(process, space_id)
+    require_conditional_writes(process.store)
+    _check_ended(process, space_id, slot)
+    dead = reading.dead_chunks(process, space_id, slot)
+    if not dead:
+        return 0
+    marking.leave(process, space_id)
+    count = sum(_put_back(process, space_id, slot, list(dead.values())))
+    # Only now: until here nothing of it is lost.
+    process.store.delete_many([keys.dead(space_id, slot, number) for number in dead])
+    return count
+
+
+def _check_ended(process: Process, space_id: str, slot: str) -> None:
+    found = process.store.get(keys.done(space_id, slot))
+    if not found:
+        if not next(iter(process.store.scan(keys.digest_prefix(space_id, slot), limit=1)), None):
+            raise NotFound("digest", slot)
+        raise Conflict("The digest has not ended: it is gone on with by itself.", retry_after=600)
+    if found.age < WAIT:
+        left = WAIT - found.age
+        raise Conflict(
+            f"The digest ended just now; what it gave up can be tried anew from {clock.iso(found.seen_at + left)} on.",
+            retry_after=math.ceil(left.total_seconds()),
+        )
+
+
+def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadChunk]) -> list[bool]:
+    """Whether each message is in its room now: not where a later digest has it, because an earlier try died."""
+    given = intake.find(process, space_id, slot)
+    began = clock.parse(given.created_at) if given else process.clock()
+    taken = digested.since(process, space_id, began)
+
+    def one(place: tuple[str, bytes]) -> bool:
+        name, body = place
+        if any(taker.slot != slot and taker.created_at > began for taker in taken.get(name, ())):
+            return False
+        try:
+            process.store.put(keys.named(space_id, name), body, if_none_match=True, content_type=documents.JSON)
+        except PreconditionLost:
+            # An earlier try, or our own first one.
+            return True
+        return True
+
+    todo = [(message.name, message.message.to_bytes()) for chunk in dead for message in chunk.messages]
+    return process.store.map(one, todo)

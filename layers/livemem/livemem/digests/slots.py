@@ -1,0 +1,42 @@
+"""Slots: the moments at which digests are due. Pure.
+
+Hours are those of a space's time zone, so on the days on which clocks change an interval is longer or shorter. An hour
+that is missing is taken as if clocks had not changed yet, one that comes twice comes once.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+DAY = timedelta(days=1)
+AROUND = range(-2, 3)
+"""Days of the zone, counted from that of UTC, of which slots may be near: zones are up to 14 hours off."""
+
+
+def hours(setting: str) -> tuple[int, ...]:
+    """The hours in the setting DIGEST_HOURS."""
+    return tuple(int(part) for part in setting.split(","))
+
+
+def of_day(day: date, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
+    """The slots of a day of the zone (UTC), in their order, each once: a missing hour may be another one's moment."""
+    found = set()
+    for hour in hours:
+        local = datetime.combine(day, time(hour), zone)
+        found.add(local.replace(fold=0).astimezone(UTC))
+    return sorted(found)
+
+
+def _near(moment: datetime, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
+    today = moment.astimezone(UTC).date()
+    return sorted({slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours)})
+
+
+def latest(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
+    """The slot that was due last: now, or before."""
+    return max(slot for slot in _near(now, zone, hours) if slot <= now)
+
+
+def following(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
+    """The slot that is due next: after now."""
+    return min(slot for slot in _near(now, zone, hours) if slot > now)

@@ -1,0 +1,241 @@
+"""Carrying out digests: what the schedule, a full room and people ask for.
+
+One worker at a time by a claim, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
+"""
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+from livemem import clock
+from livemem.consolidation import budget
+from livemem.digests import asking, chunks, intake, opening, progress
+from livemem.digests.asking import AskFailed
+from livemem.digests.chunks import Task
+from livemem.digests.papers import Done, Extract, StoredFacts, Try
+from livemem.digests.progress import Progress
+from livemem.errors import LiveMemoryError, NotFound, RunError, StillAtWork, StoreUnavailable
+from livemem.llm.usage import Usage
+from livemem.process import Process
+from livemem.rooms.digested import Input
+from livemem.runs.run import BUDGET_EXHAUSTED
+from livemem.spaces import claims
+from livemem.spaces import head as heads
+from livemem.spaces.claims import Claimed, Held
+from livemem.spaces.head import Meta
+from livemem.spaces.lease import BACKOFF_FIRST
+from livemem.store import keys as all_keys
+from livemem.store import room_keys as keys
+from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
+
+Result = Literal["gone", "nothing", "busy", "done", "waiting", "unfinished"]
+LONGEST_WAIT = timedelta(minutes=50)
+"""After failures: less than the hour after which the next one looks."""
+MOST_SLOTS = 8
+"""That one invocation works off, one behind the other."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What an invocation is to do besides what is open or asked for. `forced` without a slot: now."""
+
+    slot: str | None = None
+    forced: bool = False
+    by_hand: bool = False
+
+    def payload(self, space_id: str) -> dict[str, Any]:
+        """The invocation that carries it out."""
+        told: dict[str, Any] = {"space_id": space_id, "slot": self.slot, "forced": self.forced}
+        return told | ({"by_hand": True} if self.by_hand else {})
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> "Order":
+        """The order in an invocation's payload. Raises InvalidName."""
+        slot = payload.get("slot")
+        return cls(
+            keys.check_slot(slot) if slot is not None else None,
+            bool(payload.get("forced")),
+            bool(payload.get("by_hand")),
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one digest went on. `waiting`: after a failure, whose code is `error`; `used` and `dead` (chunks that were
+    given up) are this invocation's.
+    """
+
+    result: Result
+    slot: str | None = None
+    done: Done | None = None
+    error: str | None = None
+    used: Usage = field(default_factory=Usage)
+    dead: int = 0
+
+
+def carry_out(process: Process, space_id: str, order: Order, deadline: datetime) -> list[Outcome]:
+    """Finish the digest that is open, then those that are asked for, until shortly before `deadline`; what is left then
+    is handed on to another invocation.
+
+    Raises InvalidName; StoreUnavailable, and StillAtWork where what is asked for by hand must wait for another worker,
+    so that Lambda tries again.
+    """
+    all_keys.check_space_id(space_id)
+    require_conditional_writes(process.store)
+    head = heads.find(process, space_id)
+    if not head:
+        return [Outcome("gone")]
+    done: list[Outcome] = []
+    wanted: str | None = order.slot
+    if order.forced and not wanted:
+        wanted = all_keys.compact_time(process.clock())
+    while len(done) < MOST_SLOTS:
+        slot = _next(process, space_id, order, wanted)
+        if not slot:
+            break
+        if slot == wanted:
+            wanted = None
+        task = Task(process, space_id, slot, zone_of(process, head.meta), deadline, job_id=process.new_id())
+        done.append(_carry_out(task, order))
+        if done[-1].result != "done":
+            break
+        if done[-1].done and done[-1].done.more:
+            # Another invocation has time of its own.
+            _hand_on(process, space_id, Order(forced=True))
+    return done or [Outcome("nothing")]
+
+
+def zone_of(process: Process, meta: Meta) -> ZoneInfo:
+    """The time zone in which the digests of a space have their hours."""
+    try:
+        return clock.zone(meta.timezone or process.settings.default_timezone)
+    except ValueError:
+        # Somebody wrote it into the bucket, or its name is no more.
+        return clock.zone(process.settings.default_timezone)
+
+
+def _next(process: Process, space_id: str, order: Order, wanted: str | None) -> str | None:
+    """The slot to work on: the open one, else one that is asked for, which is open then; None: nothing is to do."""
+    for _ in range(opening.TRIES):
+        seen = opening.look(process, space_id)
+        slot = seen.slot or seen.ordered or wanted
+        if not slot or seen.slot:
+            return slot
+        if progress.find_done(process, space_id, slot):
+            if slot == wanted:
+                return None
+            # Asked for and done at once: nobody waits for it any more.
+            opening.take(process, space_id, slot, seen)
+            return slot
+        if slot == wanted and not _is_due(process, space_id, slot, order):
+            return None
+        if opening.take(process, space_id, slot, seen):
+            return slot
+    return None
+
+
+def _is_due(process: Process, space_id: str, slot: str, order: Order) -> bool:
+    """Whether there is anything to digest: for a slot of the clock, anything that was there by then."""
+    if order.by_hand:
+        return True
+    waits = intake.waits_since(process, space_id)
+    return waits is not None and (order.forced or waits <= keys.slot_moment(slot))
+
+
+def _carry_out(task: Task, order: Order) -> Outcome:
+    """Work on the open slot under its claim."""
+    process, slot = task.process, task.slot
+    try:
+        held = claims.acquire(process, keys.claim(task.space_id, slot), task.job_id, by_hand=order.by_hand)
+    except Claimed as error:
+        if order.by_hand:
+            raise StillAtWork(error.detail) from error
+        return Outcome("busy", slot, error=error.claim.error)
+    try:
+        with claims.kept(process, held):
+            given = intake.ensure(process, task.space_id, slot)
+            seen = progress.look(process, task.space_id, slot)
+            finished = seen.done or chunks.settle(task, given, seen)
+            done = _end(task, given, seen) if finished else None
+    except NotFound:
+        # The space was deleted under our hands.
+        claims.release(process, held)
+        return Outcome("gone", slot, used=task.used)
+    except StoreUnavailable:
+        # Lambda tries again: then the claim must not keep it out.
+        claims.release(process, held)
+        raise
+    except LiveMemoryError as error:
+        return _failed(task, order, held, error)
+    claims.release(process, held)
+    if not done:
+        return _unfinished(task, order)
+    logger.info("rooms digested", extra={"space_id": task.space_id, "slot": slot})
+    return Outcome("done", slot, done, used=task.used, dead=len(task.dead))
+
+
+def _unfinished(task: Task, order: Order) -> Outcome:
+    _hand_on(task.process, task.space_id, order)
+    return Outcome("unfinished", task.slot, used=task.used, dead=len(task.dead))
+
+
+def _failed(task: Task, order: Order, held: Held, error: LiveMemoryError) -> Outcome:
+    """The model is out, or the day's tokens are used up: the slot stays open, and automatic work waits."""
+    process = task.process
+    if isinstance(error, AskFailed) and error.code == asking.OUT_OF_TIME and task.anything:
+        claims.release(process, held)
+        return _unfinished(task, order)
+    wait = min(BACKOFF_FIRST * 2 ** min(held.claim.failures, 10), LONGEST_WAIT)
+    if isinstance(error, RunError) and error.code == BUDGET_EXHAUSTED:
+        wait = min(budget.pause(process, process.clock()) or wait, LONGEST_WAIT)
+    claims.back_off(process, held, error.code, wait)
+    logger.warning(
+        "rooms were not digested",
+        extra={"space_id": task.space_id, "slot": task.slot, "error_code": error.code},
+    )
+    return Outcome("waiting", task.slot, error=error.code, used=task.used, dead=len(task.dead))
+
+
+def _end(task: Task, given: Input, seen: Progress) -> Done:
+    """Remove exactly what was taken, and write down the counts: all of it is in memories by now, or kept apart."""
+    process, space_id, slot = task.process, task.space_id, task.slot
+    there = progress.find_done(process, space_id, slot) if seen.done else None
+    if not there:
+        process.store.delete_many([keys.named(space_id, name) for name in given.names()])
+        there = progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
+    opening.close(process, space_id, slot)
+    return there
+
+
+def _counted(task: Task, given: Input, seen: Progress) -> Done:
+    process, space_id, slot = task.process, task.space_id, task.slot
+    extracts = progress.extracts(process, space_id, slot, sorted(seen.extracts))
+    stored = progress.stored(process, space_id, slot, sorted(seen.stored))
+    tries = progress.tries(process, space_id, slot, seen.tries)
+    used: list[Extract | Try] = [*(one for one in extracts if one), *tries]
+    kept: list[StoredFacts] = [one for one in stored if one]
+    return Done(
+        slot=slot,
+        messages=len(given.names()),
+        chunks=len(given.chunks),
+        dead=sorted(seen.dead),
+        new=sum(one.new for one in kept),
+        merged=sum(one.merged for one in kept),
+        refused=sum(one.refused for one in kept),
+        usage=sum((one.usage for one in used), Usage()),
+        more=given.more,
+        started_at=given.created_at,
+        ended_at=clock.iso_millis(process.clock()),
+    )
+
+
+def _hand_on(process: Process, space_id: str, order: Order) -> None:
+    """Leave the rest to another invocation. Where it can't be queued the next hour finds it open."""
+    with suppress(LiveMemoryError):
+        process.digest(order.payload(space_id))

@@ -1,0 +1,122 @@
+"""Which messages digests have taken, as their inputs tell: written once, so they are read once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from livemem import clock
+from livemem.process import Process
+from livemem.store import room_keys as keys
+from livemem.store.documents import Document, Moment
+from livemem.store.keys import compact_time
+from livemem.store.objects import Entry
+
+LOOKED_BACK = timedelta(days=3)
+"""Slots that an input of a moment may be of: those that were held up are taken later."""
+REMEMBERED = timedelta(days=2)
+"""For how long a message that was digested is known again."""
+
+
+class Chunk(Document):
+    """What is asked of the model at once: messages of one room, the oldest first, by their keys below the space."""
+
+    room: str
+    messages: list[str]
+
+
+class Input(Document):
+    """`input.json`: exactly what a digest takes."""
+
+    slot: str
+    created_at: Moment
+    chunks: list[Chunk]
+    more: bool = False
+    """Whether rooms held more than one digest takes."""
+
+    def names(self) -> list[str]:
+        """All messages."""
+        return [name for chunk in self.chunks for name in chunk.messages]
+
+
+class Ending(Document):
+    """The part of `done.json` that is asked for here."""
+
+    dead: list[int] = []
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A digest that has taken a message: in which chunk, and when it did. `over`: it has ended."""
+
+    slot: str
+    chunk: int
+    created_at: datetime
+    over: bool
+    dead: bool
+    """Whether the chunk was given up: what it held is digested only if it is put back."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """An input as it is kept in memory."""
+
+    created_at: datetime
+    chunk_of: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _Dead:
+    chunks: frozenset[int]
+
+
+def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[Taken]]:
+    """By name the messages that were taken since a moment, each with the digests that took it.
+
+    1 LIST per 1,000 documents of the digests of these days, 1 GET for each input and each end that this process has not
+    seen yet.
+    """
+    after = keys.digest_prefix(space_id, compact_time(moment - LOOKED_BACK))
+    ends: dict[str, Entry] = {}
+    inputs: dict[str, Entry] = {}
+    dead: dict[str, set[int]] = {}
+    for entry in process.store.scan(keys.digests_prefix(space_id), start_after=after):
+        slot, name = keys.parse_digest(entry.key) or ("", "")
+        if name == "input.json" and entry.last_modified >= moment - timedelta(minutes=1):
+            inputs[slot] = entry
+        elif name == "done.json":
+            ends[slot] = entry
+        elif (chunk := keys.parse_dead(name)) is not None:
+            dead.setdefault(slot, set()).add(chunk)
+    found: dict[str, list[Taken]] = {}
+    known = process.store.map(lambda slot: _input(process, inputs[slot]), list(inputs))
+    given_up = process.store.map(lambda slot: _ending(process, ends[slot]) if slot in ends else None, list(inputs))
+    for slot, one, end in zip(inputs, known, given_up, strict=True):
+        if not one:
+            continue
+        lost = end.chunks if end else frozenset(dead.get(slot, ()))
+        for name, chunk in one.chunk_of.items():
+            taken = Taken(slot, chunk, one.created_at, end is not None, chunk in lost)
+            found.setdefault(name, []).append(taken)
+    return found
+
+
+def _input(process: Process, entry: Entry) -> _Known | None:
+    known = process.reads.get(_Known, entry.key, entry.etag)
+    if known:
+        return known
+    found = process.store.get(entry.key)
+    if not found:
+        return None
+    told = Input.from_bytes(found.body)
+    chunk_of = {name: number for number, chunk in enumerate(told.chunks) for name in chunk.messages}
+    return process.reads.put(entry.key, found.etag, _Known(clock.parse(told.created_at), chunk_of), chunk_of)
+
+
+def _ending(process: Process, entry: Entry) -> _Dead | None:
+    known = process.reads.get(_Dead, entry.key, entry.etag)
+    if known:
+        return known
+    found = process.store.get(entry.key)
+    if not found:
+        return None
+    return process.reads.put(entry.key, found.etag, _Dead(frozenset(Ending.from_bytes(found.body).dead)), [])

@@ -1,0 +1,103 @@
+"""How many messages a room holds, as this process knows it: from 10,000 on a digest is asked for, from 20,000 on no
+more are taken. Nothing goes plainly away.
+"""
+
+import logging
+import threading
+from dataclasses import dataclass
+
+from cachetools import LRUCache
+
+from livemem.errors import LiveMemoryError, RoomFull
+from livemem.process import Process, Timer
+from livemem.store import room_keys as keys
+
+logger = logging.getLogger(__name__)
+
+FULL = 10_000
+REFUSED = 20_000
+COUNTED_FOR = 300.0
+"""Seconds for which a count holds."""
+FORCED_EVERY = 60.0
+"""Seconds between two digests that one process asks for, and between two counts of a room that is full."""
+MOST_KNOWN = 10_000
+
+
+@dataclass
+class _Count:
+    counted: int
+    at: float
+    added: int = 0
+
+    @property
+    def figure(self) -> int:
+        return self.counted + self.added
+
+    def holds(self, now: float) -> bool:
+        """Whether it need not be counted anew: others post too, and digests take away."""
+        if self.figure < FULL:
+            return now - self.at < COUNTED_FOR
+        # It passed the limit by what this process has added, or a digest may have made room since.
+        return self.counted >= FULL and now - self.at < FORCED_EVERY
+
+
+class _Counts:
+    def __init__(self, timer: Timer) -> None:
+        self._timer = timer
+        self._rooms = LRUCache[tuple[str, str], _Count](MOST_KNOWN)
+        self._forced = LRUCache[str, float](MOST_KNOWN)
+        self._lock = threading.Lock()
+
+    def figure(self, space_id: str, room: str) -> int | None:
+        with self._lock:
+            found = self._rooms.get((space_id, room))
+            return found.figure if found and found.holds(self._timer()) else None
+
+    def set(self, space_id: str, room: str, count: int) -> None:
+        with self._lock:
+            self._rooms[space_id, room] = _Count(count, self._timer())
+
+    def add(self, space_id: str, room: str, count: int) -> None:
+        with self._lock:
+            found = self._rooms.get((space_id, room))
+            if found:
+                found.added += count
+
+    def may_force(self, space_id: str) -> bool:
+        """Whether no digest was asked for in the last minute; if so, it is now."""
+        with self._lock:
+            last, now = self._forced.get(space_id), self._timer()
+            if last is not None and now - last < FORCED_EVERY:
+                return False
+            self._forced[space_id] = now
+            return True
+
+
+def check(process: Process, space_id: str, room: str, coming: int) -> None:
+    """Raise RoomFull where the room can't take so many more, and ask for a digest where it holds too many.
+
+    No request as a rule; 1 LIST per 1,000 messages at first and after 5 minutes, and each minute while it is full.
+    """
+    counts = process.cache(_Counts)
+    figure = counts.figure(space_id, room)
+    if figure is None:
+        listed = process.store.scan(keys.room_prefix(space_id, room), limit=REFUSED + 1)
+        figure = sum(1 for _ in listed)
+        counts.set(space_id, room, figure)
+    if figure + coming > FULL and counts.may_force(space_id):
+        try:
+            process.digest({"space_id": space_id, "forced": True})
+        except LiveMemoryError as error:
+            # The next slot takes them too.
+            logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
+    if figure + coming > REFUSED:
+        raise RoomFull(
+            f"The room {room!r} holds {figure} messages that wait for a digest, and takes {REFUSED}: the digest that "
+            "is asked for has to catch up first.",
+            retry_after=int(FORCED_EVERY),
+        )
+
+
+def added(process: Process, space_id: str, room: str, count: int) -> None:
+    """Take note of messages that this process has written."""
+    process.cache(_Counts).add(space_id, room, count)

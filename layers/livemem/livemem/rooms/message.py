@@ -1,0 +1,91 @@
+"""What is said in a room, and what is asked to be stored as such."""
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from livemem import clock, limits
+from livemem.errors import InvalidRequest
+from livemem.notes import redaction
+from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
+from livemem.store.room_keys import MessageName
+
+AUTHOR_CHARACTERS = 100
+CONTENT_BYTES = 16_000
+MESSAGE_ID_CHARACTERS = 200
+AHEAD = timedelta(minutes=5)
+"""By which a client's clock may be ahead."""
+UNKNOWN = "unknown"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class Message(Document):
+    """The document: written once."""
+
+    message_id: str
+    author: str
+    content: str
+    timestamp: Moment
+
+    def says(self, other: "Message") -> bool:
+        """Whether both say the same, whenever they were written."""
+        return (self.author, self.content) == (other.author, other.content)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A message to be posted. Without a `message_id` a repeat is another message.
+
+    `timestamp` in ISO 8601: when it was said; None: now. `author` is a name as people write it.
+    """
+
+    author: str
+    content: str
+    message_id: str | None = None
+    timestamp: str | None = None
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
+
+
+def check(draft: Draft, now: datetime, where: str = "") -> Draft:
+    """The draft with its time in UTC; raises InvalidRequest or TooLarge, naming the field below `where`."""
+    if not 1 <= len(draft.author) <= AUTHOR_CHARACTERS or _CONTROL.search(draft.author):
+        message = f"1 to {AUTHOR_CHARACTERS} characters, no control characters"
+        raise InvalidRequest.of(f"{where}author", message)
+    limits.check_text(f"{where}author", draft.author, 4 * AUTHOR_CHARACTERS)
+    limits.check_text(f"{where}content", draft.content, CONTENT_BYTES)
+    if draft.message_id is not None:
+        if not 1 <= len(draft.message_id) <= MESSAGE_ID_CHARACTERS:
+            raise InvalidRequest.of(f"{where}message_id", f"1 to {MESSAGE_ID_CHARACTERS} characters")
+        limits.check_text(f"{where}message_id", draft.message_id, 4 * MESSAGE_ID_CHARACTERS, blank=True)
+    if draft.timestamp is None:
+        return draft
+    return replace(draft, timestamp=_said_at(draft.timestamp, now, f"{where}timestamp"))
+
+
+def _said_at(text: str, now: datetime, field: str) -> str:
+    try:
+        moment = clock.parse(text)
+    except ValueError:
+        raise InvalidRequest.of(field, "must be a time in ISO 8601") from None
+    if moment > now + AHEAD:
+        raise InvalidRequest.of(field, "is more than 5 minutes ahead of the service's clock")
+    return clock.iso_millis(moment)
+
+
+def redacted(draft: Draft) -> Draft:
+    """The draft without what looks like a key."""
+    content, found = redaction.redact(draft.content)
+    author, more = redaction.redact(draft.author)
+    counted = {kind: found.get(kind, 0) + more.get(kind, 0) for kind in sorted({*found, *more})}
+    # A mark may be longer than what it stands for.
+    return replace(draft, content=content, author=author, redacted=counted)
+
+
+def read(name: MessageName, found: Object) -> Message:
+    """The message in an object. What somebody else has put there is taken for its text: nothing is lost."""
+    try:
+        return Message.from_bytes(found.body)
+    except ValueError:
+        text = found.body[:CONTENT_BYTES].decode(errors="replace")
+        return Message(message_id=name.name, author=UNKNOWN, content=text, timestamp=clock.iso_millis(name.moment))

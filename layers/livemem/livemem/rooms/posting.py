@@ -1,0 +1,205 @@
+"""Posting messages, each exactly once.
+
+A repeat comes at another time, so its message would have another key. So under the id that a client gives, the time of
+the message is kept before it is written: who finds one there takes it, whoever died in between. A message that is not
+there although its id is was digested, which the inputs of the digests tell, or was never written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from livemem import clock
+from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
+from livemem.process import Process
+from livemem.rooms import digested, fullness, marking
+from livemem.rooms import message as messages
+from livemem.rooms.message import Draft, Message
+from livemem.spaces import head as heads
+from livemem.store import documents
+from livemem.store import room_keys as keys
+from livemem.store.documents import Document, Moment
+from livemem.store.probe import require_conditional_writes
+
+BATCH = 100
+OTHER = "was used for another message of this room"
+STAMP_TRIES = 3
+SKEW = timedelta(minutes=5)
+"""By which clocks of the service may be apart."""
+
+
+class Stamp(Document):
+    """`_room_ids/...`: at which time the message of an id is kept."""
+
+    message_id: str
+    timestamp: Moment
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A message that is in its room, or was: `digested` tells that a digest has taken it. Not `fresh`: it came before.
+
+    `redacted` is what was taken out of it, by kind.
+    """
+
+    message: Message
+    fresh: bool
+    digested: bool = False
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """One of a batch that was not written: its id is another message's."""
+
+    error: InvalidRequest
+
+
+@dataclass(frozen=True)
+class _Stamped:
+    """A message with its time; `since`: when its id came first, if that was before."""
+
+    draft: Draft
+    message: Message
+    since: datetime | None
+
+    @property
+    def moment(self) -> datetime:
+        return clock.parse(self.message.timestamp)
+
+
+def post(process: Process, space_id: str, room: str, draft: Draft) -> Posted:
+    """Post a message: 2 PUTs with an id of its own, 1 without.
+
+    Raises NotFound, InvalidRequest (also for an id that was used with other words), TooLarge, RoomFull.
+    """
+    checked = _checked(process, draft, "")
+    done = _post(process, space_id, room, [checked], [""])[0]
+    if isinstance(done, Refused):
+        raise done.error
+    return done
+
+
+def post_all(process: Process, space_id: str, room: str, drafts: Sequence[Draft]) -> list[Posted | Refused]:
+    """Post up to 100 messages, in 2 round trips: what became of each, in their order.
+
+    All are checked before the first is written. Raises as `post` does, but for an id that was used with other words.
+    """
+    if not drafts:
+        raise InvalidRequest.of("messages", "must hold at least one message")
+    if len(drafts) > BATCH:
+        raise TooLarge.of("messages", len(drafts), BATCH, "messages")
+    where = [f"messages.{place}." for place in range(len(drafts))]
+    checked = [_checked(process, draft, one) for draft, one in zip(drafts, where, strict=True)]
+    return _post(process, space_id, room, checked, where)
+
+
+def _checked(process: Process, draft: Draft, where: str) -> Draft:
+    draft = messages.check(draft, process.clock(), where)
+    return messages.redacted(draft) if process.settings.redact_secrets else draft
+
+
+def _post(
+    process: Process, space_id: str, room: str, drafts: Sequence[Draft], where: Sequence[str]
+) -> list[Posted | Refused]:
+    keys.check_room(room)
+    heads.load_recent(process, space_id)
+    require_conditional_writes(process.store)
+    fullness.check(process, space_id, room, len(drafts))
+    marking.leave(process, space_id)
+    now = process.clock()
+    first: dict[str, int] = {}
+    for place, draft in enumerate(drafts):
+        first.setdefault(draft.message_id if draft.message_id is not None else f"{place}\0", place)
+    places = list(first.values())
+    stamped = process.store.map(lambda place: _stamp(process, space_id, room, drafts[place], now), places)
+    written = process.store.map(
+        lambda one: _write(process, space_id, room, one[0], where[one[1]]), list(zip(stamped, places, strict=True))
+    )
+    fullness.added(process, space_id, room, len([one for one in written if isinstance(one, Posted) and one.fresh]))
+    found = dict(zip(places, written, strict=True))
+    return [
+        found[place] if place in found else _again(found[first[draft.message_id or ""]], draft, where[place])
+        for place, draft in enumerate(drafts)
+    ]
+
+
+def _stamp(process: Process, space_id: str, room: str, draft: Draft, now: datetime) -> _Stamped:
+    """The message with its time: 1 PUT if it has an id, 1 GET more if that came before."""
+    message = Message(
+        message_id=draft.message_id if draft.message_id is not None else process.new_id(),
+        author=draft.author,
+        content=draft.content,
+        timestamp=draft.timestamp or clock.iso_millis(now),
+    )
+    if draft.message_id is None:
+        return _Stamped(draft, message, None)
+    key = keys.message_id(space_id, room, draft.message_id)
+    body = Stamp(message_id=message.message_id, timestamp=message.timestamp).to_bytes()
+    for _ in range(STAMP_TRIES):
+        try:
+            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+            return _Stamped(draft, message, None)
+        except PreconditionLost:
+            found = process.store.get(key)
+        if found:
+            # Perhaps our own first try, whose answer was lost: that only costs a look.
+            told = message.model_copy(update={"timestamp": _time_in(found.body, message.timestamp)})
+            return _Stamped(draft, told, found.last_modified)
+    raise PreconditionLost("The message's id is being removed right now.")
+
+
+def _time_in(body: bytes, otherwise: str) -> str:
+    try:
+        return Stamp.from_bytes(body).timestamp
+    except ValueError:
+        # Somebody wrote something else there: the id tells no time.
+        return otherwise
+
+
+def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str) -> Posted | Refused:
+    """Write the message unless it is there, or was: 1 PUT; of one whose id came before 1 GET, and where it is not there
+    1 LIST.
+    """
+    key = keys.message(space_id, room, one.moment, one.message.message_id)
+    if one.since is not None:
+        there = _find(process, key)
+        if there:
+            return _compared(one, there, where)
+        if _is_taken(process, space_id, key, one.since):
+            return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
+    try:
+        process.store.put(key, one.message.to_bytes(), if_none_match=True, content_type=documents.JSON)
+    except PreconditionLost:
+        there = _find(process, key)
+        if there:
+            compared = _compared(one, there, where)
+            # Where the id was ours, so is what is there: the answer to the first try was lost.
+            mine = isinstance(compared, Posted) and one.since is None
+            return replace(compared, fresh=True) if mine and isinstance(compared, Posted) else compared
+        return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
+    return Posted(one.message, fresh=True, redacted=one.draft.redacted)
+
+
+def _find(process: Process, key: str) -> Message | None:
+    found = process.store.get(key)
+    name = keys.parse_message(key)
+    return messages.read(name, found) if found and name else None
+
+
+def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool:
+    name = keys.parse_message(key)
+    return bool(name) and name is not None and name.name in digested.since(process, space_id, came - SKEW)
+
+
+def _compared(one: _Stamped, there: Message, where: str) -> Posted | Refused:
+    if not there.says(one.message):
+        return Refused(InvalidRequest.of(f"{where}message_id", OTHER))
+    return Posted(there, fresh=False, redacted=one.draft.redacted)
+
+
+def _again(first: Posted | Refused, draft: Draft, where: str) -> Posted | Refused:
+    """The same id a second time in one batch."""
+    if isinstance(first, Refused) or (first.message.author, first.message.content) != (draft.author, draft.content):
+        return Refused(InvalidRequest.of(f"{where}message_id", OTHER))
+    return replace(first, fresh=False, redacted=draft.redacted)

@@ -1,0 +1,124 @@
+"""Reading rooms: which there are, and what is said in one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from livemem.errors import InvalidName
+from livemem.process import Process
+from livemem.rooms import message as messages
+from livemem.rooms.message import Message
+from livemem.spaces import head as heads
+from livemem.store import room_keys as keys
+from livemem.store import timeline
+from livemem.store.objects import Entry
+from livemem.store.room_keys import MessageName
+
+PAGE_MESSAGES = 200
+
+
+@dataclass(frozen=True)
+class RoomInfo:
+    """A room in which something is, or was said in the last days. `newest`: when, of what waits for a digest."""
+
+    room: str
+    has_messages: bool
+    newest: str | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Messages, and the name after which the next page begins (None at the end)."""
+
+    items: list[Message]
+    next_after: str | None
+
+
+def rooms(process: Process, space_id: str) -> list[RoomInfo]:
+    """The rooms of a space by name: 2 LISTs, and a few for each that holds messages. Raises NotFound."""
+    heads.load_recent(process, space_id)
+    with_messages, known = process.store.map(
+        lambda prefix: {name for name in process.store.folders(prefix) if keys.ROOM.fullmatch(name)},
+        (keys.rooms_prefix(space_id), keys.ids_prefix(space_id)),
+    )
+    names = sorted(with_messages | known)
+    newest = process.store.map(lambda one: _newest(process, space_id, one) if one in with_messages else None, names)
+    return [RoomInfo(one, moment is not None, moment) for one, moment in zip(names, newest, strict=True)]
+
+
+def _newest(process: Process, space_id: str, room: str) -> str | None:
+    found = next(_backwards(process, space_id, room), None)
+    if not found:
+        return None
+    there = process.store.get(keys.named(space_id, found.name))
+    moment = messages.read(found, there).timestamp if there else None
+    return moment or f"{found.moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def page(
+    process: Process, space_id: str, room: str, *, limit: int, after: str | None = None, oldest_first: bool = False
+) -> Page:
+    """Messages of a room that wait for a digest, the newest first: a few LISTs however many there are, 1 GET each.
+
+    `after` is a name that a page gave. A page may hold fewer than `limit` and not be the last. Raises NotFound,
+    InvalidName.
+    """
+    keys.check_room(room)
+    if after is not None:
+        keys.check_message_name(after)
+    heads.load_recent(process, space_id)
+    walk = _forwards if oldest_first else _backwards
+    found: list[MessageName] = []
+    for name in walk(process, space_id, room, after):
+        found.append(name)
+        if len(found) > limit:
+            break
+    some = found[:limit]
+    items = read(process, space_id, some)
+    items.sort(key=lambda one: one.timestamp, reverse=not oldest_first)
+    return Page(items, _short(some[-1]) if len(found) > limit else None)
+
+
+def _short(name: MessageName) -> str:
+    return name.name.rpartition("/")[2]
+
+
+def read(process: Process, space_id: str, names: Sequence[MessageName]) -> list[Message]:
+    """These messages, those that are there: 1 GET each, side by side."""
+    found = process.store.get_many([keys.named(space_id, name.name) for name in names])
+    return [messages.read(name, item) for name, item in zip(names, found, strict=True) if item]
+
+
+def newest(process: Process, space_id: str, room: str, most: int) -> list[Message]:
+    """The newest messages of a room, the newest first."""
+    return page(process, space_id, room, limit=most).items
+
+
+def entries(process: Process, space_id: str, room: str, most: int | None = None) -> Iterator[tuple[MessageName, Entry]]:
+    """The messages of a room as listings show them, the oldest first: 1 LIST per 1,000."""
+    for entry in process.store.scan(keys.room_prefix(space_id, room), limit=most):
+        name = keys.parse_message(entry.key)
+        if name:
+            yield name, entry
+
+
+def _forwards(process: Process, space_id: str, room: str, after: str | None = None) -> Iterator[MessageName]:
+    prefix = keys.room_prefix(space_id, room)
+    for entry in process.store.scan(prefix, start_after=f"{prefix}{after}" if after else ""):
+        name = keys.parse_message(entry.key)
+        if name:
+            yield name
+
+
+def _backwards(process: Process, space_id: str, room: str, after: str | None = None) -> Iterator[MessageName]:
+    before = None
+    if after is not None:
+        behind = keys.parse_message(f"{keys.room_prefix(space_id, room)}{after}")
+        if not behind:
+            raise InvalidName("cursor", "is not the name of a message")
+        before = timeline.seconds(behind.moment) + 1
+    line, now = keys.timeline(space_id, room), timeline.seconds(process.clock())
+    for batch in timeline.newest_first(process.store, line, now=now, before=before):
+        for entry in reversed(batch):
+            name = keys.parse_message(entry.key)
+            if name and (after is None or _short(name) < after):
+                yield name

@@ -1,0 +1,39 @@
+"""The part of rooms in upkeep: ids whose messages are long gone, and the marker of the space."""
+
+from collections.abc import Mapping
+
+from livemem.process import Process
+from livemem.rooms import digested, marking
+from livemem.spaces.room import Room, Space
+from livemem.store import room_keys as keys
+
+
+def tend(process: Process, space: Space) -> Mapping[str, float]:
+    """On the look of once a day: 1 LIST and 1 GET, and where there are ids 1 LIST per 1,000 of them and of messages."""
+    if not space.daily:
+        return {}
+    removed = _remove_ids(process, space.space_id)
+    cleared = marking.tidy(process, space.space_id)
+    done = {"room_ids_removed": float(removed), "room_markers_removed": float(cleared)}
+    return {name: count for name, count in done.items() if count}
+
+
+def _remove_ids(process: Process, space_id: str) -> int:
+    """Remove the ids that are older than any repeat of their messages, and whose messages are gone."""
+    old: dict[tuple[str, str], str] = {}
+    for entry in process.store.scan(keys.ids_prefix(space_id)):
+        found = keys.parse_id(entry.key)
+        if found and entry.age > digested.REMEMBERED:
+            old[found] = entry.key
+    if not old:
+        return 0
+    # Looked for after the ids were listed: a message that a late repeat has written by then keeps its id.
+    for entry in process.store.scan(keys.rooms_prefix(space_id)):
+        name = keys.parse_message(entry.key)
+        if name:
+            old.pop((name.room, name.digest), None)
+    process.store.delete_many(list(old.values()))
+    return len(old)
+
+
+ROOM = Room(owns=keys.is_of_rooms, tend=tend)
