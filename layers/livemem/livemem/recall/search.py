@@ -20,7 +20,7 @@ from livemem.errors import InvalidName, InvalidRequest, NotFound, SearchNotReady
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import talk
+from livemem.recall import chatter, talk
 from livemem.recall.asked import Asked
 from livemem.recall.sources import sources, uncounted
 from livemem.recall.talk import Looks
@@ -184,6 +184,16 @@ def in_conversations(
     return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 
 
+def in_rooms(process: Process, space_id: str, asked: Asked) -> Answer:
+    """The best of what is said in rooms, or in one, that is relevant enough (ROOM_MIN_RELEVANCE): as `search`.
+
+    Raises NotFound, SearchNotReady.
+    """
+    meta = heads.load_recent(process, space_id).meta
+    wanted = replace(asked, least=process.settings.room_min_relevance)
+    return _in(process, meta, wanted, lambda: vector_of(process, asked.text))
+
+
 def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> Answer:
     return found_in(process, meta, [asked], embedded)[0]
 
@@ -262,7 +272,10 @@ def _follow(
     about some alone.
     """
     if asked.conversations is None:
-        view.follow(process.store, sources(process, space_id, asked.kinds), in_time)
+        some = sources(process, space_id, asked.kinds)
+        if asked.room is not None:
+            some = [chatter.of_room(process, space_id, asked.room)]
+        view.follow(process.store, some, in_time)
         return None
     return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 

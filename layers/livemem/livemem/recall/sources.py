@@ -1,5 +1,5 @@
 """What a search finds in a space: documents made of its live notes, its bank files and its records; of its
-conversations (talk.py), and its memories (facts.py).
+conversations (talk.py), its memories (facts.py), and of what is said in its rooms (chatter.py).
 """
 
 import logging
@@ -14,7 +14,7 @@ from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import facts, talk
+from livemem.recall import chatter, facts, talk
 from livemem.search.documents import Document, Reading, storable
 from livemem.search.view import Source, View, held
 from livemem.spaces import contents
@@ -39,11 +39,15 @@ def sources(
         *(_of_notes(process, space_id) if of_notes else ()),
         *([talk.all_of(process, space_id)] if of_talk else []),
         *([facts.all_of(process, space_id, whole=whole)] if kinds is None or facts.MEMORY in kinds else []),
+        *([chatter.all_of(process, space_id)] if kinds is None or chatter.MESSAGE in kinds else []),
     ]
 
 
 def uncounted(view: View) -> int:
-    """How many objects the view knows that came without a change of the space: of conversations and memories."""
+    """How many objects the view knows that came without a change of the space, and stay there.
+
+    Messages of rooms are not among them: a digest takes them away.
+    """
     return talk.count(view) + facts.count(view)
 
 
