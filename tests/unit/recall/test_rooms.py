@@ -2,12 +2,14 @@
 
 import pytest
 
+from livemem import clock
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import search
 from livemem.recall.asked import Asked
 from livemem.rooms import posting
 from livemem.rooms.message import Draft
 from livemem.search.index import hash_of
+from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 from tests.support.memories import store
 from tests.support.searching import find, holdings, ids, refuse, run_indexer, searching_world, texts
@@ -26,7 +28,7 @@ def say(world, content, *, room="salon", author="Ann", after=60, **more):
     """Post a message; returns its key."""
     posted = posting.post(world.with_parts(embed=None), "demo", room, Draft(author, content, **more)).message
     world.clock.move(after)
-    said = keys.message("demo", room, search.clocks.parse(posted.timestamp), posted.message_id)
+    said = keys.message("demo", room, clock.parse(posted.timestamp), posted.message_id)
     assert world.store.get(said)
     return said
 
@@ -147,7 +149,7 @@ def test_the_indexer_embeds_what_was_said():
     assert run_indexer(world)["embedded"] == 1
 
     process = world.with_parts(embed=world.process.embed)
-    with search.viewing(process, search.heads.load(process, "demo").meta) as view:
+    with search.viewing(process, heads.load(process, "demo").meta) as view:
         view.segments.follow(process.store)
         assert hash_of("", "The automobile needs oil.") in view.segments.stored(64)
 

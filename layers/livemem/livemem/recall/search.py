@@ -184,14 +184,15 @@ def in_conversations(
     return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 
 
-def in_rooms(process: Process, space_id: str, asked: Asked) -> Answer:
+def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | None = None) -> Answer:
     """The best of what is said in rooms, or in one, that is relevant enough (ROOM_MIN_RELEVANCE): as `search`.
 
-    Raises NotFound, SearchNotReady.
+    `until`: when it reads no further. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
     wanted = replace(asked, least=process.settings.room_min_relevance)
-    return _in(process, meta, wanted, lambda: vector_of(process, asked.text))
+    with answering(process, meta, [wanted], lambda: vector_of(process, asked.text), until) as (_, answers):
+        return answers[0]
 
 
 def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> Answer:
