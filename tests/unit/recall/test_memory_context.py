@@ -112,7 +112,8 @@ def test_messages_are_in_the_order_of_time_and_facts_in_that_of_their_nearness()
 
     assert [said.content for said in found.said] == ["oven oven on", "the oven", "oven"]
     assert [fact.content for fact in found.facts] == ["The oven needs gas.", "A violin hangs on the wall."]
-    assert found.facts[0].score > found.facts[1].score
+    nearest, other = (fact.score or 0.0 for fact in found.facts)
+    assert nearest > other
     assert found.said[0].relevance is not None
 
 
@@ -287,7 +288,7 @@ def test_a_source_that_is_late_is_named_and_nobody_waits_for_it(world, monkeypat
     store(world.process, "The oven needs gas.")
     go_on = threading.Event()
     monkeypatch.setitem(memory_context.SECONDS, "facts", 0.05)
-    monkeypatch.setattr(memory_context.memories, "search", lambda *_, **__: go_on.wait(10))
+    monkeypatch.setattr("livemem.memories.reading.search", lambda *_, **__: go_on.wait(10))
     threaded = World(world.inner, threads=4)
     threaded.clock.moment = world.clock()
     process = threaded.with_parts(timer=time.monotonic)
