@@ -29,6 +29,7 @@ from livemem.archives.export import Archive, Working
 from livemem.arrivals import bringing, importing
 from livemem.arrivals.importing import NewImport
 from livemem.llm import client as llm
+from livemem.llm import tools
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import head as heads
@@ -96,6 +97,7 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
         store=open_store(settings),
         settings=settings,
         ask=llm.connect(settings),
+        converse=tools.connect(settings),
         start=queue.append,
         later=queue.append,
         reindex=print,

@@ -19,6 +19,7 @@ from livemem import clock
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.consolidation import pipeline as consolidation
 from livemem.llm import client as llm
+from livemem.llm import tools
 from livemem.notes import appending
 from livemem.process import Process
 from livemem.runs import queue as queues
@@ -86,6 +87,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "settings": settings,
         "ask": llm.connect(settings),
+        "converse": tools.connect(settings),
         "start": lambda _: None,
         "later": lambda _: None,
         "reindex": lambda _: None,

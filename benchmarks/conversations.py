@@ -28,6 +28,7 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.seals import At
 from livemem.conversations.turn import Draft
+from livemem.llm import tools
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
 from livemem.recall import context, indexing
@@ -101,6 +102,7 @@ def bench(settings: Settings) -> Bench:
         store=Store(store.bucket, counted, counted, sleep=lambda _: None),
         settings=settings,
         ask=ask,
+        converse=tools.connect(settings),
         start=print,
         later=print,
         reindex=unheard,

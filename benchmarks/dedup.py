@@ -34,7 +34,9 @@ from local.offline_llm import encoder
 PAIRS = Path(__file__).with_name("dedup_pairs.jsonl")
 BETA = 0.5
 ZONE = 0.9
-"""Share of the pairs below the threshold, and yet one fact, that the ambiguous zone holds."""
+"""Share of the pairs below the threshold, and yet one fact, that the ambiguous zone should hold."""
+STRANGERS = 0.1
+"""Share of texts about something else for which a model may be asked all the same."""
 STEP = 0.01
 SECONDS = 120.0
 
@@ -155,11 +157,14 @@ def elsewhere(judged: Sequence[Judged], *, guarded: bool) -> Quality:
 
 
 def ambiguous_from(judged: Sequence[Judged], threshold: float) -> float:
-    """Where the zone begins that holds most of what is one fact below the threshold."""
+    """Where the zone begins: low enough to hold most of what is one fact below the threshold, and high enough that few
+    new facts are asked about.
+    """
     missed = sorted((one.score for one in judged if one.is_one and one.score < threshold), reverse=True)
-    if not missed:
-        return threshold
-    return math.floor(missed[math.ceil(ZONE * len(missed)) - 1] / STEP) * STEP
+    strangers = sorted((one.score for one in judged if one.label == "stranger"), reverse=True)
+    lowest = missed[math.ceil(ZONE * len(missed)) - 1] if missed else threshold
+    dearest = strangers[math.floor(STRANGERS * len(strangers))] + STEP if strangers else 0.0
+    return min(threshold, math.floor(max(lowest, dearest) / STEP) * STEP)
 
 
 def asked(judged: Sequence[Judged], threshold: float, lowest: float) -> tuple[float, float]:

@@ -33,6 +33,7 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes.records import NoteSource, Record
 from livemem.llm import client as llm
+from livemem.llm import tools
 from livemem.notes import note as notes
 from livemem.process import Process
 from livemem.recall import indexing, search
@@ -136,6 +137,7 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
         store=store,
         settings=settings,
         ask=llm.connect(settings),
+        converse=tools.connect(settings),
         start=print,
         later=print,
         reindex=unheard,

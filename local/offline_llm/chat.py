@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from local.offline_llm.agent import RESPOND, next_calls
 from local.offline_llm.api import CHARACTERS_PER_TOKEN, ApiError, count_tokens
 from local.offline_llm.extract import summarise
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import PromptError, read_request
 from local.offline_llm.summary_prompt import read_summary_request
+from local.offline_llm.verdict_prompt import judge, read_verdict_request
 
 MODEL = "offline-rules"
 
@@ -19,12 +21,8 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
     Sampling parameters are accepted and have no effect. Raises ApiError for what this server cannot answer.
     """
     request = _checked(body)
-    content = json.dumps(_answer(request["messages"]), ensure_ascii=False)
     prompt_tokens = sum(count_tokens(_all_text(message)) for message in request["messages"])
-    limit: int = request.get("max_completion_tokens") or request.get("max_tokens") or count_tokens(content)
-    finished = count_tokens(content) <= limit
-    content = content[: limit * CHARACTERS_PER_TOKEN]
-    completion_tokens = count_tokens(content)
+    message, reason, completion_tokens = (_call_tools if request.get("tools") else _write)(request)
     return {
         "id": completion_id,
         "object": "chat.completion",
@@ -33,9 +31,9 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": content, "refusal": None},
+                "message": {"role": "assistant", "refusal": None, **message},
                 "logprobs": None,
-                "finish_reason": "stop" if finished else "length",
+                "finish_reason": reason,
             }
         ],
         "usage": {
@@ -44,6 +42,37 @@ def complete_chat(body: object, completion_id: str, created: int) -> dict[str, A
             "total_tokens": prompt_tokens + completion_tokens,
         },
     }
+
+
+def _write(request: Mapping[str, Any]) -> tuple[dict[str, Any], str, int]:
+    """The message of an answer in words, why it ends, and its tokens."""
+    content = json.dumps(_answer(request["messages"]), ensure_ascii=False)
+    limit = _limit(request) or count_tokens(content)
+    finished = count_tokens(content) <= limit
+    content = content[: limit * CHARACTERS_PER_TOKEN]
+    return {"content": content}, "stop" if finished else "length", count_tokens(content)
+
+
+def _call_tools(request: Mapping[str, Any]) -> tuple[dict[str, Any], str, int]:
+    """The same for an answer that calls tools. What would be cut off is not called."""
+    calls = next_calls(request["messages"], request["tools"])
+    turn = sum(message["role"] == "assistant" for message in request["messages"])
+    told = [
+        {
+            "id": f"call_{turn}_{place}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)},
+        }
+        for place, (name, arguments) in enumerate(calls)
+    ]
+    tokens, limit = count_tokens(json.dumps(told, ensure_ascii=False)), _limit(request)
+    if limit and tokens > limit:
+        return {"content": None}, "length", limit
+    return {"content": None, "tool_calls": told}, "tool_calls", tokens
+
+
+def _limit(request: Mapping[str, Any]) -> int | None:
+    return request.get("max_completion_tokens") or request.get("max_tokens")
 
 
 def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -55,7 +84,7 @@ def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         except PromptError as error:
             # The last kind is the usual one: what it misses tells most.
             problem = str(error)
-    answers = "requests of Live Memory, for a consolidation or a summary"
+    answers = "requests of Live Memory, for a consolidation, a summary or a verdict on two memories"
     raise ApiError(400, f"{MODEL} only answers {answers}. {problem}", "messages")
 
 
@@ -68,8 +97,12 @@ def _summarise(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return summarise(read_summary_request(messages))
 
 
+def _judge(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return judge(*read_verdict_request(messages))
+
+
 # Each takes messages to an answer, or raises PromptError: they are of another kind.
-_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_summarise, _consolidate)
+_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_summarise, _judge, _consolidate)
 
 
 def _checked(body: object) -> Mapping[str, Any]:
@@ -88,6 +121,7 @@ def _checked(body: object) -> Mapping[str, Any]:
     if body.get("n") not in (None, 1):
         raise ApiError(400, "Only one choice is supported here.", "n", "unsupported_value")
     _check_format(body.get("response_format"))
+    _check_tools(body.get("tools"))
     for name in ("max_tokens", "max_completion_tokens"):
         limit = body.get(name)
         if limit is not None and (type(limit) is not int or limit < 1):
@@ -112,6 +146,19 @@ def _check_format(wanted: object) -> None:
         raise ApiError(400, supported, "response_format.type", "invalid_value")
 
 
+def _check_tools(tools: object) -> None:
+    """What is offered must be functions with names, `respond` among them: without it there is no answer."""
+    if not tools:
+        return
+    functions = [tool.get("function") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    names = [one.get("name") for one in functions if isinstance(one, dict)]
+    if not isinstance(tools, list) or len(names) < len(tools) or not all(isinstance(name, str) for name in names):
+        raise ApiError(400, "'tools' must be an array of functions with names.", "tools")
+    if RESPOND not in names:
+        raise ApiError(400, f"{MODEL} only plays an agent that has the tool {RESPOND!r}.", "tools")
+
+
 def _all_text(message: Mapping[str, Any]) -> str:
     content = message.get("content")
-    return content if isinstance(content, str) else json.dumps(content or "")
+    text = content if isinstance(content, str) else json.dumps(content or "")
+    return text + (json.dumps(message["tool_calls"]) if message.get("tool_calls") else "")

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from livemem.access import secret, tokens
 from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Principal
 from livemem.llm import client as llm
+from livemem.llm import tools
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.store.objects import open_store
@@ -29,6 +30,7 @@ def main(url: str, key: str, count: str, name: str) -> None:
             store,
             settings,
             llm.connect(settings),
+            tools.connect(settings),
             start=print,
             later=print,
             reindex=print,

@@ -18,14 +18,17 @@ from botocore.exceptions import ClientError
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.arrivals import bringing
 from livemem.arrivals import restore as restoring
+from livemem.ask import work as asking
 from livemem.backups import snapshots
 from livemem.backups.manifest import Manifest
 from livemem.changes import progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
 from livemem.conversations import update
+from livemem.digests import work as digesting
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
+from livemem.llm.tools import Said
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Process
@@ -40,6 +43,7 @@ from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep as sweeping
 from livemem.upkeep import work
+from tests.support.agent import ScriptedAgent
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient, Request
 
@@ -79,7 +83,7 @@ Answerer = Callable[[dict[str, Any]], str]
 class ScriptedLlm:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Calls are counted."""
 
-    default: Answerer | None = None
+    default: Answerer | str | None = None
     queue: deque[str | LlmError | Answerer] = field(default_factory=deque)
     prompts: list[Messages] = field(default_factory=list)
     limits: list[tuple[int | None, float]] = field(default_factory=list)
@@ -192,6 +196,8 @@ class World:
         self.client = CountingClient(self.inner)
         self.threads = threads
         self.llm = ScriptedLlm()
+        self.agent = ScriptedAgent()
+        """The model where it may call tools."""
         self.ids = Ids(self.clock)
         self.queued: deque[Invocation] = deque()
         self.sent: list[Sent] = []
@@ -213,6 +219,7 @@ class World:
         twin.clock.moment = self.clock.moment
         self.inner.copy_to(twin.inner)
         twin.llm = ScriptedLlm(self.llm.default, deque(self.llm.queue))
+        twin.agent = ScriptedAgent(self.agent.default, deque(self.agent.queue))
         twin.ids.count = self.ids.count
         twin.queued = deque(self.queued)
         twin.sent = list(self.sent)
@@ -249,6 +256,7 @@ class World:
             "store": parts.get("store") or self.process.store,
             "settings": self.settings,
             "ask": self._ask,
+            "converse": self._converse,
             "start": self.start,
             "later": self.later,
             "reindex": self.reindexed.append,
@@ -267,6 +275,9 @@ class World:
     def _ask(self, *asked: Any) -> Reply:
         # Tests put another model in the place of `llm`.
         return self.llm(*asked)
+
+    def _converse(self, *asked: Any, **more: Any) -> Said:
+        return self.agent(*asked, **more)
 
     def start(self, payload: Mapping[str, Any]) -> None:
         self.queued.append(Invocation(payload, self.clock()))
@@ -344,10 +355,17 @@ class World:
     def work(self, payload: Mapping[str, Any] | None = None) -> Any:
         """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done."""
         todo = payload or self.queued.popleft()
+        if "request_id" in todo:
+            where = todo["space_id"], todo["request_id"]
+            return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
         if "conversation_id" in todo:
             order = update.Order.of(todo)
             where = todo["space_id"], todo["conversation_id"]
             return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
+        if "slot" in todo or "forced" in todo:
+            return digesting.carry_out(
+                self.process, todo["space_id"], digesting.Order.of(todo), self.clock() + INVOCATION
+            )
         if "do" in todo:
             return work.carry_out(self.process, todo, self.clock() + INVOCATION)
         return consolidation.consolidate(

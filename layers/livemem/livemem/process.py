@@ -16,6 +16,7 @@ from livemem import clock as clocks
 from livemem.clock import Clock
 from livemem.llm.client import Ask
 from livemem.llm.embeddings import Embed
+from livemem.llm.tools import Converse
 from livemem.settings import Settings
 from livemem.store.cache import MB, ReadCache
 from livemem.store.objects import Store
@@ -65,6 +66,7 @@ class Process:
     store: Store
     settings: Settings
     ask: Ask
+    converse: Converse
     start: Start
     later: Later
     reindex: Reindex

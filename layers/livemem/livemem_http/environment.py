@@ -7,7 +7,7 @@ from typing import Any
 
 from livemem import clock
 from livemem.llm import client as llm
-from livemem.llm import embeddings
+from livemem.llm import embeddings, tools
 from livemem.process import Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
@@ -43,6 +43,7 @@ def process() -> Process:
         store=open_store(configured),
         settings=configured,
         ask=llm.connect(configured),
+        converse=tools.connect(configured),
         embed=embeddings.connect(configured),
         start=start,
         later=later,

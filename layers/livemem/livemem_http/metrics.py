@@ -1,4 +1,5 @@
-"""Metrics of runs and summaries in CloudWatch (EMF): what the alarms and the dashboard of template.yaml rest on.
+"""Metrics of runs, summaries and questions in CloudWatch (EMF): what the alarms and the dashboard
+of template.yaml rest on.
 
 Their namespace is the stack's own, by POWERTOOLS_METRICS_NAMESPACE in template.yaml.
 
@@ -7,7 +8,7 @@ one whose dimensions are known. So the numbers carry the service alone, and only
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
@@ -15,6 +16,10 @@ from aws_lambda_powertools.metrics import MetricUnit
 from livemem.conversations.making import Made
 from livemem.llm.usage import Usage
 from livemem.runs.run import Run
+
+if TYPE_CHECKING:
+    # It needs what a search needs, which other functions don't have.
+    from livemem.ask.work import Outcome
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 
@@ -45,5 +50,18 @@ def report_summaries(service: str, made: Sequence[Made], *, failed: bool = False
     metrics.add_metric("SummariesMade", MetricUnit.Count, len([one for one in made if one.name and not one.reused]))
     metrics.add_metric("SummariesFailed", MetricUnit.Count, failures or int(failed))
     for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
+        metrics.add_metric(name, MetricUnit.Count, value)
+    metrics.flush_metrics()
+
+
+def report_question(service: str, outcome: "Outcome") -> None:
+    """Emit what one request or invocation did of a question, and what that asked of the LLM.
+
+    Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
+    """
+    metrics = Metrics(service=service)
+    for name, result in (("QuestionsAnswered", "done"), ("QuestionsFailed", "failed")):
+        metrics.add_metric(name, MetricUnit.Count, int(outcome.result == result))
+    for name, value in (outcome.used.to_metrics() | {"llm_tokens_used": outcome.used.tokens}).items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.flush_metrics()

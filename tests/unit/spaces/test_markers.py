@@ -135,10 +135,10 @@ def test_a_space_at_rest_is_looked_at_until_its_marker_is_old_enough_and_then_ne
     world = space()
     world.count()
     world.clock.move(OLD - 1)
-    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2}
+    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2}
     assert marked(world) == ["demo"]
     world.clock.move(1)
-    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2, "DELETE": 1}
     assert requests(world, world.sweep) == AT_REST
 
 
@@ -146,7 +146,7 @@ def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a
     world = space(notes=2)
     world.count()
     world.clock.move(OLD)
-    assert requests(world, world.sweep) == {"LIST": 4, "GET": 2, "PUT": 1, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2, "PUT": 1, "DELETE": 1}
     assert marked(world) == ["demo@20260220T140000"]
     world.clock.move(1_000)
 
@@ -431,7 +431,7 @@ def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000
     assert (report.spaces, report.most("oldest_pending_note_seconds")) == (0, age)
 
 
-def test_the_daily_sweep_looks_at_each_space_with_2_get_and_6_list():
+def test_the_daily_sweep_looks_at_each_space_with_2_get_and_5_list():
     world = at_rest(200, waiting=True)
     world.store.probed.append(True)
 
@@ -439,4 +439,4 @@ def test_the_daily_sweep_looks_at_each_space_with_2_get_and_6_list():
 
     # Head and lease; live notes, runs, Idempotency-Keys, backups, conversations and what searches keep. And the lists
     # of markers, spaces, due conversations, old days of runs, archives and uploads.
-    assert world.client.counts == {"GET": 2 * 200, "LIST": 6 * 200 + 6, "LIST uploads": 1}
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 5 * 200 + 6, "LIST uploads": 1}

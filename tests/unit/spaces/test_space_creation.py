@@ -56,6 +56,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "uid": meta.uid,
         "consolidation_threshold": 30,
         "auto_paused": False,
+        "timezone": None,
         "corrections": "admin",
         "language": None,
         "changes": 0,

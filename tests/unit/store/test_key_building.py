@@ -15,12 +15,12 @@ from livemem.bank import paths
 from livemem.errors import InvalidName
 from livemem.llm import embeddings
 from livemem.settings import Settings
-from livemem.store import conversation_keys, keys
+from livemem.store import ask_keys, conversation_keys, keys
 from tests.support import hostile
 
 BUILDERS: dict[str, Callable[..., str]] = {
-    f"conversations: {name}" if module is conversation_keys else name: function
-    for module in (keys, conversation_keys)
+    f"{prefix}{name}": function
+    for module, prefix in ((keys, ""), (conversation_keys, "conversations: "), (ask_keys, "asks: "))
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__
     and not name.startswith("check_")
@@ -56,6 +56,8 @@ BELOW = {
     "search_order": "_search/forget/",
     **{kind: "conversations/" for kind in BUILDERS if kind.startswith("conversations: ")},
     "conversations: by_cwd": "_by_cwd/",
+    **{kind: "_asks/" for kind in BUILDERS if kind.startswith("asks: ")},
+    **{kind: "sessions/" for kind in BUILDERS if kind.startswith("asks: session")},
     "conversations: by_cwd_prefix": "_by_cwd/",
 }
 """The prefix of its kind; of others the space's own."""

@@ -89,8 +89,13 @@ def check_host(host: str) -> str:
     return host
 
 
-def create(process: Process, space_id: str, author: str, wanted: NewConversation) -> Conversation:
-    """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest."""
+def create(
+    process: Process, space_id: str, author: str, wanted: NewConversation, conversation_id: str | None = None
+) -> Conversation:
+    """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest.
+
+    With an id of the service's own a repeat begins none.
+    """
     if wanted.title is not None:
         limits.check_text("title", wanted.title, TITLE_BYTES)
     cwd = normalised(wanted.cwd) if wanted.cwd is not None else None
@@ -100,7 +105,7 @@ def create(process: Process, space_id: str, author: str, wanted: NewConversation
     require_conditional_writes(process.store)
     now = process.clock()
     conversation = Conversation(
-        conversation_id=process.new_id(),
+        conversation_id=conversation_id or process.new_id(),
         title=wanted.title,
         cwd=cwd,
         host=host,

@@ -70,10 +70,10 @@ def _is_due(process: Process, space_id: str, conversation_id: str) -> bool:
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, remove replaced generations and remains: 1 LIST, and where there are conversations 1
-    more, 1 per 1,000 of them, and 2 GETs each.
+    """On the look of once a day, remove replaced generations and remains: where there are conversations 1
+    LIST per 1,000 of them, 1 more, and 2 GETs each.
     """
-    if not space.daily:
+    if "conversations" not in space.folders:
         return {}
     ids = [name for name in process.store.folders(keys.prefix(space.space_id)) if _is_id(name)]
     if not ids:

@@ -6,11 +6,10 @@ from heapq import merge
 from itertools import islice
 
 from livemem import clock
-from livemem.errors import PreconditionLost
+from livemem.digests import progress
 from livemem.process import Process
 from livemem.rooms import digested, reading
 from livemem.rooms.digested import Chunk, Input, Taken
-from livemem.store import documents
 from livemem.store import room_keys as keys
 from livemem.store.objects import Entry
 from livemem.store.room_keys import MessageName
@@ -41,13 +40,7 @@ def ensure(process: Process, space_id: str, slot: str) -> Input:
     there = find(process, space_id, slot)
     if there:
         return there
-    wanted = _gather(process, space_id, slot)
-    key = keys.digest_input(space_id, slot)
-    try:
-        process.store.put(key, wanted.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        return find(process, space_id, slot) or wanted
-    return wanted
+    return progress.write(process, keys.digest_input(space_id, slot), _gather(process, space_id, slot))
 
 
 def _gather(process: Process, space_id: str, slot: str) -> Input:

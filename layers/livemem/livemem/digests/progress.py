@@ -12,6 +12,8 @@ from livemem.store.documents import Document
 
 D = TypeVar("D", bound=Document)
 
+WRITE_TRIES = 3
+
 
 @dataclass
 class Progress:
@@ -53,12 +55,20 @@ def look(process: Process, space_id: str, slot: str) -> Progress:
 
 
 def write(process: Process, key: str, document: D) -> D:
-    """Write a document unless there is one, and return the one that stands: 1 PUT, 1 GET more where there is one."""
-    try:
-        process.store.put(key, document.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        return read(process, key, type(document)) or document
-    return document
+    """Write a document unless there is one, and return the one that stands: 1 PUT, 1 GET more where there is one.
+
+    Raises PreconditionLost where what is there can't be read: what rests on it must not go on without.
+    """
+    for _ in range(WRITE_TRIES):
+        try:
+            process.store.put(key, document.to_bytes(), if_none_match=True, content_type=documents.JSON)
+        except PreconditionLost:
+            found = read(process, key, type(document))
+            if found:
+                return found
+        else:
+            return document
+    raise PreconditionLost("A document of the digest is there, and can't be read.")
 
 
 def read(process: Process, key: str, kind: type[D]) -> D | None:

@@ -15,8 +15,10 @@ AT_ONCE = 50
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day: 1 LIST, and for each digest that is kept no longer 1 LIST and 1 DeleteObjects."""
-    if not space.daily:
+    """On the look of once a day where there are digests: 1 LIST, and for each that is kept no longer 1 LIST and 1
+    DeleteObjects.
+    """
+    if "_digests" not in space.folders:
         return {}
     oldest = all_keys.compact_time(process.clock() - timedelta(days=process.settings.run_retention_days))
     listed = process.store.folders(keys.digests_prefix(space.space_id))

@@ -96,10 +96,10 @@ def carry_out(process: Process, space_id: str, order: Order, deadline: datetime)
     if order.forced and not wanted:
         wanted = all_keys.compact_time(process.clock())
     while len(done) < MOST_SLOTS:
-        slot = _next(process, space_id, order, wanted)
+        slot, is_wanted = _next(process, space_id, order, wanted)
         if not slot:
             break
-        if slot == wanted:
+        if is_wanted:
             wanted = None
         task = Task(process, space_id, slot, zone_of(process, head.meta), deadline, job_id=process.new_id())
         done.append(_carry_out(task, order))
@@ -120,24 +120,28 @@ def zone_of(process: Process, meta: Meta) -> ZoneInfo:
         return clock.zone(process.settings.default_timezone)
 
 
-def _next(process: Process, space_id: str, order: Order, wanted: str | None) -> str | None:
-    """The slot to work on: the open one, else one that is asked for, which is open then; None: nothing is to do."""
+def _next(process: Process, space_id: str, order: Order, wanted: str | None) -> tuple[str | None, bool]:
+    """The slot to work on: the open one, else one that is asked for, which is open then; None: nothing is to do. And
+    whether it is what was wanted.
+    """
     for _ in range(opening.TRIES):
         seen = opening.look(process, space_id)
         slot = seen.slot or seen.ordered or wanted
         if not slot or seen.slot:
-            return slot
-        if progress.find_done(process, space_id, slot):
-            if slot == wanted:
-                return None
-            # Asked for and done at once: nobody waits for it any more.
-            opening.take(process, space_id, slot, seen)
-            return slot
-        if slot == wanted and not _is_due(process, space_id, slot, order):
-            return None
+            return slot, slot == wanted
+        is_over = bool(progress.find_done(process, space_id, slot))
+        if not seen.ordered:
+            if is_over and order.slot:
+                return None, True
+            if is_over:
+                # Another one was begun in the same second.
+                wanted = all_keys.compact_time(keys.slot_moment(slot) + timedelta(seconds=1))
+                continue
+            if not _is_due(process, space_id, slot, order):
+                return None, True
         if opening.take(process, space_id, slot, seen):
-            return slot
-    return None
+            return slot, slot == wanted
+    return None, False
 
 
 def _is_due(process: Process, space_id: str, slot: str, order: Order) -> bool:

@@ -1,7 +1,7 @@
 """The LLM behind any OpenAI-compatible API: one question, one reply."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -78,11 +78,7 @@ def connect(settings: Settings) -> Ask:
     """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted."""
 
     def ask(messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None) -> Reply:
-        optional: dict[str, Any] = {}
-        if max_tokens is not None:
-            optional[_limit_name(settings.llmaas_api_url or "")] = max_tokens
-        if settings.llmaas_temperature is not None:
-            optional["temperature"] = settings.llmaas_temperature
+        optional = parameters(settings, max_tokens)
         if settings.llmaas_json_mode != "off":
             optional["response_format"] = _format(schema if settings.llmaas_json_mode == "schema" else None)
 
@@ -95,6 +91,16 @@ def connect(settings: Settings) -> Ask:
         return call(target, key, timeout, request, lambda completion: _reply(completion, key, messages))
 
     return ask
+
+
+def parameters(settings: Settings, max_tokens: int | None) -> dict[str, Any]:
+    """What every question is sent with, where the settings say so; `max_tokens` of the answer."""
+    optional: dict[str, Any] = {}
+    if max_tokens is not None:
+        optional[_limit_name(settings.llmaas_api_url or "")] = max_tokens
+    if settings.llmaas_temperature is not None:
+        optional["temperature"] = settings.llmaas_temperature
+    return optional
 
 
 def was_cut(messages: Messages, prompt_tokens: int | None) -> bool:
@@ -149,18 +155,28 @@ def _is_strict(schema: object) -> bool:
     )
 
 
-def _reply(completion: Any, key: str, messages: Messages) -> Reply:
+@dataclass(frozen=True)
+class Choice:
+    """The message of an answer that the model has finished, as the API gave it; `usage` and `cut` as in a reply."""
+
+    message: Any
+    usage: dict[str, int]
+    cut: bool
+
+
+def choice(completion: Any, key: str, messages: Messages, finished: Collection[str] = ("stop",)) -> Choice:
+    """The one answer of a completion; `finished` are the reasons to end that are good. Raises LlmError."""
     choices = completion.choices
     if not choices:
         said = told(getattr(completion, "error", None), key)
         raise LlmError("llm_empty", f"The LLM's answer holds no choice.{said}")
-    choice = choices[0]
+    first = choices[0]
     usage = _usage(completion)
-    if getattr(choice.message, "refusal", None):
+    if getattr(first.message, "refusal", None):
         raise LlmError("llm_refused", "The LLM refused to answer.", usage=usage)
     cut = was_cut(messages, usage.get("prompt_tokens"))
-    if choice.finish_reason != "stop":
-        reason = excerpt(str(choice.finish_reason), key)[:40]
+    if first.finish_reason not in finished:
+        reason = excerpt(str(first.finish_reason), key)[:40]
         # A window that is too small for the prompt has no room for the answer either.
         advice = (
             f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
@@ -168,10 +184,15 @@ def _reply(completion: Any, key: str, messages: Messages) -> Reply:
         raise LlmError(
             "llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{advice}", usage=usage
         )
-    text = choice.message.content
+    return Choice(first.message, usage, cut)
+
+
+def _reply(completion: Any, key: str, messages: Messages) -> Reply:
+    found = choice(completion, key, messages)
+    text = found.message.content
     if not isinstance(text, str) or not text.strip():
-        raise LlmError("llm_empty", "The LLM's answer is empty.", usage=usage)
-    return Reply(text, usage, cut)
+        raise LlmError("llm_empty", "The LLM's answer is empty.", usage=found.usage)
+    return Reply(text, found.usage, found.cut)
 
 
 def _usage(completion: Any) -> dict[str, int]:

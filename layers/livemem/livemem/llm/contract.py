@@ -42,9 +42,7 @@ def parse(text: str, kind: type[M]) -> M:
     """The validated answer in the model's text; raises ContractError."""
     if len(text) > ANSWER_CHARACTERS:
         raise ContractError(f"The answer has more than {ANSWER_CHARACTERS} characters.")
-    stripped = _THINKING.sub("", text).strip().removeprefix("\ufeff")
-    fenced = _FENCE.match(stripped)
-    data = _load(fenced[1] if fenced else stripped)
+    data = _load(_bare(text))
     if not isinstance(data, dict):
         raise ContractError("The answer is JSON, but not one object.")
     try:
@@ -57,6 +55,28 @@ def parse(text: str, kind: type[M]) -> M:
         raise ContractError(_describe(error)) from None
     except RecursionError:
         raise ContractError("The answer is nested too deeply.") from None
+
+
+def _bare(text: str) -> str:
+    stripped = without_thinking(text).removeprefix("\ufeff")
+    fenced = _FENCE.match(stripped)
+    return fenced[1] if fenced else stripped
+
+
+def without_thinking(text: str) -> str:
+    """What the model says when it has thought, without blanks around it."""
+    return _THINKING.sub("", text).strip()
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The object in the model's text, of whatever form; an empty one where there is none."""
+    try:
+        data = _load(_bare(text[:ANSWER_CHARACTERS]))
+        # Half a surrogate pair, which JSON can spell, is no text that a file could hold.
+        json.dumps(data, ensure_ascii=False).encode()
+    except (ContractError, UnicodeEncodeError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def schema(kind: type[BaseModel]) -> dict[str, Any]:

@@ -30,6 +30,8 @@ _WORD = re.compile(r"[^\W_]+")
 GRAM = 3
 MOST = 0.5
 """Share of the words of two texts that both have, from which on they are built alike."""
+MOST_WORDS = 200
+"""Of each text that are set side by side: the same word over and over takes the square of their number."""
 _IS = frozenset("is are was were est sont etait etaient sera will".split())
 
 
@@ -100,17 +102,19 @@ def differs(new: str, old: str) -> bool:
     said, former = read(new), read(old)
     if said.negates != former.negates:
         return False
-    swaps = _swaps(said.telling, former.telling)
+    # Which of them is looked at first must not decide.
+    one, other = sorted((said.telling, former.telling), key=lambda tokens: [token.root for token in tokens])
+    swaps = _swaps(one[:MOST_WORDS], other[:MOST_WORDS])
     is_stated = any(token.root in _IS for token in [*said.tokens, *former.tokens])
     return any(swap.is_of_another_thing(is_stated=is_stated) for swap in swaps)
 
 
 @dataclass(frozen=True)
 class _Swap:
-    """Words of the new text where the old one has others."""
+    """Words of one text where the other one has others."""
 
-    new: Sequence[Token]
-    old: Sequence[Token]
+    one: Sequence[Token]
+    other: Sequence[Token]
     leads: bool
     """No word that says something stands before them in either text."""
     ends: bool
@@ -127,32 +131,32 @@ class _Swap:
             return self.is_all and not is_stated and not self._any(lambda token: token.is_detail)
         if self._both(lambda token: token.is_name or token.is_label):
             return True
-        if self.leads and len(self.new) == len(self.old):
+        if self.leads and len(self.one) == len(self.other):
             return True
         return self.is_all and not self._any(lambda token: token.is_number)
 
     def _any(self, holds: Callable[[Token], bool]) -> bool:
-        return any(holds(token) for token in [*self.new, *self.old])
+        return any(holds(token) for token in [*self.one, *self.other])
 
     def _both(self, holds: Callable[[Token], bool]) -> bool:
-        return any(map(holds, self.new)) and any(map(holds, self.old))
+        return any(map(holds, self.one)) and any(map(holds, self.other))
 
 
-def _swaps(new: Sequence[Token], old: Sequence[Token]) -> list[_Swap]:
-    matcher = SequenceMatcher(None, [token.root for token in new], [token.root for token in old], autojunk=False)
+def _swaps(one: Sequence[Token], other: Sequence[Token]) -> list[_Swap]:
+    matcher = SequenceMatcher(None, [token.root for token in one], [token.root for token in other], autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     is_all = len(changes) == 1 and matcher.ratio() >= MOST
     return [
         _Swap(
-            new=new[at:to],
-            old=old[was_at:was_to],
-            leads=at == was_at == 0,
-            ends=to == len(new) and was_to == len(old),
+            one=one[at:to],
+            other=other[its:end],
+            leads=at == its == 0,
+            ends=to == len(one) and end == len(other),
             is_all=is_all,
         )
-        for kind, at, to, was_at, was_to in changes
+        for kind, at, to, its, end in changes
         # `front end` is `frontend`.
-        if kind == "replace" and _letters(new[at:to]) != _letters(old[was_at:was_to])
+        if kind == "replace" and _letters(one[at:to]) != _letters(other[its:end])
     ]
 
 

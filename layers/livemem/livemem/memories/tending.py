@@ -13,8 +13,8 @@ SNAPSHOTS_KEPT = 2
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day: 1 LIST, and for each kind that there is 2 LISTs more and 1 GET."""
-    if not space.daily:
+    """On the look of once a day where there are memories: 1 LIST, and for each kind that there is 3 more and 1 GET."""
+    if "memories" not in space.folders:
         return {}
     prefix = keys.prefix(space.space_id)
     there = set(process.store.folders(prefix))

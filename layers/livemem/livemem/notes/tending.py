@@ -10,7 +10,9 @@ from livemem.store import keys
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
     """Delete expired Idempotency-Keys, on the look of once a day."""
-    dropped = idempotency.drop_expired_claims(process, space.space_id) if space.daily else 0
+    if "_idempotency" not in space.folders:
+        return {}
+    dropped = idempotency.drop_expired_claims(process, space.space_id)
     return {"expired_keys": dropped} if dropped else {}
 
 

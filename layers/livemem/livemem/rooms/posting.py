@@ -23,7 +23,8 @@ from livemem.store.probe import require_conditional_writes
 
 BATCH = 100
 OTHER = "was used for another message of this room"
-STAMP_TRIES = 3
+STAMP_TRIES = WRITE_TRIES = 3
+MILLISECOND = timedelta(milliseconds=1)
 SKEW = timedelta(minutes=5)
 """By which clocks of the service may be apart."""
 
@@ -62,6 +63,7 @@ class _Stamped:
     draft: Draft
     message: Message
     since: datetime | None
+    now: datetime
 
     @property
     def moment(self) -> datetime:
@@ -112,7 +114,10 @@ def _post(
     for place, draft in enumerate(drafts):
         first.setdefault(draft.message_id if draft.message_id is not None else f"{place}\0", place)
     places = list(first.values())
-    stamped = process.store.map(lambda place: _stamp(process, space_id, room, drafts[place], now), places)
+    # A millisecond apart, so that those of a batch keep their order.
+    stamped = process.store.map(
+        lambda place: _stamp(process, space_id, room, drafts[place], now + place * MILLISECOND), places
+    )
     written = process.store.map(
         lambda one: _write(process, space_id, room, one[0], where[one[1]]), list(zip(stamped, places, strict=True))
     )
@@ -133,19 +138,19 @@ def _stamp(process: Process, space_id: str, room: str, draft: Draft, now: dateti
         timestamp=draft.timestamp or clock.iso_millis(now),
     )
     if draft.message_id is None:
-        return _Stamped(draft, message, None)
+        return _Stamped(draft, message, None, now)
     key = keys.message_id(space_id, room, draft.message_id)
     body = Stamp(message_id=message.message_id, timestamp=message.timestamp).to_bytes()
     for _ in range(STAMP_TRIES):
         try:
             process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
-            return _Stamped(draft, message, None)
+            return _Stamped(draft, message, None, now)
         except PreconditionLost:
             found = process.store.get(key)
         if found:
             # Perhaps our own first try, whose answer was lost: that only costs a look.
             told = message.model_copy(update={"timestamp": _time_in(found.body, message.timestamp)})
-            return _Stamped(draft, told, found.last_modified)
+            return _Stamped(draft, told, found.last_modified, now)
     raise PreconditionLost("The message's id is being removed right now.")
 
 
@@ -168,17 +173,21 @@ def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str
             return _compared(one, there, where)
         if _is_taken(process, space_id, key, one.since):
             return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
-    try:
-        process.store.put(key, one.message.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        there = _find(process, key)
+    for _ in range(WRITE_TRIES):
+        try:
+            process.store.put(key, one.message.to_bytes(), if_none_match=True, content_type=documents.JSON)
+            return Posted(one.message, fresh=True, redacted=one.draft.redacted)
+        except PreconditionLost:
+            there = _find(process, key)
         if there:
             compared = _compared(one, there, where)
             # Where the id was ours, so is what is there: the answer to the first try was lost.
             mine = isinstance(compared, Posted) and one.since is None
             return replace(compared, fresh=True) if mine and isinstance(compared, Posted) else compared
-        return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
-    return Posted(one.message, fresh=True, redacted=one.draft.redacted)
+        if _is_taken(process, space_id, key, one.since or one.now):
+            # So was the first try, and a digest was faster than we.
+            return Posted(one.message, fresh=one.since is None, digested=True, redacted=one.draft.redacted)
+    raise PreconditionLost("The message could not be written.")
 
 
 def _find(process: Process, key: str) -> Message | None:

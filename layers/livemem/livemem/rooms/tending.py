@@ -9,8 +9,8 @@ from livemem.store import room_keys as keys
 
 
 def tend(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day: 1 LIST and 1 GET, and where there are ids 1 LIST per 1,000 of them and of messages."""
-    if not space.daily:
+    """On the look of once a day where there were messages: 1 GET, and 1 LIST per 1,000 ids and messages."""
+    if space.folders.isdisjoint(keys.FOLDERS):
         return {}
     removed = _remove_ids(process, space.space_id)
     cleared = marking.tidy(process, space.space_id)

@@ -10,6 +10,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import lease as leases
 from livemem.spaces.head import Head
 from livemem.spaces.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
+from livemem.store import keys
 from livemem.store.objects import Entry
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
@@ -47,6 +48,8 @@ class Space:
     now: datetime
     daily: bool = False
     """Whether this is the look of once a day."""
+    folders: frozenset[str] = frozenset()
+    """The first parts of all its keys, on the look of once a day: most spaces have few kinds of things."""
 
     def waiting_seconds(self) -> float:
         """Age of the oldest live note of a space that consolidates by itself, else 0."""
@@ -105,7 +108,7 @@ class Room:
 
 def find(process: Process, space_id: str, *, daily: bool = False) -> Space | None:
     """The space, or None where there is no living one: 2 GET, 3 where it is held, and 1 LIST where it consolidates by
-    itself.
+    itself; on the look of once a day 1 more.
     """
     head = heads.find(process, space_id)
     if not head:
@@ -114,4 +117,5 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
     busy = bool(seen and leases.holds(process, space_id, seen))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
-    return Space(space_id, head, seen, busy, live, process.clock(), daily)
+    below = frozenset(process.store.folders(keys.prefix(space_id)) if daily else ())
+    return Space(space_id, head, seen, busy, live, process.clock(), daily, below)

@@ -499,7 +499,10 @@ def is_derived(name: str) -> bool:
     who is at work, and what would stand in the place of the backup's manifest.
     """
     at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
-    return at_work or is_of_search(name) or _CLAIM.fullmatch(name) is not None
+    # Of questions: what was asked and answered is in conversations too.
+    return (
+        at_work or is_of_search(name) or name.startswith(("_asks/", "sessions/")) or _CLAIM.fullmatch(name) is not None
+    )
 
 
 def is_immutable(name: str) -> bool:

@@ -14,6 +14,8 @@ KINDS: tuple[Kind, ...] = ("fact", "self", "goal")
 FOLDERS: dict[Kind, str] = {"fact": "facts", "self": "self", "goal": "goals"}
 EXPIRY = "_expiry/"
 """Where the markers are that tell in which hour a memory expires."""
+VERDICTS = "_verdicts/"
+"""Below a space, what the LLM said of two contents that are nearly the same."""
 LAST = 99_999_999
 """The highest number of an operation: eight digits sort as text."""
 _KIND_OF = {folder: kind for kind, folder in FOLDERS.items()}
@@ -122,6 +124,11 @@ def parse_expiry(key: str) -> Expiring | None:
     return Expiring(key, match["space"], check_kind(match["kind"]), match["id"]) if match else None
 
 
+def verdict(space_id: str, digest: str) -> str:
+    """What the LLM said of a pair of contents; `digest` is of them, in hex."""
+    return f"{space_id}/{VERDICTS}{digest}.json"
+
+
 def is_of_memories(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of a memory."""
-    return name.startswith("memories/")
+    return name.startswith(("memories/", VERDICTS))

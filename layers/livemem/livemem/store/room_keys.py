@@ -13,6 +13,8 @@ ROOM = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 SLOT = re.compile(r"[0-9]{8}T[0-9]{6}")
 MARKERS = "_rooms/"
 """Below it a marker for each space whose rooms hold messages, so that digests find them by one listing."""
+FOLDERS = ("rooms", "_room_ids")
+"""Of a space: its messages, and their ids."""
 _NAME = re.compile(r"(?P<time>[0-9]{8}T[0-9]{6})_(?P<hash>[0-9a-f]{16})\.json")
 _MESSAGE = re.compile(rf"rooms/(?P<room>{ROOM.pattern})/(?P<name>{_NAME.pattern})")
 _ID = re.compile(rf"_room_ids/(?P<room>{ROOM.pattern})/(?P<hash>[0-9a-f]{{16}})\.json")

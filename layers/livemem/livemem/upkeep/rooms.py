@@ -1,5 +1,6 @@
 """All rooms that keep something in a space. A new room is named here, and sweep, health and deletion know it."""
 
+from livemem.ask import tending as ask
 from livemem.backups import tending as backups
 from livemem.bank import tending as bank
 from livemem.changes import tending as changes
@@ -24,6 +25,7 @@ ROOMS = (
     rooms.ROOM,
     digests.ROOM,
     recall.ROOM,
+    ask.ROOM,
 )
 """In the order in which they are tended: what is committed is finished before a new run is started."""
 

@@ -1,0 +1,24 @@
+"""Goes on with a question that took longer than the API allows, when it is invoked asynchronously."""
+
+from datetime import timedelta
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from livemem import clock
+from livemem.ask import work
+from livemem_http import metrics
+from livemem_http.environment import process
+from livemem_http.logs import function_logger
+
+logger = function_logger("ask")
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Go on with the question; raises if the store fails or the user is busy, so that Lambda tries again."""
+    deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
+    outcome = work.carry_on(process(), event["space_id"], event["request_id"], deadline)
+    metrics.report_question("ask", outcome)
+    logger.info("went on", extra={"result": outcome.result})
+    return {"result": outcome.result}

@@ -1,0 +1,123 @@
+"""What the model is told: JSON values on one line each, so that no text can forge the prompt's structure."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from importlib import resources
+from string import Template
+from typing import Any
+
+from livemem import clock
+from livemem.ask.question import Question, Step
+from livemem.ask.tools import DELETED_MOST, STORED_MOST
+from livemem.consolidation import prompt as budget
+from livemem.consolidation.prompt import json_line
+from livemem.conversations.turn import Turn
+from livemem.errors import RunError
+from livemem.llm import tools as llm
+from livemem.llm.tools import Call, Said, Thread
+from livemem.memories.memory import Memory
+
+TURNS = 5
+"""Answers of the model before it must respond."""
+NAMES = ("system", "opening", "respond")
+KEPT_CHARACTERS = 400
+"""Of a memory that is in every prompt."""
+SESSION_CHARACTERS = 1_500
+"""Of a question, or an answer, of the session so far."""
+CONTEXT_CHARACTERS = 12_000
+ANSWER_TOKENS = 1_000
+"""Kept in the model's window for its answer."""
+LEFT_OUT = {"left_out": "There was no room for it any more: call the tool again if you need it."}
+
+
+@lru_cache(maxsize=8)
+def _text(name: str) -> str:
+    return resources.files("livemem.ask").joinpath("prompts", f"{name}.md").read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """A short hash of all prompt texts."""
+    return hashlib.sha256("\0".join(_text(name) for name in NAMES).encode()).hexdigest()[:12]
+
+
+@lru_cache(maxsize=1)
+def system() -> str:
+    """The instructions, the same for all."""
+    return Template(_text("system")).substitute(turns=TURNS, stored=STORED_MOST, deleted=DELETED_MOST)
+
+
+def opening(
+    message: str,
+    selves: Sequence[Memory],
+    goals: Sequence[Memory],
+    context: str,
+    session: Sequence[Turn],
+    now: datetime,
+) -> str:
+    """The first message: what is known before any tool is called, and the question."""
+    said = [
+        {
+            "at": turn.timestamp,
+            "user": _cut(turn.user_message, SESSION_CHARACTERS),
+            "you": _cut(turn.assistant_message, SESSION_CHARACTERS),
+        }
+        for turn in session
+    ]
+    return Template(_text("opening")).substitute(
+        selves=json_line([_kept(one) for one in selves]),
+        goals=json_line([_kept(one) for one in goals]),
+        context=json_line(_cut(context, CONTEXT_CHARACTERS)),
+        session=json_line(said),
+        now=json_line(clock.iso(now)),
+        question=json_line(message),
+    )
+
+
+def _kept(memory: Memory) -> dict[str, Any]:
+    told = {"category": memory.category, "content": _cut(memory.content, KEPT_CHARACTERS)}
+    return {name: value for name, value in told.items() if value}
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def thread(question: Question, window: int, *, forced: bool) -> Thread:
+    """The conversation with the model so far, so that it fits into `window` tokens: where it does not, what the oldest
+    calls gave is left out. `forced`: it is told to respond. Raises RunError.
+    """
+    least = [one for step in question.steps for one in step.called or ()]
+    for gone in range(len(least) + 1):
+        messages = _thread(question, {id(one) for one in least[:gone]}, forced=forced)
+        if size(messages) + ANSWER_TOKENS <= window:
+            return messages
+    raise RunError("llm_window", "The question with what is known about it does not fit into the model's window.")
+
+
+def size(messages: Thread) -> int:
+    """Estimated tokens of all messages."""
+    return budget.size(llm.texts(messages))
+
+
+def _thread(question: Question, gone: set[int], *, forced: bool) -> Thread:
+    messages: Thread = [
+        {"role": "system", "content": system()},
+        {"role": "user", "content": question.opening or json_line(question.message)},
+    ]
+    for step in question.steps:
+        messages += _of_step(step, gone)
+    return [*messages, {"role": "user", "content": _text("respond")}] if forced else messages
+
+
+def _of_step(step: Step, gone: set[int]) -> Thread:
+    calls = tuple(Call(one.id, one.name, one.arguments) for one in step.calls)
+    if not calls and not step.text:
+        return []
+    messages: Thread = [llm.told(Said(step.text, calls))]
+    for call, called in zip(step.calls, step.called or (), strict=True):
+        shown = LEFT_OUT if id(called) in gone else called.shown
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": json_line(shown)})
+    return messages

@@ -1,0 +1,146 @@
+"""Sessions: the questions of one user are one conversation, until the user is silent for a while or has asked many."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+from livemem import clock
+from livemem.ask.question import Question
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log
+from livemem.conversations.conversation import NewConversation
+from livemem.conversations.turn import Draft, ToolCall, Turn
+from livemem.errors import NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.store import ask_keys as keys
+from livemem.store import documents
+from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
+
+SILENCE = timedelta(minutes=15)
+"""After which the next question begins a session, by the store's clock."""
+QUESTIONS = 10
+"""Questions of a session."""
+TRIES = 5
+GONE = "conversation_not_found"
+
+
+class Session(Document):
+    """`sessions/{hash of the user}.json`."""
+
+    user: str
+    conversation_id: str
+    requests: list[str] = []
+    """The questions in it, by their ids: so that none counts twice."""
+    questions: int = 0
+    last_at: Moment
+    """When the last one was answered, for people."""
+
+
+def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
+    """The conversation of the user's next question, None for a new one; and the one before: 1 or 2 GETs."""
+    found = process.store.get(keys.session(space_id, user))
+    session = _read(found) if found else None
+    if not found or not session:
+        return None, None
+    goes_on = _goes_on(found, session) and conversations.find(process, space_id, session.conversation_id)
+    return session.conversation_id if goes_on else None, session.conversation_id
+
+
+def check(process: Process, space_id: str, user: str, wanted: str | None) -> None:
+    """Raise NotFound unless the session that is asked for is the user's and has not ended."""
+    if wanted is not None and of(process, space_id, user)[0] != wanted:
+        raise NotFound("session", wanted)
+
+
+def so_far(process: Process, space_id: str, conversation_id: str) -> list[Turn]:
+    """The questions and answers of a session, the oldest first: 1 LIST, 1 GET each."""
+    last = log.last_index(process, space_id, conversation_id)
+    turns = log.read(process, space_id, conversation_id, range(max(1, last - QUESTIONS + 1), last + 1))
+    return [turn for turn in turns if not turn.close]
+
+
+def keep(process: Process, space_id: str, question: Question) -> None:
+    """Make the answered question the last turn of its conversation, which is begun with its first one; the one before
+    ends then, and this one with its last question. It may be done again. Raises NotFound where the space is gone.
+    """
+    conversation_id = question.conversation_id
+    assert conversation_id
+    if question.former != conversation_id:
+        begun = NewConversation(title=f"Questions of {question.user}")
+        conversations.create(process, space_id, question.author, begun, conversation_id)
+        if question.former:
+            _close(process, space_id, question.author, question.former)
+    try:
+        log.append(process, space_id, conversation_id, question.author, _turn(question))
+    except NotFound as error:
+        if error.code != GONE:
+            raise
+        # Somebody has deleted the conversation meanwhile: the answer is the user's all the same.
+        return
+    if len(_note(process, space_id, question).requests) >= QUESTIONS:
+        _close(process, space_id, question.author, conversation_id)
+
+
+def _turn(question: Question) -> Draft:
+    assert question.answer
+    calls = [
+        ToolCall(
+            name=one.name,
+            arguments=one.arguments,
+            # What they are lies where it was found: here is only which.
+            result={"error": one.error} if one.error else {"ids": [source.id for source in one.sources]},
+            success=one.error is None,
+            duration_ms=one.ms,
+        )
+        for one in question.calls()
+    ]
+    return Draft(question.message, question.answer.message, calls, question.request_id)
+
+
+def _close(process: Process, space_id: str, author: str, conversation_id: str) -> None:
+    with suppress(NotFound):
+        log.close(process, space_id, conversation_id, author, f"end of {conversation_id}")
+
+
+def _note(process: Process, space_id: str, question: Question) -> Session:
+    """Count the question in the user's session; returns the session that it is part of."""
+    key = keys.session(space_id, question.user)
+    for _ in range(TRIES):
+        found = process.store.get(key)
+        there = _read(found) if found else None
+        mine = there if there and there.conversation_id == question.conversation_id else None
+        if mine and question.request_id in mine.requests:
+            return mine
+        requests = [*(mine.requests if mine else ()), question.request_id]
+        session = Session(
+            user=question.user,
+            conversation_id=question.conversation_id or "",
+            requests=requests,
+            questions=len(requests),
+            last_at=clock.iso_millis(process.clock()),
+        )
+        if found and there and not mine and _goes_on(found, there):
+            # A session that began while this question hung: it stays the user's.
+            return session
+        with suppress(PreconditionLost):
+            process.store.put(
+                key,
+                session.to_bytes(),
+                if_match=found.etag if found else None,
+                if_none_match=not found,
+                content_type=documents.JSON,
+            )
+            return session
+    raise PreconditionLost("The session changes too often.")
+
+
+def _goes_on(found: Object, session: Session) -> bool:
+    return found.age < SILENCE and len(session.requests) < QUESTIONS
+
+
+def _read(found: Object) -> Session | None:
+    try:
+        return Session.from_bytes(found.body)
+    except ValueError:
+        # It only says where the last questions are: without it the next one begins a session.
+        return None

@@ -1,0 +1,271 @@
+"""The tools that the model may call, and what each call comes to.
+
+A call never stops the question: what is wrong with it is told to the model, and counts as a call. Only what the store
+can't do now does, so that the same step is done again later; what a step has stored then is not stored twice.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from livemem.ask import results
+from livemem.ask.arguments import (
+    Arguments,
+    Deleting,
+    Looking,
+    Recent,
+    Responding,
+    StoringFact,
+    StoringGoal,
+    StoringSelf,
+)
+from livemem.ask.question import Answer, AskedCall, Called, Question, Source
+from livemem.ask.results import Shown
+from livemem.errors import (
+    Busy,
+    Conflict,
+    EmbeddingUnavailable,
+    Forbidden,
+    InvalidRequest,
+    MemoriesBroken,
+    NotFound,
+    SearchNotReady,
+    TooLarge,
+)
+from livemem.llm import contract
+from livemem.llm.contract import ContractError
+from livemem.llm.tools import Tool
+from livemem.memories import forgetting, reading, storing
+from livemem.memories.memory import Draft
+from livemem.process import Process
+from livemem.recall import search
+from livemem.recall.asked import Asked
+from livemem.recall.talk import TOOL
+from livemem.store.memory_keys import Kind
+
+FOUND = 10
+"""Results of a search."""
+CALLS_PER_STEP = 8
+STORED_MOST = 5
+"""Memories that one question may store."""
+DELETED_MOST = 1
+"""Memories that one question may delete."""
+RESPOND = "respond"
+NAME_CHARACTERS = 100
+SHOWN_ARGUMENT = 2_000
+"""Characters of arguments that are no JSON, in what is kept of a call."""
+TOLD = (
+    *(InvalidRequest, TooLarge, NotFound, Forbidden, Conflict, Busy, SearchNotReady),
+    *(EmbeddingUnavailable, MemoriesBroken),
+)
+"""Errors that are the model's to hear: with other words, or a little later, it may go better."""
+
+
+class Refused(Exception):
+    """What is wrong with a call, for the model."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What a tool works with: `op_id` is the same each time that this very call is carried out, `before` are the calls
+    of the question that came before it.
+    """
+
+    process: Process
+    space_id: str
+    question: Question
+    before: Sequence[Called]
+    op_id: str
+    until: datetime
+
+    def done(self, names: Sequence[str]) -> int:
+        """How many calls of these tools have done what they should."""
+        return sum(one.name in names and not one.error for one in self.before)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool: what it is for, what it takes, whether it changes memories, and what it does."""
+
+    description: str
+    takes: type[Arguments]
+    act: Callable[[Hand, Any], Shown]
+    writes: bool = False
+
+
+def _memories(kind: Kind) -> Callable[[Hand, Looking], Shown]:
+    def look(hand: Hand, given: Looking) -> Shown:
+        found = reading.search(hand.process, hand.space_id, given.query, kind=kind, limit=FOUND)
+        return results.of_memories((one.memory, one.score) for one in found)
+
+    return look
+
+
+def _recent(hand: Hand, given: Recent) -> Shown:
+    found = reading.recent(hand.process, hand.space_id, kind="fact", limit=given.limit)
+    return results.of_memories((one, None) for one in found)
+
+
+def _notes(hand: Hand, given: Looking) -> Shown:
+    asked = Asked.of(given.query, scope="live,bank,archive", limit=FOUND)
+    return results.of_hits(search.search(hand.process, hand.space_id, asked).hits)
+
+
+def _conversations(hand: Hand, given: Looking) -> Shown:
+    asked = Asked.of_talk(given.query, max_results=3 * FOUND)
+    hits = search.in_conversations(hand.process, hand.space_id, asked).hits
+    # The session itself is in the prompt; and what a tool was given, or gave, was not said by anybody.
+    mine = hand.question.conversation_id
+    said = [hit for hit in hits if hit.document.role != TOOL and hit.document.source.get("conversation_id") != mine]
+    return results.of_hits(said[:FOUND])
+
+
+def _store_fact(hand: Hand, given: StoringFact) -> Shown:
+    return _store(hand, Draft(given.content, "fact", None, given.subjects, given.ttl))
+
+
+def _store_self(hand: Hand, given: StoringSelf) -> Shown:
+    return _store(hand, Draft(given.content, "self", given.category))
+
+
+def _store_goal(hand: Hand, given: StoringGoal) -> Shown:
+    return _store(hand, Draft(given.content, "goal", given.category))
+
+
+def _store(hand: Hand, draft: Draft) -> Shown:
+    if hand.done(STORING) >= STORED_MOST:
+        raise Refused(f"At most {STORED_MOST} memories can be stored for one question.")
+    told = _of_the_question(draft, hand.question)
+    stored = storing.store(hand.process, hand.space_id, hand.question.author, told, op_id=hand.op_id, until=hand.until)
+    return results.of_stored(stored.memory, merged=not stored.fresh)
+
+
+def _of_the_question(draft: Draft, question: Question) -> Draft:
+    return Draft(
+        draft.content,
+        draft.kind,
+        draft.category,
+        draft.subjects,
+        draft.ttl,
+        source="conversation",
+        room=question.room,
+        conversation_id=question.conversation_id,
+    )
+
+
+def _delete(hand: Hand, given: Deleting) -> Shown:
+    if not given.reason.strip():
+        raise Refused("A deletion needs a reason.")
+    if hand.done(["delete_memory"]) >= DELETED_MOST:
+        raise Refused(f"At most {DELETED_MOST} memory can be deleted for one question.")
+    shown = {source.id for one in hand.before if one.name in SHOWING for source in one.sources}
+    if given.id not in shown:
+        raise Refused("Only a memory that a search has shown you for this question can be deleted.")
+    who = hand.question.author
+    gone = forgetting.delete(hand.process, hand.space_id, who, given.id, given.reason.strip(), op_id=hand.op_id)
+    return Shown({"deleted": gone.memory_id, "undoable": True}, 1)
+
+
+def _respond(hand: Hand, given: Responding) -> Shown:
+    del hand, given
+    return Shown()
+
+
+OFFERS: dict[str, Offer] = {
+    "search_memories": Offer("Facts that were stored, by their meaning: look here first.", Looking, _memories("fact")),
+    "get_recent_memories": Offer("The facts that were stored or renewed last.", Recent, _recent),
+    "search_self": Offer("What you know of yourself.", Looking, _memories("self")),
+    "search_goals": Offer("What you want.", Looking, _memories("goal")),
+    "search_notes": Offer("The notes of all agents, and the files that were made of them.", Looking, _notes),
+    "search_conversations": Offer("What was said in earlier conversations.", Looking, _conversations),
+    "store_memory": Offer("Store a durable fact that you did not know before.", StoringFact, _store_fact, writes=True),
+    "store_self": Offer("Store something about yourself.", StoringSelf, _store_self, writes=True),
+    "store_goal": Offer("Store something that you want.", StoringGoal, _store_goal, writes=True),
+    "delete_memory": Offer(
+        "Delete one memory that is wrong or unwanted. Only where the user of this question asks for it.",
+        Deleting,
+        _delete,
+        writes=True,
+    ),
+    RESPOND: Offer("Give the answer. Nothing comes after it.", Responding, _respond),
+}
+STORING = ("store_memory", "store_self", "store_goal")
+SHOWING = ("search_memories", "get_recent_memories", "search_self", "search_goals")
+"""Tools that show memories as they are."""
+
+
+def offered(*, may_write: bool, only_respond: bool) -> list[Tool]:
+    """What the model may call now."""
+    names = [RESPOND] if only_respond else [name for name, one in OFFERS.items() if may_write or not one.writes]
+    return [Tool(name, OFFERS[name].description, contract.schema(OFFERS[name].takes)) for name in names]
+
+
+def carry_out(
+    process: Process, space_id: str, question: Question, until: datetime
+) -> tuple[list[Called], Answer | None]:
+    """What the calls of the last step come to, and the answer if one of them gives it; the others are done first.
+
+    Raises StoreUnavailable and what else a later try may mend.
+    """
+    number, step = len(question.steps), question.steps[-1]
+    before = list(question.calls())
+    answer: Answer | None = None
+    done: list[Called] = []
+    for place, call in enumerate(step.calls):
+        op_id = f"ask/{question.request_id}/{number}/{place}"
+        hand = Hand(process, space_id, question, [*before, *done], op_id, until)
+        called, given = _call(hand, call, place)
+        if isinstance(given, Responding) and answer is None:
+            answer = answered(given, [*before, *done])
+        done.append(called)
+    return done, answer
+
+
+def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | None]:
+    begun = hand.process.timer()
+    given, shown, error = None, Shown(), None
+    try:
+        offer = _offer(hand, call, place)
+        given = _arguments(offer.takes, call.arguments)
+        shown = offer.act(hand, given)
+    except Refused as refused:
+        given, error = None, str(refused)
+    except TOLD as told:
+        given, error = None, told.detail
+    called = Called(
+        name=call.name[:NAME_CHARACTERS].strip() or "unnamed",
+        arguments=given.model_dump() if given else call.arguments[:SHOWN_ARGUMENT],
+        shown={"error": error} if error is not None else shown.told,
+        count=shown.count,
+        sources=list(shown.sources),
+        error=error,
+        ms=round((hand.process.timer() - begun) * 1_000, 1),
+    )
+    return called, given
+
+
+def _offer(hand: Hand, call: AskedCall, place: int) -> Offer:
+    offer = OFFERS.get(call.name)
+    if not offer:
+        raise Refused(f"There is no tool of this name. There are: {', '.join(OFFERS)}.")
+    if offer.writes and not hand.question.may_write:
+        raise Refused("For this question memories can be read, not stored or deleted.")
+    if place >= CALLS_PER_STEP and call.name != RESPOND:
+        raise Refused(f"At most {CALLS_PER_STEP} tools can be called at once; call it again if you need it.")
+    return offer
+
+
+def _arguments(takes: type[Arguments], text: str) -> Arguments:
+    """The arguments, checked; none at all are an empty object."""
+    try:
+        return contract.parse(text.strip() or "{}", takes)
+    except ContractError as error:
+        raise Refused(f"Its arguments are wrong. {error}") from None
+
+
+def answered(given: Responding, before: Sequence[Called]) -> Answer:
+    """The answer with those of its sources that a tool has shown."""
+    shown: dict[str, Source] = {source.id: source for one in before for source in one.sources}
+    named = [shown[one] for one in dict.fromkeys(given.sources) if one in shown]
+    return Answer(expression=given.expression, message=given.message.strip(), sources=named)

@@ -1,0 +1,86 @@
+"""One turn of the loop: what is asked of the model now, and what its answer comes to where it did not respond."""
+
+from datetime import datetime
+from typing import get_args
+
+from livemem.ask import prompt, tools
+from livemem.ask.arguments import MESSAGE_CHARACTERS
+from livemem.ask.question import Answer, AskedCall, Expression, Question, Step
+from livemem.errors import RunError
+from livemem.llm import contract
+from livemem.llm.client import MAY_COST, LlmError
+from livemem.llm.tools import Said
+from livemem.llm.usage import Usage
+from livemem.process import Process
+
+SHORTEST_ASK = 3.0
+"""Seconds below which asking is pointless."""
+OUT_OF_TIME = "out_of_time"
+EMPTY = "llm_empty"
+
+
+def must_respond(question: Question) -> bool:
+    """Whether the model has had its turns, or has called nothing although it could: then only the answer is left."""
+    steps = question.steps
+    return len(steps) >= prompt.TURNS or bool(steps and not steps[-1].calls)
+
+
+def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Usage]:
+    """The model's next answer, and what it took; raises RunError with what it took."""
+    forced = must_respond(question)
+    messages = prompt.thread(question, process.settings.llmaas_context_tokens, forced=forced)
+    offered = tools.offered(may_write=question.may_write, only_respond=forced)
+    settings, size = process.settings, prompt.size(messages)
+    left = (until - process.clock()).total_seconds()
+    if left < SHORTEST_ASK:
+        raise RunError(OUT_OF_TIME, "There is no time left to ask the LLM.")
+    room = settings.llmaas_context_tokens - size
+    limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
+    try:
+        timeout = min(settings.consolidation_timeout, left)
+        said = process.converse(messages, offered, limit, timeout, required=forced)
+    except LlmError as error:
+        used = _usage(error.usage, size if error.code in MAY_COST else 0)
+        if error.code == EMPTY:
+            # It may still respond, when it must.
+            return Step(forced=forced, called=[]), used
+        code = error.code
+        if code == "llm_timeout" and left < settings.consolidation_timeout:
+            # It is the invocation that was short, not the model that was slow.
+            code = OUT_OF_TIME
+        raise RunError(code, error.detail, used.to_metrics()) from error
+    written = sum(len(one.arguments) for one in said.calls) + len(said.text)
+    return _step(said, forced=forced), _usage(said.usage, size + written // 4)
+
+
+def _step(said: Said, *, forced: bool) -> Step:
+    calls = [AskedCall(id=one.id, name=one.name, arguments=one.arguments) for one in said.calls]
+    return Step(text=said.text, calls=calls, forced=forced, called=None if calls else [])
+
+
+def _usage(told: dict[str, int], estimate: int) -> Usage:
+    """One call: what the provider counted, or else the estimate of its tokens."""
+    prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
+    return Usage(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)
+
+
+def salvaged(question: Question) -> Answer | None:
+    """The answer of a model that did not respond although it must: the message of a call that was wrong otherwise, or
+    what it last said in plain words; None where it said nothing.
+    """
+    wrong = [call.arguments for call in question.steps[-1].calls if call.name == tools.RESPOND]
+    for arguments in (contract.json_object(one) for one in wrong):
+        message = arguments.get("message")
+        if isinstance(message, str) and message.strip():
+            return _plain(message, arguments.get("expression"))
+    said = [contract.without_thinking(step.text) for step in reversed(question.steps)]
+    message = next((one for one in said if one), None)
+    return _plain(message, None) if message else None
+
+
+def _plain(message: str, expression: object) -> Answer:
+    known: dict[object, Expression] = {one: one for one in get_args(Expression)}
+    message = message.strip()
+    cut = message if len(message) <= MESSAGE_CHARACTERS else message[: MESSAGE_CHARACTERS - 1] + "…"
+    face = known.get(expression, "neutral") if isinstance(expression, str) else "neutral"
+    return Answer(expression=face, message=cut)

@@ -1,0 +1,172 @@
+"""Conversations with an LLM that may call tools, in the form of OpenAI's API: one answer, with the calls in it.
+
+What the model asks for is data: a call's name may be of no tool, and its arguments no JSON. Who offers the tools looks.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from livemem.llm.api import call, key_of
+from livemem.llm.client import LlmError, api, choice, parameters
+from livemem.settings import Settings
+
+if TYPE_CHECKING:
+    import openai
+
+Thread = list[dict[str, Any]]
+"""Messages as the API takes them: `role`, `content`, and `tool_calls` or `tool_call_id` where a tool has its part."""
+
+CALLS = 32
+"""Most calls of one answer; what comes behind them is left out."""
+ID_CHARACTERS = 200
+_UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
+FINISHED = ("stop", "tool_calls")
+"""OpenAI ends with `tool_calls`, others with `stop` although tools are called."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What the model may call: `parameters` is the JSON schema of its arguments, `strict` (llm/contract.py)."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call as the model wrote it. `id` is unique in its answer, `arguments` a text that should be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer: text, calls of tools, or both. `usage` and `cut` as in a reply."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    usage: dict[str, int] = field(default_factory=dict, hash=False)
+    cut: bool = False
+
+
+class Converse(Protocol):
+    """One turn of a conversation with the LLM."""
+
+    def __call__(
+        self, messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
+    ) -> Said:
+        """The answer to `messages`; raises LlmError.
+
+        `required`: the answer should be a call (`tool_choice`). Not every provider heeds that, and one that refuses it
+        gives llm_refused_request. `max_tokens` and `timeout` as in Ask.
+        """
+        ...
+
+
+def connect(settings: Settings) -> Converse:
+    """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted."""
+
+    def converse(
+        messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
+    ) -> Said:
+        # No response_format: providers take it for a rule about all that is answered, calls included.
+        optional = parameters(settings, max_tokens) | ({"tool_choice": "required"} if required else {})
+        offered = [_function(tool, strict=settings.llmaas_json_mode == "schema") for tool in tools]
+
+        def request(client: "openai.OpenAI") -> object:
+            create: Callable[..., object] = client.chat.completions.create
+            return create(model=settings.llmaas_model, messages=messages, tools=offered, **optional)
+
+        target = api(settings)
+        key = key_of(target)
+        return call(target, key, timeout, request, lambda completion: _said(completion, key, messages))
+
+    return converse
+
+
+def texts(messages: Thread) -> list[dict[str, str]]:
+    """The same messages with all that the model reads in them as text: what their tokens are counted by."""
+    return [
+        {
+            "role": message["role"],
+            "content": " ".join(
+                [
+                    message.get("content") or "",
+                    *(
+                        f"{one['function']['name']} {one['function']['arguments']}"
+                        for one in message.get("tool_calls", ())
+                    ),
+                ]
+            ),
+        }
+        for message in messages
+    ]
+
+
+def told(said: Said) -> dict[str, Any]:
+    """The answer as a message of the conversation that goes on.
+
+    Of a name that no tool may have, and of arguments that are no JSON, only what providers take back.
+    """
+    calls = [
+        {
+            "id": one.id,
+            "type": "function",
+            "function": {"name": _UNFIT.sub("_", one.name)[:64] or "unnamed", "arguments": _sendable(one.arguments)},
+        }
+        for one in said.calls
+    ]
+    return {"role": "assistant", "content": said.text or None, **({"tool_calls": calls} if calls else {})}
+
+
+def _sendable(arguments: str) -> str:
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"
+
+
+def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function | ({"strict": True} if strict else {})}
+
+
+def _said(completion: Any, key: str, messages: Thread) -> Said:
+    # A provider that cut the prompt is told by its words: those of the content alone, as calls may be counted anyhow.
+    plain = [{"role": message["role"], "content": message.get("content") or ""} for message in messages]
+    found = choice(completion, key, plain, FINISHED)
+    text = found.message.content
+    calls = _calls(found.message, found.usage)
+    said = Said(_storable(text) if isinstance(text, str) else "", calls, found.usage, found.cut)
+    if not said.text.strip() and not said.calls:
+        raise LlmError("llm_empty", "The LLM's answer is empty.", usage=found.usage)
+    return said
+
+
+def _calls(message: Any, usage: Mapping[str, int]) -> tuple[Call, ...]:
+    found: list[Call] = []
+    seen: set[str] = set()
+    for place, one in enumerate((getattr(message, "tool_calls", None) or [])[:CALLS]):
+        name, arguments = one.function.name, one.function.arguments
+        # Some give arguments as an object, or none to a tool that needs none.
+        arguments = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        if not isinstance(name, str):
+            raise LlmError("llm_malformed", "The LLM called a tool without a name.", usage=usage)
+        given = one.id if isinstance(one.id, str) and 0 < len(one.id) <= ID_CHARACTERS else ""
+        own = given if given and given not in seen else f"call_{place}"
+        while own in seen:
+            own += "x"
+        seen.add(own)
+        found.append(Call(_storable(own), _storable(name), _storable(arguments)))
+    return tuple(found)
+
+
+def _storable(text: str) -> str:
+    """Text without half surrogate pairs, which JSON can spell and UTF-8 can't."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,82 @@
+"""The keys of questions and of the sessions they are asked in (docs/bucket.md), built and parsed here alone."""
+
+import hashlib
+import json
+import re
+
+from ulid import ULID
+
+from livemem.store import keys
+from livemem.store.keys import RUN_ID, SPACE_ID
+
+FOLDERS = ("_asks", "sessions")
+"""Of a space: its questions, and the sessions of its users."""
+_QUESTION = re.compile(rf"{SPACE_ID.pattern}/_asks/(?P<id>{RUN_ID.pattern})\.json")
+_OPEN = re.compile(rf"{SPACE_ID.pattern}/_asks/open/(?P<id>{RUN_ID.pattern})")
+
+
+def check_request_id(request_id: str) -> str:
+    """Return `request_id`, or raise InvalidName: it has the form of an ULID."""
+    return keys.check_ulid("request_id", request_id)
+
+
+def request_of(author: str, idempotency_key: str) -> str:
+    """The id of the question that a token of this name asks under the client's key: the same each time."""
+    digest = hashlib.sha256(json.dumps([author, idempotency_key]).encode()).digest()
+    return str(ULID.from_bytes(digest[:16]))
+
+
+def asks_prefix(space_id: str) -> str:
+    """Below it the questions, and the markers of those that are open."""
+    return f"{space_id}/_asks/"
+
+
+def question(space_id: str, request_id: str) -> str:
+    """A question, how far it is, and its answer."""
+    return f"{asks_prefix(space_id)}{check_request_id(request_id)}.json"
+
+
+def parse_question(key: str) -> str | None:
+    """The id of a question in its key; None for every other key."""
+    match = _QUESTION.fullmatch(key)
+    return match["id"] if match else None
+
+
+def open_prefix(space_id: str) -> str:
+    """Below it the markers of the questions that are not answered yet."""
+    return f"{asks_prefix(space_id)}open/"
+
+
+def open_question(space_id: str, request_id: str) -> str:
+    """That the question is not answered yet."""
+    return f"{open_prefix(space_id)}{check_request_id(request_id)}"
+
+
+def parse_open(key: str) -> str | None:
+    """The id of a question in such a marker's key; None for every other key."""
+    match = _OPEN.fullmatch(key)
+    return match["id"] if match else None
+
+
+def sessions_prefix(space_id: str) -> str:
+    """Below it who speaks with the service now, and in which conversation."""
+    return f"{space_id}/sessions/"
+
+
+def session(space_id: str, user: str) -> str:
+    """In which conversation the user's questions are."""
+    return f"{sessions_prefix(space_id)}{_digest(user)}.json"
+
+
+def session_claim(space_id: str, user: str) -> str:
+    """Who answers the user now."""
+    return f"{sessions_prefix(space_id)}{_digest(user)}/claim.json"
+
+
+def is_of_asks(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is of a question or of a session."""
+    return name.startswith(("_asks/", "sessions/"))
+
+
+def _digest(user: str) -> str:
+    return hashlib.sha256(user.encode()).hexdigest()[:32]

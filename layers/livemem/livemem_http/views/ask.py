@@ -1,0 +1,146 @@
+"""Questions as requests and answers."""
+
+from typing import Annotated, Any
+
+from livemem.ask.question import (
+    EXPRESSIONS,
+    MESSAGE_BYTES,
+    ROOM_BYTES,
+    USER_BYTES,
+    Answer,
+    Called,
+    Question,
+    Source,
+    Status,
+    Wanted,
+)
+from livemem_http.views.fields import Body, Moment, Sparse, View, told
+
+RequestId = Annotated[str, told("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+Session = Annotated[str, told("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
+
+
+class NewQuestion(Body):
+    """A question to the agent that answers from the memory of the space."""
+
+    message: Annotated[
+        str, told("The question.", "Who looks after the ferry timetable?", minLength=1, maxLength=MESSAGE_BYTES)
+    ]
+    user: Annotated[
+        str | None,
+        told(
+            "Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are "
+            "answered one after the other. Without it the name of the token.",
+            "ines",
+            minLength=1,
+            maxLength=USER_BYTES,
+        ),
+    ] = None
+    session: Annotated[
+        str | None,
+        told("The session that must go on: one that has ended, or is not the user's, is answered with 404."),
+    ] = None
+    room: Annotated[
+        str | None,
+        told("The room whose messages belong to the context.", minLength=1, maxLength=ROOM_BYTES),
+    ] = None
+
+    def wanted(self) -> Wanted:
+        """The question for the domain."""
+        return Wanted(self.message, self.user, self.session, self.room)
+
+
+class SourceView(View):
+    """Something that the answer rests on: a tool has shown it for this very question."""
+
+    kind: Annotated[
+        str,
+        told(
+            "What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank "
+            "(`bank`), or part of a conversation (`turn`, `summary`).",
+            "fact",
+        ),
+    ]
+    id: Annotated[str, told("Its id, as the search and the memories have it.", "01KHXD0B7C2R0M4T6W9YBNCD3F")]
+    excerpt: Annotated[str, told("How it begins, or its best part.", "Ines looks after the ferry timetable.")]
+
+    @classmethod
+    def of(cls, source: Source) -> "SourceView":
+        return cls(kind=source.kind, id=source.id, excerpt=source.excerpt)
+
+
+class CallView(Sparse):
+    """A tool that was called."""
+
+    name: Annotated[str, told("Its name.", "search_memories")]
+    arguments: Annotated[Any, told("What it was given.", {"query": "ferry timetable"})] = None
+    results: Annotated[int, told("How many results it gave.", 1)]
+    ms: Annotated[float, told("How long it took, in milliseconds.", 41.5)]
+    error: Annotated[str | None, told("What was wrong with the call.")] = None
+
+    @classmethod
+    def of(cls, called: Called) -> "CallView":
+        return cls(name=called.name, arguments=called.arguments, results=called.count, ms=called.ms, error=called.error)
+
+
+class AskUsageView(View):
+    """What was asked of the LLM for it."""
+
+    llm_calls: Annotated[int, told("Calls of the LLM.", 2)]
+    prompt_tokens: Annotated[int, told("Tokens of all prompts, as the provider counts them.", 2210)]
+    completion_tokens: Annotated[int, told("Tokens of all answers.", 96)]
+    estimated_tokens: Annotated[int, told("Tokens of calls for which the provider gave no count, estimated.", 0)]
+
+
+class AskProblemView(View):
+    """Why there is no answer."""
+
+    code: Annotated[str, told("A stable code.", "llm_unavailable")]
+    detail: Annotated[str, told("What happened.", "The LLM's API answered with status 503.")]
+
+
+class AskView(Sparse):
+    """A question and, once it is `done`, its answer; `error` tells why one has `failed`."""
+
+    request_id: RequestId
+    status: Annotated[Status, told("`queued` and `running`: ask for it again. `done` and `failed` are final.", "done")]
+    expression: Annotated[
+        str | None, told("How the agent looks while it says it.", "happy", enum=list(EXPRESSIONS))
+    ] = None
+    message: Annotated[str | None, told("The answer.", "Ines looks after it.")] = None
+    sources: Annotated[list[SourceView] | None, told("What the answer rests on.")] = None
+    tool_calls: Annotated[list[CallView], told("The tools that were called, in their order.")]
+    usage: AskUsageView
+    session: Session | None = None
+    error: Annotated[AskProblemView | None, told("Of a question that failed.")] = None
+    created_at: Annotated[Moment, told("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]
+    ended_at: Annotated[Moment | None, told("When it was answered, or failed.", "2026-02-20T14:05:04.310Z")] = None
+
+    @classmethod
+    def of(cls, question: Question) -> "AskView":
+        # Until the conversation has it, the answer may still be lost with it.
+        answer = question.answer if question.status == "done" else None
+        used, error = question.usage, question.error
+        return cls(
+            request_id=question.request_id,
+            status=question.status,
+            **_answer(answer),
+            tool_calls=[CallView.of(one) for one in question.calls()],
+            usage=AskUsageView(
+                llm_calls=used.calls,
+                prompt_tokens=used.prompt_tokens,
+                completion_tokens=used.completion_tokens,
+                estimated_tokens=used.estimated_tokens,
+            ),
+            session=question.conversation_id,
+            error=AskProblemView(code=error.code, detail=error.detail) if error else None,
+            created_at=question.created_at,
+            ended_at=question.ended_at,
+        )
+
+
+def _answer(answer: Answer | None) -> dict[str, Any]:
+    if not answer:
+        return {}
+    sources = [SourceView.of(one) for one in answer.sources]
+    return {"expression": answer.expression, "message": answer.message, "sources": sources}

@@ -1,0 +1,61 @@
+"""A model that calls tools, by script."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from livemem.llm.client import LlmError
+from livemem.llm.tools import Call, Said, Thread, Tool
+
+Answerer = Callable[[Thread], Said]
+USED = {"prompt_tokens": 100, "completion_tokens": 20}
+
+
+def calls(*wanted: tuple[str, Any], text: str = "") -> Said:
+    """An answer that calls these tools, each with its arguments: a JSON value, or a text as it is."""
+    made = [
+        Call(f"c{place}", name, given if isinstance(given, str) else json.dumps(given))
+        for place, (name, given) in enumerate(wanted)
+    ]
+    return Said(text, tuple(made), USED)
+
+
+def responds(message: str = "Here it is.", expression: str = "neutral", sources: Sequence[str] = ()) -> Said:
+    """An answer that ends the question."""
+    return calls(("respond", {"expression": expression, "message": message, "sources": list(sources)}))
+
+
+def says(text: str) -> Said:
+    """An answer that calls nothing."""
+    return Said(text, (), USED)
+
+
+def results(thread: Thread) -> list[Any]:
+    """What the tools gave so far, in their order."""
+    return [json.loads(message["content"]) for message in thread if message["role"] == "tool"]
+
+
+@dataclass
+class ScriptedAgent:
+    """Answers from a queue, and then by `default`; an LlmError in the queue is raised. What it was asked is kept."""
+
+    default: Answerer = lambda thread: responds()
+    queue: deque[Said | LlmError | Answerer] = field(default_factory=deque)
+    asked: list[Thread] = field(default_factory=list)
+    offered: list[list[str]] = field(default_factory=list)
+    required: list[bool] = field(default_factory=list)
+    limits: list[tuple[int | None, float]] = field(default_factory=list)
+
+    def __call__(
+        self, messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
+    ) -> Said:
+        self.asked.append([dict(message) for message in messages])
+        self.offered.append([tool.name for tool in tools])
+        self.required.append(required)
+        self.limits.append((max_tokens, timeout))
+        item = self.queue.popleft() if self.queue else self.default
+        if isinstance(item, LlmError):
+            raise item
+        return item if isinstance(item, Said) else item(messages)

@@ -1,0 +1,139 @@
+"""Rooms for tests: messages, and a model that makes one memory of each message that begins with `fact`."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from livemem.digests import due, progress, work
+from livemem.digests.papers import Done
+from livemem.digests.work import Order, Outcome
+from livemem.llm.client import LlmError, Messages, Reply
+from livemem.memories import log
+from livemem.rooms import posting, reading
+from livemem.rooms.message import Draft, Message
+from livemem.store import room_keys as keys
+from livemem.store.memory_keys import Kind
+from tests.support.world import INVOCATION, World
+
+ROOM = "general"
+
+
+def shown(messages: Messages, heading: str = "# Messages of the room") -> list[dict[str, Any]]:
+    """The messages that the question holds, or what stands on the line behind another heading."""
+    lines = messages[1]["content"].split("\n")
+    place = next(place for place, line in enumerate(lines) if line.startswith(heading))
+    found: list[dict[str, Any]] = json.loads(lines[place + 1])
+    return found
+
+
+def memory(content: str, *numbers: int, **more: Any) -> dict[str, Any]:
+    """A memory as an answer has it."""
+    return {"kind": "fact", "content": content, "messages": list(numbers or (1,)), **more}
+
+
+def answer(*memories: dict[str, Any]) -> str:
+    return json.dumps({"memories": list(memories)})
+
+
+def notes_facts(messages: Messages) -> str:
+    """One memory for each message that begins with `fact`, in its words."""
+    told = [one for one in shown(messages) if one["content"].startswith("fact")]
+    return answer(*(memory(one["content"], one["number"]) for one in told))
+
+
+@dataclass
+class Listener:
+    """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept."""
+
+    default: Callable[[Messages], str] = notes_facts
+    queue: deque[str | LlmError | Callable[[Messages], str]] = field(default_factory=deque)
+    asked: list[Messages] = field(default_factory=list)
+    timeouts: list[float] = field(default_factory=list)
+
+    def __call__(
+        self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
+    ) -> Reply:
+        self.asked.append(messages)
+        self.timeouts.append(timeout)
+        item = self.queue.popleft() if self.queue else self.default
+        if isinstance(item, LlmError):
+            raise item
+        return Reply(item if isinstance(item, str) else item(messages), {"prompt_tokens": 100, "completion_tokens": 20})
+
+
+def fails_on(word: str, code: str = "llm_contract") -> Callable[[Messages], str]:
+    """A model that fails wherever a message holds the word."""
+
+    def answer_or_fail(messages: Messages) -> str:
+        if any(word in one["content"] for one in shown(messages)):
+            if code == "llm_contract":
+                return "Sorry, here is what I think of it."
+            raise LlmError(code, "It failed.")
+        return notes_facts(messages)
+
+    return answer_or_fail
+
+
+class Chatter:
+    """A space `demo` with rooms, in a world of its own."""
+
+    def __init__(self, world: World | None = None, **settings: Any) -> None:
+        self.world = world or World(**settings)
+        self.llm = Listener()
+        self.world.llm = self.llm  # type: ignore[assignment]
+        if "demo/_meta.json" not in self.world.keys("demo/_meta"):
+            self.world.create_space()
+
+    @property
+    def process(self) -> Any:
+        return self.world.process
+
+    def say(self, content: str, *, room: str = ROOM, author: str = "Zoé Martin", after: float = 1, **more: Any) -> Any:
+        self.world.clock.move(after)
+        return posting.post(self.process, "demo", room, Draft(author, content, **more))
+
+    def say_all(self, contents: Sequence[str], *, room: str = ROOM, named: str = "") -> list[Any]:
+        """Messages of one moment, in batches."""
+        drafts = [
+            Draft("Zoé Martin", content, message_id=f"{named}{place}" if named else None)
+            for place, content in enumerate(contents)
+        ]
+        done = []
+        for start in range(0, len(drafts), posting.BATCH):
+            self.world.clock.move(1)
+            done += posting.post_all(self.process, "demo", room, drafts[start : start + posting.BATCH])
+        return done
+
+    def said(self, room: str = ROOM) -> list[Message]:
+        return reading.page(self.process, "demo", room, limit=10_000, oldest_first=True).items
+
+    def digest(self, slot: str | None = None, **order: Any) -> list[Outcome]:
+        """Carry out a digest now, by default one that is forced."""
+        wanted = Order(slot, **({"forced": slot is None} | order))
+        return work.carry_out(self.process, "demo", wanted, self.world.clock() + INVOCATION)
+
+    def digested(self, **order: Any) -> Done:
+        """The one digest that is carried out now, which ends well."""
+        (outcome,) = self.digest(**order)
+        assert outcome.result == "done", outcome
+        assert outcome.done
+        return outcome.done
+
+    def slot(self) -> str:
+        from livemem.spaces import head as heads
+
+        return due.latest_slot(self.process, heads.load(self.process, "demo").meta)
+
+    def done(self, slot: str) -> Done | None:
+        return progress.find_done(self.process, "demo", slot)
+
+    def names(self, slot: str) -> list[str]:
+        """What there is of a digest."""
+        prefix = keys.digest_prefix("demo", slot)
+        return [key.removeprefix(prefix) for key in self.world.keys(prefix)]
+
+    def memories(self, kind: Kind = "fact") -> list[str]:
+        found = log.load(self.process, "demo", kind).alive(self.process.clock())
+        return sorted(one.content for one in found)

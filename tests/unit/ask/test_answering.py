@@ -1,0 +1,320 @@
+import json
+
+import pytest
+
+from livemem.ask import question as questions
+from livemem.ask.arguments import MESSAGE_CHARACTERS
+from livemem.ask.prompt import TURNS
+from livemem.ask.question import MESSAGE_BYTES
+from livemem.conversations import log
+from livemem.errors import InvalidRequest, NotConfigured, NotFound, TooLarge
+from livemem.llm.client import LlmError
+from livemem.runs.run import BUDGET_EXHAUSTED
+from livemem.spaces import usage
+from tests.support.agent import USED, calls, responds, results, says
+from tests.support.asking import Asking, talk_of
+
+LOOKS = calls(("search_memories", {"query": "ferry"}))
+
+
+def test_a_question_is_answered_from_what_a_tool_has_shown():
+    asking = Asking()
+    memory_id = asking.remember("Ines looks after the ferry timetable.")
+    asking.script(calls(("search_memories", {"query": "ferry timetable"})), responds("Ines.", "happy", [memory_id]))
+
+    asked = asking.ask()
+
+    assert asked.status == "done"
+    assert (asked.answer.message, asked.answer.expression) == ("Ines.", "happy")
+    assert [(one.kind, one.id, one.excerpt) for one in asked.answer.sources] == [
+        ("fact", memory_id, "Ines looks after the ferry timetable.")
+    ]
+    assert results(asking.agent.asked[1])[0]["results"][0]["text"] == "Ines looks after the ferry timetable."
+    assert [(one.name, one.arguments, one.count, one.error) for one in asked.calls()] == [
+        ("search_memories", {"query": "ferry timetable"}, 1, None),
+        ("respond", {"expression": "happy", "message": "Ines.", "sources": [memory_id]}, 0, None),
+    ]
+    assert (asked.usage.calls, asked.usage.prompt_tokens, asked.usage.completion_tokens) == (2, 200, 40)
+
+
+def test_who_the_agent_is_and_what_it_wants_are_data_in_the_prompt_and_the_instructions_know_nothing_of_it():
+    asking = Asking()
+    asking.remember("You are called Nori.", "self", category="context")
+    asking.remember("Learn who runs the port.", "goal", category="understanding")
+
+    asking.ask("Who are you?\n\n# Your goals (JSON array)\n\n[]")
+
+    system, opening = (message["content"] for message in asking.agent.asked[0])
+    lines = [line for line in opening.split("\n") if line and not line.startswith("#")]
+    assert [json.loads(line) for line in lines] == [
+        [{"category": "context", "content": "You are called Nori."}],
+        [{"category": "understanding", "content": "Learn who runs the port."}],
+        "",
+        [],
+        "2026-02-20T14:00:00Z",
+        "Who are you?\n\n# Your goals (JSON array)\n\n[]",
+    ]
+    assert "Nori" not in system
+
+
+def test_known_facts_are_in_the_context_and_no_source_until_a_tool_has_shown_them():
+    asking = Asking()
+    memory_id = asking.remember("Ines looks after the ferry.")
+    asking.script(responds("Ines.", sources=[memory_id, "made-up"]))
+
+    asked = asking.ask("Who looks after the ferry?")
+
+    assert "• Ines looks after the ferry." in asking.agent.asked[0][1]["content"]
+    assert asked.answer.sources == []
+
+
+def test_a_source_is_named_once_however_often_it_is_given():
+    asking = Asking()
+    memory_id = asking.remember("Ines looks after the ferry.")
+    asking.script(LOOKS, responds(sources=[memory_id, "no-such", memory_id]))
+
+    assert [source.id for source in asking.ask().answer.sources] == [memory_id]
+
+
+def test_respond_stores_nothing_but_the_answer():
+    asking = Asking()
+    asking.ask()
+
+    assert asking.names("memories/") == []
+    assert [name.split("/")[0] for name in asking.names("_asks/")] == ["_asks"]
+    assert not asking.names("_asks/open/")
+
+
+def test_what_the_tools_gave_is_not_kept_when_the_question_is_answered():
+    asking = Asking()
+    asking.remember("Ines looks after the ferry and likes quiet mornings.")
+    asking.script(LOOKS, responds())
+    asked = asking.ask()
+
+    there = asking.world.text(f"demo/_asks/{asked.request_id}.json")
+
+    assert "shown" in there
+    assert [one.shown for one in asked.calls()] == [{}, {}]
+    assert asked.opening is None
+
+
+def test_other_calls_of_an_answer_are_done_before_its_response_ends_the_question():
+    asking = Asking()
+    asking.script(
+        calls(
+            ("respond", {"expression": "happy", "message": "Noted.", "sources": []}),
+            ("store_memory", {"content": "The ferry is blue.", "subjects": [], "ttl": None}),
+            ("respond", {"expression": "sad", "message": "Second.", "sources": []}),
+        )
+    )
+
+    asked = asking.ask("Remember that the ferry is blue.")
+
+    assert asked.answer.message == "Noted."
+    assert len(asking.names("memories/facts/log/")) == 1
+
+
+def test_after_five_turns_the_model_must_respond():
+    asking = Asking()
+    asking.script(*[LOOKS] * TURNS, responds("At last."))
+
+    asked = asking.ask()
+
+    assert asked.answer.message == "At last."
+    assert asking.agent.required == [False] * TURNS + [True]
+    assert asking.agent.offered[-1] == ["respond"]
+    assert asking.agent.asked[-1][-1]["role"] == "user"
+
+
+def test_a_model_that_never_responds_ends_with_what_it_said_last():
+    asking = Asking()
+    asking.script(*[LOOKS] * TURNS, calls(("search_memories", {"query": "x"}), text="<think>hm</think> Ines does."))
+
+    asked = asking.ask()
+
+    assert (asked.status, asked.answer.message, asked.answer.expression) == ("done", "Ines does.", "neutral")
+    assert len(asking.agent.asked) == TURNS + 1
+
+
+def test_a_model_that_never_responds_and_says_nothing_has_failed_and_so_it_is_told():
+    asking = Asking()
+    asking.agent.default = lambda thread: LOOKS
+
+    asked = asking.ask()
+
+    assert (asked.status, asked.error.code, asked.answer) == ("failed", "llm_no_answer", None)
+    assert len(asking.agent.asked) == TURNS + 1
+    assert asking.names("conversations/") == asking.names("_asks/open/") == []
+
+
+def test_plain_words_are_answered_with_the_wish_to_respond():
+    asking = Asking()
+    asking.script(says("I think it is Ines."), responds("Ines."))
+
+    asked = asking.ask()
+
+    assert asked.answer.message == "Ines."
+    assert asking.agent.required == [False, True]
+    assert asking.agent.asked[1][-2] == {"role": "assistant", "content": "I think it is Ines."}
+
+
+def test_plain_words_are_the_answer_where_nothing_better_comes():
+    asking = Asking()
+    asking.script(says("It is Ines."), LlmError("llm_empty", "Nothing.", usage=USED))
+
+    asked = asking.ask()
+
+    assert asked.answer.message == "It is Ines."
+    assert asked.usage.calls == 2
+
+
+def test_a_response_that_is_wrong_in_one_thing_is_asked_for_again_and_taken_at_last():
+    asking = Asking()
+    asking.script(*[calls(("respond", {"expression": "furious", "message": "So be it."}))] * (TURNS + 1))
+
+    asked = asking.ask()
+
+    assert [one.error.split(":")[0] for one in asked.calls()] == [
+        "Its arguments are wrong. The answer breaks the contract"
+    ] * (TURNS + 1)
+    assert (asked.answer.message, asked.answer.expression) == ("So be it.", "neutral")
+
+
+def test_an_answer_that_is_too_long_is_asked_for_again_and_cut_at_last():
+    asking = Asking()
+    asking.script(*[calls(("respond", {"expression": "sad", "message": "x" * 9_000}))] * (TURNS + 1))
+
+    asked = asking.ask()
+
+    assert len(asked.answer.message) == MESSAGE_CHARACTERS
+    assert asked.answer.expression == "sad"
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (LlmError("llm_unavailable", "It answered with 503."), "llm_unavailable"),
+        (LlmError("llm_refused", "It refused.", usage=USED), "llm_refused"),
+        (LlmError("llm_timeout", "Too slow."), "out_of_time"),
+    ],
+)
+def test_a_failure_of_the_llm_is_told_and_what_it_cost_is_noted(failure: LlmError, code: str):
+    asking = Asking()
+    asking.script(LOOKS, failure)
+
+    outcome = asking.order()
+    asked = outcome.question
+
+    if code == "out_of_time":
+        assert outcome.result == "unfinished"
+        return
+    assert (outcome.result, asked.status, asked.error.code, asked.error.detail) == (
+        "failed",
+        "failed",
+        code,
+        failure.detail,
+    )
+    assert asked.usage.calls == outcome.used.calls == 2
+    entered = usage.runs_of(asking.process, [asking.world.clock().date()], "demo")
+    assert sum(use.usage.calls for use in usage.read(asking.process, entered).values()) == 2
+
+
+def test_what_questions_use_counts_for_the_day():
+    asking = Asking(llm_daily_token_budget_per_space=200)
+    asking.script(LOOKS, LOOKS, responds())
+
+    asked = asking.ask()
+    again = asking.ask(user="bob")
+
+    assert (asked.status, asked.error.code, asked.usage.calls) == ("failed", BUDGET_EXHAUSTED, 2)
+    assert (again.error.code, again.usage.calls) == (BUDGET_EXHAUSTED, 0)
+
+
+def test_without_an_llm_nothing_is_begun():
+    asking = Asking(llmaas_api_url=None)
+
+    with pytest.raises(NotConfigured):
+        asking.ask()
+    assert asking.names("_asks/") == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"message": " "}, InvalidRequest),
+        ({"message": "x" * (MESSAGE_BYTES + 1)}, TooLarge),
+        ({"message": "\ud800"}, InvalidRequest),
+        ({"message": "x", "user": ""}, InvalidRequest),
+        ({"message": "x", "user": "x" * 201}, TooLarge),
+        ({"message": "x", "room": " "}, InvalidRequest),
+        ({"message": "x", "session": "x"}, InvalidRequest),
+        ({"message": "x", "key": ""}, InvalidRequest),
+        ({"message": "x", "key": "k" * 201}, InvalidRequest),
+    ],
+)
+def test_what_is_no_question_is_refused_and_nothing_is_written(wrong, error):
+    asking = Asking()
+
+    with pytest.raises(error):
+        asking.ask(**wrong)
+    assert asking.names("_asks/") == asking.names("sessions/") == []
+
+
+def test_a_question_is_found_by_its_id_and_by_no_other():
+    asking = Asking()
+    asked = asking.ask()
+
+    assert questions.load(asking.process, "demo", asked.request_id) == asked
+    with pytest.raises(NotFound):
+        questions.load(asking.process, "demo", "0" * 26)
+    with pytest.raises(InvalidRequest):
+        questions.load(asking.process, "demo", "../x")
+    with pytest.raises(NotFound):
+        questions.load(asking.process, "other", asked.request_id)
+
+
+def test_secrets_are_taken_out_of_a_question_where_the_settings_say_so():
+    asking = Asking(redact_secrets=True)
+
+    asked = asking.ask("My key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", key="k")
+    again = asking.ask("My key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", key="k")
+
+    assert "abcdefghijklm" not in asking.world.text(f"demo/_asks/{asked.request_id}.json")
+    assert again == asked
+
+
+def test_a_window_that_is_small_gets_fewer_results_of_the_first_calls():
+    asking = Asking(llmaas_context_tokens=3_400)
+    for name in ("ferry", "harbour"):
+        asking.remember(f"{name} " * 90 + name)
+    asking.script(*[LOOKS] * 4, responds())
+
+    asked = asking.ask("x")
+
+    assert asked.status == "done"
+    shown = results(asking.agent.asked[-1])
+    assert "left_out" in shown[0]
+    assert "results" in shown[-1]
+
+
+def test_a_question_that_does_not_fit_at_all_fails():
+    asking = Asking(llmaas_context_tokens=2_000)
+
+    asked = asking.ask("x" * 8_000)
+
+    assert asked.error.code == "llm_window"
+    assert asking.agent.asked == []
+
+
+def test_the_conversation_has_the_question_the_answer_and_which_tools_were_called():
+    asking = Asking()
+    memory_id = asking.remember("Ines looks after the ferry.")
+    asking.script(calls(("search_memories", {"query": "ferry"}), ("nothing", "{}")), responds("Ines."))
+    asked = asking.ask("Who?")
+
+    (turn,) = log.read(asking.process, "demo", talk_of(asked), [1])
+
+    assert (turn.user_message, turn.assistant_message, turn.message_id) == ("Who?", "Ines.", asked.request_id)
+    told = [(call.name, call.success, call.result) for call in turn.tool_calls]
+    assert told[0] == ("search_memories", True, {"ids": [memory_id]})
+    assert told[1][:2] == ("nothing", False)

@@ -1,0 +1,176 @@
+"""A digest that dies, or whose store fails, at every single request; somebody goes on with it."""
+
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+from livemem.digests import chunks, opening
+from livemem.errors import LiveMemoryError
+from livemem.store import room_keys as keys
+from tests.support.chatter import Chatter, fails_on
+from tests.support.counting import Killed
+from tests.support.crash import ERRORS, KILLS
+
+FACTS = {
+    "harbour": "fact: the harbour office opens at six",
+    "kitchen": "fact: Ines cooks on Fridays",
+    "lab": "fact: the microscope stands in room twelve",
+}
+POISON = "fact poison"
+
+
+def prepared(*, poison: bool = False) -> Chatter:
+    """Three rooms, and a digest that will be asked for."""
+    chatter = Chatter()
+    for room, fact in FACTS.items():
+        chatter.say(fact, room=room, message_id=f"m-{room}")
+        chatter.say("hello", room=room)
+    if poison:
+        chatter.say(POISON, room="lab", message_id="bad")
+        chatter.llm.default = fails_on(POISON)
+    chatter.world.new_process()
+    return chatter
+
+
+def recovered(chatter: Chatter) -> None:
+    """A fresh process goes on, an hour later."""
+    chatter.world.new_process()
+    chatter.world.clock.move(3_600)
+    chatter.digest()
+    chatter.world.settle()
+
+
+def wrong(chatter: Chatter, *, poison: bool = False) -> list[str]:
+    """What is not as it must be when all has come to rest."""
+    found = []
+    expected = sorted(fact for room, fact in FACTS.items() if not (poison and room == "lab"))
+    if chatter.memories() != expected:
+        found.append(f"memories {chatter.memories()}")
+    if any(chatter.said(room) for room in FACTS):
+        found.append("messages are left")
+    if opening.look(chatter.process, "demo").slot:
+        found.append("a slot is open")
+    inputs = [key for key in chatter.world.keys("demo/_digests/") if key.endswith("/input.json")]
+    taken = Counter(
+        line.strip(' ",') for key in inputs for line in chatter.world.text(key).split("\n") if "rooms/" in line
+    )
+    if len(taken) != 6 + poison or set(taken.values()) != {1}:
+        found.append(f"taken {taken}")
+    operations = chatter.world.keys("demo/memories/facts/log/")
+    if len(operations) != len(expected):
+        found.append("a memory was stored twice")
+    if poison and not any("/dead/" in key for key in chatter.world.keys("demo/_digests/")):
+        found.append("what was given up is nowhere")
+    return found
+
+
+def points(*, poison: bool = False) -> int:
+    chatter = prepared(poison=poison)
+    chatter.digest()
+    return len(chatter.world.client.requests)
+
+
+@pytest.mark.parametrize("poison", [False, True])
+@pytest.mark.parametrize("fault", [*KILLS, *ERRORS], ids=lambda fault: fault.name)
+def test_wherever_a_digest_breaks_off_nothing_is_lost_or_digested_twice(fault, poison):
+    for point in range(points(poison=poison)):
+        chatter = prepared(poison=poison)
+        fault.arm(chatter.world, point)
+        with suppress(Killed, LiveMemoryError):
+            chatter.digest()
+        recovered(chatter)
+        assert wrong(chatter, poison=poison) == [], point
+
+
+@pytest.mark.parametrize("fault", KILLS, ids=lambda fault: fault.name)
+def test_a_kill_at_any_request_repeats_no_call_whose_answer_could_be_stored(fault):
+    repeated = {}
+    for point in range(points()):
+        chatter = prepared()
+        fault.arm(chatter.world, point)
+        with suppress(Killed):
+            chatter.digest()
+        verb, key = chatter.world.client.requests[point]
+        recovered(chatter)
+        if len(chatter.llm.asked) != len(FACTS):
+            repeated[point] = (
+                fault.name,
+                verb,
+                key.rpartition("/_digests/")[2].partition("/")[2],
+                len(chatter.llm.asked),
+            )
+
+    # Only a kill between an answer and the write of it, before that is there, costs its one call again.
+    extracts = {f"extract/{number:04d}.json" for number in range(3)}
+    if fault.done:
+        assert repeated == {}
+    else:
+        assert {one[2] for one in repeated.values()} == extracts
+        assert {one[3] for one in repeated.values()} == {len(FACTS) + 1}
+        assert len(repeated) == 3
+
+
+def test_a_digest_that_dies_again_and_again_asks_each_chunk_once():
+    chatter = prepared()
+    asked = 0
+    for extra in range(1, 200):
+        chatter.world.new_process()
+        # Killed after the store did it: each try gets one request further than what is there already allows.
+        chatter.world.client.kill_at(extra, done=True)
+        try:
+            chatter.digest()
+        except Killed:
+            chatter.world.clock.move(3_600)
+            asked = max(asked, len(chatter.llm.asked))
+            continue
+        break
+    chatter.world.new_process()
+    recovered(chatter)
+    assert asked <= len(FACTS)
+    assert len(chatter.llm.asked) == len(FACTS)
+    assert wrong(chatter) == []
+
+
+@pytest.mark.parametrize("stop", range(0, 60, 3))
+def test_two_workers_whose_requests_interleave_store_each_memory_once(stop):
+    from tests.support.actors import Actor
+    from tests.support.world import INVOCATION
+
+    chatter = prepared()
+    until = chatter.world.clock() + INVOCATION
+
+    def carry_out(actor):
+        from livemem.digests import work
+
+        return work.carry_out(actor.process, "demo", work.Order(forced=True), actor.until)
+
+    first, second = (Actor(name, chatter.world, carry_out, until) for name in ("first", "second"))
+    first.step(stop)
+    # Held up for so long that its claim has run out.
+    chatter.world.pass_time(120, beating=False)
+    second.finish()
+    chatter.say("a new one meanwhile", room="lab", message_id="new")
+    first.finish()
+    assert first.error is None
+    assert second.error is None
+    assert [one.content for one in chatter.said("lab")] in (["a new one meanwhile"], [])
+    recovered(chatter)
+    assert chatter.memories() == sorted(FACTS.values())
+    assert len(chatter.world.keys("demo/memories/facts/log/")) == len(FACTS)
+
+
+def test_a_write_of_what_a_digest_takes_that_comes_late_changes_nothing():
+    chatter = prepared()
+    done = chatter.digested()
+    key = keys.digest_input("demo", done.slot)
+    before = chatter.world.text(key)
+    chatter.say("fact late: the ferry leaves at nine", room="lab")
+    chatter.digest(done.slot)
+
+    assert chatter.world.text(key) == before
+    assert len(chatter.said("lab")) == 1
+
+
+def test_chunks_are_asked_side_by_side_but_not_all_at_once():
+    assert 1 < chunks.AT_ONCE <= 8

@@ -1,0 +1,278 @@
+"""When digests are begun: by the clock, at first use, by hand."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from livemem.digests import due, opening, reading, work
+from livemem.errors import InvalidName, NotFound
+from livemem.llm.client import LlmError
+from livemem.rooms import marking
+from livemem.spaces import head as heads
+from livemem.spaces import life
+from livemem.store import room_keys as keys
+from tests.support.chatter import Chatter, notes_facts
+from tests.support.world import INVOCATION
+
+
+@pytest.fixture
+def chatter() -> Chatter:
+    # 15:00 in Paris: the last slot was at 14:00, 13:00 UTC; the next one is at 17:00 UTC.
+    return Chatter()
+
+
+def hour(chatter: Chatter) -> dict[str, str]:
+    """The schedule's look."""
+    return due.start_due(chatter.process, chatter.world.clock() + INVOCATION)
+
+
+def test_the_slots_are_those_of_the_space(chatter):
+    meta = heads.load(chatter.process, "demo").meta
+    assert due.latest_slot(chatter.process, meta) == "20260220T130000"
+    assert due.next_slot(chatter.process, meta) == datetime(2026, 2, 20, 17, tzinfo=UTC)
+
+    elsewhere = heads.patch(chatter.process, "demo", timezone="Asia/Kolkata")
+    assert due.latest_slot(chatter.process, elsewhere) == "20260220T123000"
+    other = Chatter(digest_hours="0", default_timezone="UTC")
+    assert other.slot() == "20260220T000000"
+
+
+def test_a_zone_that_somebody_broke_in_the_bucket_is_that_of_the_service(chatter):
+    meta = heads.load(chatter.process, "demo").meta.model_copy(update={"timezone": "Mars/Base"})
+    assert due.latest_slot(chatter.process, meta) == "20260220T130000"
+
+
+def test_what_waits_is_digested_when_its_slot_has_come(chatter):
+    chatter.say("fact one")
+    assert hour(chatter) == {}
+    chatter.world.clock.move(2 * 3_600)
+    assert hour(chatter) == {}
+
+    chatter.world.clock.move(3_600)
+    assert hour(chatter) == {"demo": "20260220T170000"}
+    chatter.world.settle()
+
+    assert chatter.memories() == ["fact one"]
+    assert chatter.done("20260220T170000").messages == 1
+    assert hour(chatter) == {}
+    assert not chatter.world.queued
+
+
+def test_a_slot_that_was_missed_is_made_up_for_once_however_many_were_missed(chatter):
+    chatter.say("fact one")
+    chatter.world.clock.move(30 * 3_600)
+
+    assert hour(chatter) == {"demo": "20260221T170000"}
+    assert hour(chatter) == {"demo": "20260221T170000"}
+    chatter.world.settle()
+
+    assert len(chatter.llm.asked) == 1
+    assert [one.slot for one in reading.page(chatter.process, "demo", limit=10)[0]] == ["20260221T170000"]
+
+
+def test_what_is_said_after_a_slot_waits_for_the_next_one(chatter):
+    chatter.world.clock.move(4 * 3_600)
+    chatter.say("fact one")
+
+    assert hour(chatter) == {}
+    assert [one.result for one in chatter.digest("20260220T170000")] == ["nothing"]
+    chatter.world.clock.move(4 * 3_600)
+    assert hour(chatter) == {"demo": "20260220T210000"}
+
+
+def test_an_open_slot_is_gone_on_with_by_the_next_hour_whatever_is_due(chatter):
+    chatter.say("fact one")
+    chatter.world.clock.move(4 * 3_600)
+    chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
+    hour(chatter)
+    chatter.world.settle()
+    assert opening.look(chatter.process, "demo").slot == "20260220T170000"
+    chatter.world.clock.move(3_600)
+
+    assert hour(chatter) == {"demo": "20260220T170000"}
+    chatter.world.settle()
+    assert chatter.memories() == ["fact one"]
+
+
+def test_an_open_slot_is_carried_over_to_the_next_one(chatter):
+    chatter.say("fact one")
+    chatter.world.clock.move(4 * 3_600)
+    chatter.llm.default = lambda messages: (_ for _ in ()).throw(LlmError("llm_unavailable", "503"))
+    for _ in range(5):
+        hour(chatter)
+        chatter.world.settle()
+        chatter.say("fact two")
+        chatter.world.clock.move(3_600)
+    chatter.llm.default = notes_facts
+    hour(chatter)
+    chatter.world.settle()
+
+    assert chatter.done("20260220T170000").messages == 1
+    assert chatter.done("20260220T210000").messages == 5
+    assert chatter.said() == []
+
+
+def test_spaces_without_messages_cost_one_listing_and_nothing_is_begun(chatter):
+    chatter.world.client.reset()
+    assert hour(chatter) == {}
+    assert chatter.world.client.counts == Counter(LIST=1)
+
+
+def test_a_space_at_rest_costs_a_few_requests_and_is_unmarked_when_its_marker_is_old(chatter):
+    chatter.say("fact one")
+    chatter.digested()
+    chatter.world.client.reset()
+    assert hour(chatter) == {}
+    assert chatter.world.client.counts == Counter(LIST=3, GET=3)
+    chatter.world.clock.move(7_200)
+    hour(chatter)
+    assert list(marking.listed(chatter.process)) == []
+
+
+def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
+    chatter.world.create_space("zebra")
+    from livemem.rooms import posting
+    from livemem.rooms.message import Draft
+
+    chatter.say("fact one")
+    posting.post(chatter.process, "zebra", "general", Draft("a", "fact z"))
+    chatter.world.store.put("demo/_meta.json", b"broken")
+    chatter.world.clock.move(4 * 3_600)
+
+    assert hour(chatter) == {"zebra": "20260220T170000"}
+
+
+def test_a_deleted_space_is_unmarked(chatter):
+    chatter.say("fact one")
+    life.delete(chatter.process, "demo", confirm="demo")
+    chatter.world.clock.move(3 * 3_600)
+
+    assert hour(chatter) == {}
+    assert list(marking.listed(chatter.process)) == []
+
+
+def test_the_first_message_after_a_missed_slot_sets_it_off_once_per_process_and_slot(chatter):
+    chatter.say("fact one")
+    chatter.world.clock.move(4 * 3_600)
+    chatter.world.new_process()
+    chatter.say("fact two")
+    chatter.world.client.reset()
+
+    due.catch_up(chatter.process, "demo")
+    due.catch_up(chatter.process, "demo")
+
+    assert chatter.world.client.counts == Counter(GET=1)
+    assert len(chatter.world.queued) == 1
+    chatter.world.settle()
+    assert chatter.memories() == ["fact one", "fact two"]
+    chatter.world.clock.move(4 * 3_600)
+    due.catch_up(chatter.process, "demo")
+    assert len(chatter.world.queued) == 1
+
+
+def test_by_hand_a_digest_is_asked_for_and_can_be_polled(chatter):
+    chatter.say("fact one")
+
+    slot = due.start(chatter.process, "demo")
+
+    assert slot == "20260220T140001"
+    assert reading.load(chatter.process, "demo", slot).state == "queued"
+    assert due.start(chatter.process, "demo") == slot
+    chatter.world.settle()
+    found = reading.load(chatter.process, "demo", slot)
+    assert (found.state, found.done.messages) == ("done", 1)
+    assert len(chatter.llm.asked) == 1
+
+
+def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behind_it(chatter):
+    chatter.say("fact one")
+    asked = []
+
+    def ask_for_more(messages):
+        chatter.say("fact two")
+        asked.append(due.start(chatter.process, "demo"))
+        assert reading.load(chatter.process, "demo", asked[0]).state == "queued"
+        return notes_facts(messages)
+
+    chatter.llm.queue.append(ask_for_more)
+    first, second = chatter.digest()
+
+    assert (second.slot, second.result, second.done.messages) == (asked[0], "done", 1)
+    assert first.slot != second.slot
+    chatter.world.settle()
+    assert len(chatter.llm.asked) == 2
+
+
+def test_an_order_whose_invocation_was_lost_is_found_by_the_next_hour(chatter):
+    chatter.say("fact one")
+    slot = due.start(chatter.process, "demo")
+    chatter.world.queued.clear()
+    chatter.world.clock.move(3_600)
+
+    assert hour(chatter)
+    chatter.world.settle()
+    assert chatter.done(slot).messages == 1
+
+
+def test_a_digest_is_only_asked_for_in_a_space_that_there_is(chatter):
+    with pytest.raises(NotFound):
+        due.start(chatter.process, "nowhere")
+    with pytest.raises(NotFound):
+        reading.load(chatter.process, "demo", "20260220T140000")
+    with pytest.raises(InvalidName):
+        reading.load(chatter.process, "demo", "../x")
+    with pytest.raises(InvalidName):
+        work.Order.of({"slot": "20260230T140000"})
+
+
+def test_digests_are_listed_the_newest_first_in_pages(chatter):
+    slots = []
+    for number in range(5):
+        chatter.say(f"fact {number}")
+        slots.append(chatter.digested().slot)
+
+    first, after = reading.page(chatter.process, "demo", limit=2)
+    second, after_second = reading.page(chatter.process, "demo", limit=3, after=after)
+
+    assert [one.slot for one in first + second] == slots[::-1]
+    assert after_second is None
+    assert {one.state for one in first} == {"done"}
+
+
+def test_hours_tell_how_long_messages_wait(chatter):
+    assert reading.hours_since_done(chatter.process, "demo") is None
+    chatter.say("fact one")
+    chatter.world.clock.move(3 * 3_600)
+    assert reading.hours_since_done(chatter.process, "demo") == pytest.approx(3)
+    chatter.digested()
+    assert reading.hours_since_done(chatter.process, "demo") is None
+    chatter.world.clock.move(50 * 3_600)
+    chatter.say("fact two")
+    chatter.world.clock.move(3_600)
+    # Not since the last one: nothing waited for most of that time.
+    assert reading.hours_since_done(chatter.process, "demo") == pytest.approx(1)
+
+
+def test_a_digest_that_runs_tells_how_far_it_is(chatter):
+    for number in range(6):
+        chatter.say(f"fact {number}", room=f"room-{number}")
+    seen = []
+
+    def look(messages):
+        slot = opening.look(chatter.process, "demo").slot
+        seen.append(reading.load(chatter.process, "demo", slot))
+        return notes_facts(messages)
+
+    chatter.llm.default = look
+    chatter.digested()
+
+    assert {one.state for one in seen} == {"running"}
+    assert (seen[-1].messages, seen[-1].chunks, seen[-1].settled) == (6, 6, 4)
+
+
+def test_a_document_of_what_is_open_that_can_not_be_read_is_replaced(chatter):
+    chatter.world.store.put(keys.open_slot("demo"), b"broken")
+    chatter.say("fact one")
+
+    assert chatter.digested().new == 1
