@@ -139,7 +139,8 @@ TAGS = {
     "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
-    "search": "What is known of something: one ranking over live notes, bank, consolidated notes and conversations.",
+    "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
+    "conversations, memories and rooms.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",

@@ -128,6 +128,8 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ),
         ("s3:GetObject", "alpha/memories/facts/log/00000001.json", "Search Indexer Archives Backup"),
         ("s3:GetObject", "alpha/memories/facts/snapshot/00000100.json", "Search Archives Backup"),
+        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.json", "Archives Backup"),
+        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", "Search Archives Backup"),
         ("s3:GetObject", "alpha/rooms/salon/20260220T140000_0123456789abcdef.json", "Search Indexer Archives Backup"),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize"),

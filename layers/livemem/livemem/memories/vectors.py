@@ -135,7 +135,7 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
             fresh = embed(process, [missing[name].content for name in some])
             rows.add(dict(zip(some, fresh, strict=True)), dimensions)
     if len(missing) >= WORTH_KEEPING and state.snapshot:
-        # Only for the next one; who reads may not even be allowed to.
+        # It only saves the next one the same work.
         with suppress(StoreUnavailable):
             keep(process, space_id, kind, state.snapshot, rows, state.memories.values())
     return rows
