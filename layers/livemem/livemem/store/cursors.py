@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Callable
 
 from livemem.errors import InvalidRequest
-from livemem.store import conversation_keys, keys
+from livemem.store import conversation_keys, keys, room_keys
 
 
 def encode(after: object | None) -> str | None:
@@ -65,6 +65,16 @@ def decode_turn(cursor: str | None) -> int | None:
     """The index of a turn in a cursor; raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(conversation_keys.check_index(text)))
     return int(text) if text is not None else None
+
+
+def decode_message(cursor: str | None) -> str | None:
+    """The name of a message of a room in a cursor; raises InvalidRequest."""
+    return _decode(cursor, room_keys.check_message_name)
+
+
+def decode_slot(cursor: str | None) -> str | None:
+    """The slot of a digest in a cursor; raises InvalidRequest."""
+    return _decode(cursor, room_keys.check_slot)
 
 
 def encode_summary(after: tuple[int, int] | None) -> str | None:
