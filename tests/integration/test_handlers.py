@@ -79,6 +79,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "memories-search": 200,
         "summarize-put": {"results": ["gone"]},
         "summarize-run": {"results": ["gone"]},
+        "ask-run": {"result": "gone"},
     }
     if name in ("backup-nightly", "backup-space"):
         assert answer["status"] == ("ok" if name == "backup-nightly" else "made")

@@ -174,9 +174,10 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
         "kind": KINDS[number % 3],
     }
     # Whatever they are: in a key they are hashed.
-    checked |= {"message_id": text_of(path), "host": text_of(note_id), "cwd": text_of(path)}
+    checked |= {"message_id": text_of(path), "host": text_of(note_id), "cwd": text_of(path), "user": text_of(path)}
     for one in ("conversation_id", "job_id", "order_id", "memory_id"):
         checked |= {one: run_id} if passes(conversation_keys.check_conversation_id, run_id) else {}
+    checked |= {"request_id": run_id} if passes(ask_keys.check_request_id, run_id) else {}
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
     checked |= {"erasure_id": run_id} if passes(keys.check_run_id, run_id) else {}
@@ -230,7 +231,8 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "moment": MOMENT,
         "kind": "self",
     }
-    tried |= {"message_id": "../m", "host": "..", "cwd": "/a/../b"}
+    tried |= {"message_id": "../m", "host": "..", "cwd": "/a/../b", "user": "../u"}
+    tried |= {"request_id": "0" * 26}
 
     for kind, build in BUILDERS.items():
         arguments = given_to(kind, tried)
@@ -246,6 +248,7 @@ def test_a_hostile_name_passes_no_check(text: str):
         keys.check_agent,
         keys.check_run_id,
         keys.check_backup_id,
+        ask_keys.check_request_id,
         keys.parse_note_id,
         paths.check_bank_path,
         conversation_keys.check_conversation_id,

@@ -31,7 +31,8 @@ def _tend(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     numbers = sorted({one.number for key in listed if (one := keys.parse_snapshot(key))})
     old = numbers[:-SNAPSHOTS_KEPT]
     named = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in listed}
-    doomed = [key for key, one in named.items() if one and one.number in old]
+    # Also vectors whose snapshot was never written.
+    doomed = [key for key, one in named.items() if one and old and one.number <= old[-1]]
     if doomed:
         process.store.delete_many(doomed)
     return expiry.delete_expired(process, space_id, kind), len(old)

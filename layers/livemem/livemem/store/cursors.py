@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Callable, Mapping
 
 from livemem.errors import InvalidRequest
-from livemem.store import conversation_keys, keys, memory_keys
+from livemem.store import conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import Kind
 
 
@@ -66,6 +66,16 @@ def decode_turn(cursor: str | None) -> int | None:
     """The index of a turn in a cursor; raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(conversation_keys.check_index(text)))
     return int(text) if text is not None else None
+
+
+def decode_message(cursor: str | None) -> str | None:
+    """The name of a message of a room in a cursor; raises InvalidRequest."""
+    return _decode(cursor, room_keys.check_message_name)
+
+
+def decode_slot(cursor: str | None) -> str | None:
+    """The slot of a digest in a cursor; raises InvalidRequest."""
+    return _decode(cursor, room_keys.check_slot)
 
 
 def encode_summary(after: tuple[int, int] | None) -> str | None:
