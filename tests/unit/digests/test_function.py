@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from livemem.llm.client import LlmError
 from livemem_http.views.rooms import DigestView, MessagePosted
 from tests.support.chatter import Chatter, fact, fails_on, notes_facts
 from tests.support.functions import Context, sample
+
+handle: Any = app.handler
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def emitted(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
 def test_an_invocation_digests_and_tells_what_it_took(chatter, capsys):
     chatter.say(fact(1), after=0)
 
-    answer = app.handler(sample("digest-run"), Context())
+    answer = handle(sample("digest-run"), Context())
 
     (result,) = answer["results"]
     assert (result["result"], result["error"]) == ("done", None)
@@ -51,7 +54,7 @@ def test_what_was_given_up_is_counted_for_the_alarm(chatter, capsys):
     chatter.say(fact(1), room="other", after=0)
     chatter.llm.default = fails_on("poison")
 
-    app.handler(sample("digest-run"), Context())
+    handle(sample("digest-run"), Context())
 
     assert emitted(capsys)["DeadChunks"] == 1
 
@@ -60,7 +63,7 @@ def test_a_digest_that_waits_is_told_and_no_error(chatter, capsys):
     chatter.say(fact(1), after=0)
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
 
-    answer = app.handler(sample("digest-run"), Context())
+    answer = handle(sample("digest-run"), Context())
 
     assert answer["results"][0]["error"] == "llm_unavailable"
     told = emitted(capsys)
@@ -90,7 +93,7 @@ def test_the_schedule_queues_what_is_due_and_tells_for_how_long_messages_wait(ch
 
 
 def test_the_event_of_the_schedule_is_known(chatter):
-    assert app.handler(sample("digest-schedule"), Context()) == {"queued": {}, "hours_since_digest": 0.0}
+    assert handle(sample("digest-schedule"), Context()) == {"queued": {}, "hours_since_digest": 0.0}
 
 
 def test_what_lambda_must_try_again_is_raised(chatter):
@@ -98,13 +101,13 @@ def test_what_lambda_must_try_again_is_raised(chatter):
 
     def beside(messages):
         with pytest.raises(StillAtWork):
-            app.handler({"space_id": "demo", "forced": True, "by_hand": True}, Context())
+            handle({"space_id": "demo", "forced": True, "by_hand": True}, Context())
         return notes_facts(messages)
 
     chatter.llm.queue.append(beside)
-    app.handler(sample("digest-run"), Context())
+    handle(sample("digest-run"), Context())
     with pytest.raises(InvalidName):
-        app.handler({"space_id": "../x"}, Context())
+        handle({"space_id": "../x"}, Context())
 
 
 def test_views_tell_what_was_refused_and_what_was_given_up(chatter):

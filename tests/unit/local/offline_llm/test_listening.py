@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from livemem.digests import answer, prompt
+from livemem.digests.papers import Fact
 from livemem.memories.memory import Memory, Provenance
 from livemem.rooms.message import Message
 from local.offline_llm.chat import complete_chat
@@ -34,7 +35,7 @@ def known(content: str) -> Memory:
     )
 
 
-def listen(messages: list[Message], *memories: Memory) -> list[answer.Fact]:
+def listen(messages: list[Message], *memories: Memory) -> list[Fact]:
     """What the service takes from the offline model's answer to its own prompt."""
     question = prompt.build("general", messages, memories, ZoneInfo("Europe/Paris"), START, 100_000)
     completion = complete_chat({"model": "x", "messages": question}, "id", 0)
