@@ -51,11 +51,12 @@ def ask_question(
         idempotency_key=idempotency_key,
     )
     metrics.report_question("questions", outcome)
-    asked = AskView.of(outcome.question)
-    if outcome.question.ended():
-        return api.json(HTTPStatus.OK, asked)
-    headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
-    return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)
+    question = outcome.question
+    assert question
+    if question.ended():
+        return api.json(HTTPStatus.OK, AskView.of(question))
+    headers = {"Location": f"/v1/spaces/{space_id}/ask/{question.request_id}"}
+    return api.json(HTTPStatus.ACCEPTED, AskView.of(question), headers=headers)
 
 
 @api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="ask", summary="Get a question")

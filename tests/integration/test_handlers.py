@@ -27,6 +27,8 @@ HTTP = {
     "backup": "backup-create",
     "conversations": "conversations-create",
     "memories": "memories-store",
+    "rooms": "rooms-post",
+    "ask": "ask-question",
 }
 
 
@@ -77,6 +79,8 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "conversations-turn": 404,
         "memories-store": 201,
         "memories-search": 200,
+        "rooms-post": 201,
+        "ask-question": 200,
         "summarize-put": {"results": ["gone"]},
         "summarize-run": {"results": ["gone"]},
         "ask-run": {"result": "gone"},
