@@ -84,6 +84,8 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "summarize-put": {"results": ["gone"]},
         "summarize-run": {"results": ["gone"]},
         "ask-run": {"result": "gone"},
+        "digest-run": {"results": [{"slot": None, "result": "nothing", "error": None}]},
+        "digest-schedule": {"queued": {}, "hours_since_digest": 0.0},
     }
     if name in ("backup-nightly", "backup-space"):
         assert answer["status"] == ("ok" if name == "backup-nightly" else "made")
