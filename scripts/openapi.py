@@ -166,7 +166,8 @@ TAGS = {
     "rooms": "Live channels that agents listen to: what is said in them waits for a digest.",
     "digests": "At fixed hours, or on request, an LLM makes memories of what was said in rooms.",
     "ask": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
-    "search": "What is known of something: one ranking over live notes, bank, consolidated notes and conversations.",
+    "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
+    "conversations, memories and rooms.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",

@@ -51,12 +51,11 @@ def ask_question(
         idempotency_key=idempotency_key,
     )
     metrics.report_question("questions", outcome)
-    question = outcome.question
-    assert question
-    if question.ended():
-        return api.json(HTTPStatus.OK, AskView.of(question))
-    headers = {"Location": f"/v1/spaces/{space_id}/ask/{question.request_id}"}
-    return api.json(HTTPStatus.ACCEPTED, AskView.of(question), headers=headers)
+    asked = AskView.of(outcome.told)
+    if outcome.told.ended():
+        return api.json(HTTPStatus.OK, asked)
+    headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
+    return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)
 
 
 @api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="ask", summary="Get a question")
