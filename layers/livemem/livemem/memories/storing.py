@@ -106,7 +106,7 @@ def store_all(
     author: str,
     drafts: Sequence[Draft],
     *,
-    op_ids: Sequence[str] | None = None,
+    op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
 ) -> list[Stored | Failed]:
     """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them.

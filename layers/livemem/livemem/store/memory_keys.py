@@ -61,6 +61,13 @@ def check_kind(kind: str) -> Kind:
     raise InvalidName("kind", f"must be one of {', '.join(KINDS)}")
 
 
+def check_number(number: str) -> int:
+    """The number of an operation, or raise InvalidName."""
+    if not re.fullmatch(r"[0-9]{1,9}", number):
+        raise InvalidName("number", "must be a whole number, from 1")
+    return int(number)
+
+
 def prefix(space_id: str, kind: Kind | None = None) -> str:
     """What the keys of a kind's memories begin with, or those of all."""
     return f"{space_id}/memories/{f'{FOLDERS[kind]}/' if kind else ''}"
