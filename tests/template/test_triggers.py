@@ -78,6 +78,7 @@ ROUTES = {
         "POST /v1/spaces/import",
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
         "DELETE /v1/spaces/{space_id}/notes",
+        "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
         "GET /v1/spaces/{space_id}/erasures",
         "GET /v1/spaces/{space_id}/erasures/{erasure_id}",
         "POST /v1/admin/gc",
