@@ -151,7 +151,8 @@ TAGS = {
     "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
     "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
     "ask": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
-    "search": "What is known of something: one ranking over live notes, bank, consolidated notes and conversations.",
+    "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
+    "conversations, memories and rooms.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",

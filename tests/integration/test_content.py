@@ -56,6 +56,7 @@ QUERIES = {
     f"GET {SPACE}/search": {"q": "store"},
     f"GET {SPACE}/conversations/search": {"q": "store"},
     f"GET {SPACE}/conversations/{{conversation_id}}/search": {"q": "store"},
+    f"GET {SPACE}/rooms/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/memories/{{memory_id}}": {"reason": "x"},

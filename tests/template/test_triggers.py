@@ -45,6 +45,8 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/conversations/search",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/search",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/context",
+        "GET /v1/spaces/{space_id}/rooms/search",
+        "GET /v1/spaces/{space_id}/memories/context",
     },
     "AdminFunction": {
         "POST /v1/spaces",

@@ -283,16 +283,16 @@ def test_what_is_said_of_it_afterwards_is_a_memory_of_its_own(world):
 def test_who_had_decided_to_bring_it_back_comes_too_late(world, monkeypatch):
     memory_id = told(world)
     forgetting.delete(world.process, "demo", "ann", memory_id, "not so")
-    actual, begun = log._commit, []
+    actual, begun = log.operation_at, []
 
-    def overtaken(process, space_id, kind, state, wanted):
+    def overtaken(process, space_id, kind, number):
+        there = actual(process, space_id, kind, number)
         if not begun:
-            begun.append(wanted.number)
-            monkeypatch.setattr(log, "_commit", actual)
+            begun.append(number)
             erase(world, memory_id)
-        return actual(process, space_id, kind, state, wanted)
+        return there
 
-    monkeypatch.setattr(log, "_commit", overtaken)
+    monkeypatch.setattr(log, "operation_at", overtaken)
     with pytest.raises(Conflict):
         forgetting.restore(world.process, "demo", "ann", memory_id)
 

@@ -67,6 +67,7 @@ BELOW = {
     **{kind: "sessions/" for kind in BUILDERS if kind.startswith("asks: session")},
     "conversations: by_cwd_prefix": "_by_cwd/",
     **{kind: "memories/" for kind in BUILDERS if kind.startswith("memories: ")},
+    "memories: verdict": "_verdicts/",
 }
 """The prefix of its kind; of others the space's own."""
 DAY = date(2026, 2, 20)

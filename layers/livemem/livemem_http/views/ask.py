@@ -121,7 +121,7 @@ class AskView(Sparse):
     message: Annotated[str | None, told("The answer.", "Ines looks after it.")] = None
     sources: Annotated[list[SourceView] | None, told("What the answer rests on.")] = None
     tool_calls: Annotated[list[CallView], told("The tools that were called, in their order.")]
-    usage: Annotated[AskUsageView, told("What was asked of the LLM for it.")]
+    usage: Annotated[AskUsageView, told("What the question took of the LLM.")]
     session: Session | None = None
     error: Annotated[AskProblemView | None, told("Of a question that failed.")] = None
     created_at: Annotated[Moment, told("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]
