@@ -59,6 +59,10 @@ test-stores: setup ## the storage tests and the proof on MinIO, VersityGW and rc
 recall: setup ## measure the ranking of search: make recall DATA="folder folder" (docs/recall.md)
 	@$(PYTHON_BIN) -m benchmarks.recall --data $(DATA) $(ARGS)
 
+.PHONY: dedup
+dedup: setup ## measure when two memories are one, also by the model of EMBEDDINGS_API_URL (docs/memories.md)
+	@$(PYTHON_BIN) -m benchmarks.dedup $(ARGS)
+
 .PHONY: sam-local
 sam-local: setup setup-sam ## start the service on sam local, Docker and MinIO (PORT=3000)
 	@exec $(PYTHON_BIN) -m local.sam

@@ -164,7 +164,7 @@ def ambiguous_from(judged: Sequence[Judged], threshold: float) -> float:
     strangers = sorted((one.score for one in judged if one.label == "stranger"), reverse=True)
     lowest = missed[math.ceil(ZONE * len(missed)) - 1] if missed else threshold
     dearest = strangers[math.floor(STRANGERS * len(strangers))] + STEP if strangers else 0.0
-    return min(threshold, math.floor(max(lowest, dearest) / STEP) * STEP)
+    return min(threshold, math.floor(round(max(lowest, dearest) / STEP, 6)) * STEP)
 
 
 def asked(judged: Sequence[Judged], threshold: float, lowest: float) -> tuple[float, float]:

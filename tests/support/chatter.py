@@ -1,5 +1,6 @@
 """Rooms for tests: messages, and a model that makes one memory of each message that begins with `fact`."""
 
+import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,12 @@ from livemem.store.memory_keys import Kind
 from tests.support.world import INVOCATION, World
 
 ROOM = "general"
+
+
+def fact(number: int) -> str:
+    """The fact of a number, in words that are like those of no other; they sort by their numbers."""
+    letters = hashlib.sha256(str(number).encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
+    return f"fact {chr(ord('a') + number)}{letters[:7]} {letters[8:16]} {letters[16:24]}"
 
 
 def shown(messages: Messages, heading: str = "# Messages of the room") -> list[dict[str, Any]]:
@@ -45,16 +52,24 @@ def notes_facts(messages: Messages) -> str:
 
 @dataclass
 class Listener:
-    """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept."""
+    """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept.
+
+    Asked to compare two memories it says that they differ, and keeps nothing of it.
+    """
 
     default: Callable[[Messages], str] = notes_facts
     queue: deque[str | LlmError | Callable[[Messages], str]] = field(default_factory=deque)
     asked: list[Messages] = field(default_factory=list)
     timeouts: list[float] = field(default_factory=list)
+    compared: int = 0
 
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
     ) -> Reply:
+        if "# Messages of the room" not in messages[1]["content"]:
+            # What memories ask of two that are nearly the same.
+            self.compared += 1
+            return Reply('{"verdict": "different"}', {"prompt_tokens": 1, "completion_tokens": 1})
         self.asked.append(messages)
         self.timeouts.append(timeout)
         item = self.queue.popleft() if self.queue else self.default

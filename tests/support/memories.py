@@ -48,8 +48,8 @@ class Meaning:
 
 
 def world_with_meaning(**settings: Any) -> tuple[World, Meaning]:
-    """A world with an embedding model of that kind, no LLM where none is given, and a space `demo`."""
-    world = World(**{"embeddings_api_url": URL, "llmaas_api_url": None, **settings})
+    """A world with an embedding model of that kind, and a space `demo`."""
+    world = World(embeddings_api_url=URL, **settings)
     meaning = Meaning()
     world.process = world.with_parts(embed=meaning)
     world.create_space()

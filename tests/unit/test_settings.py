@@ -41,6 +41,7 @@ def test_an_empty_environment_gives_the_documented_defaults():
     assert found.s3_signature == "v4"
     assert found.redact_secrets is False
     assert found.read_cache_mb == 64
+    assert found.room_min_relevance == 0.1
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("llmaas_") or name == "llmaas_model"])

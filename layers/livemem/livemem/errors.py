@@ -116,6 +116,13 @@ class ConversationBroken(LiveMemoryError):
     code = "conversation_broken"
 
 
+class QuestionBroken(LiveMemoryError):
+    """What is kept of a question can't be read: somebody changed it in the bucket."""
+
+    status = 503
+    code = "question_broken"
+
+
 class MemoriesBroken(LiveMemoryError):
     """A part of the memories of a space can't be read: somebody changed it in the bucket."""
 

@@ -1,5 +1,5 @@
-"""Metrics of runs, summaries and questions in CloudWatch (EMF): what the alarms and the dashboard
-of template.yaml rest on.
+"""Metrics of runs, summaries, questions and digests in CloudWatch (EMF): what the alarms and the dashboard of
+template.yaml rest on.
 
 Their namespace is the stack's own, by POWERTOOLS_METRICS_NAMESPACE in template.yaml.
 
@@ -18,8 +18,9 @@ from livemem.llm.usage import Usage
 from livemem.runs.run import Run
 
 if TYPE_CHECKING:
-    # It needs what a search needs, which other functions don't have.
+    # They need what a search needs, which other functions don't have.
     from livemem.ask.work import Outcome
+    from livemem.digests.work import Outcome as Digested
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 
@@ -64,4 +65,23 @@ def report_question(service: str, outcome: "Outcome") -> None:
         metrics.add_metric(name, MetricUnit.Count, int(outcome.result == result))
     for name, value in (outcome.used.to_metrics() | {"llm_tokens_used": outcome.used.tokens}).items():
         metrics.add_metric(name, MetricUnit.Count, value)
+    metrics.flush_metrics()
+
+
+def report_digests(service: str, outcomes: Sequence["Digested"]) -> None:
+    """Emit what one invocation made of digests and what that took, under the names that a consolidation's have."""
+    used = sum((one.used for one in outcomes), Usage())
+    metrics = Metrics(service=service)
+    metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in outcomes if one.result == "done"]))
+    metrics.add_metric("DigestsWaiting", MetricUnit.Count, len([one for one in outcomes if one.result == "waiting"]))
+    metrics.add_metric("DeadChunks", MetricUnit.Count, sum(one.dead for one in outcomes))
+    for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
+        metrics.add_metric(name, MetricUnit.Count, value)
+    metrics.flush_metrics()
+
+
+def report_waiting(service: str, hours: float) -> None:
+    """Emit for how long messages wait for a digest, where they wait longest."""
+    metrics = Metrics(service=service)
+    metrics.add_metric("HoursSinceDigest", MetricUnit.Count, hours)
     metrics.flush_metrics()

@@ -7,10 +7,12 @@ from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.prompt import TURNS
 from livemem.ask.question import MESSAGE_BYTES
 from livemem.conversations import log
-from livemem.errors import InvalidRequest, NotConfigured, NotFound, TooLarge
+from livemem.errors import InvalidRequest, NotConfigured, NotFound, QuestionBroken, TooLarge
 from livemem.llm.client import LlmError
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import usage
+from livemem.store import keys as all_keys
+from livemem.upkeep import rooms
 from tests.support.agent import USED, calls, responds, results, says
 from tests.support.asking import Asking, talk_of
 
@@ -271,6 +273,31 @@ def test_a_question_is_found_by_its_id_and_by_no_other():
         questions.load(asking.process, "demo", "../x")
     with pytest.raises(NotFound):
         questions.load(asking.process, "other", asked.request_id)
+
+
+def test_a_question_that_somebody_has_broken_is_told_and_costs_no_other():
+    asking = Asking()
+    asked = asking.ask(key="k")
+    asking.world.store.put(f"demo/_asks/{asked.request_id}.json", b"{")
+
+    for look in (lambda: questions.load(asking.process, "demo", asked.request_id), lambda: asking.ask(key="k")):
+        with pytest.raises(QuestionBroken):
+            look()
+    assert asking.ask(key="other").status == "done"
+
+
+def test_every_object_of_a_question_belongs_to_one_room():
+    asking = Asking()
+    asking.ask()
+    asking.script(LlmError("llm_timeout", "Slow."))
+    asking.order(user="bob")
+    names = asking.names("")
+
+    assert any(name.startswith("_asks/open/") for name in names)
+    assert {sum(room.owns(name) for room in rooms.ROOMS) for name in names} == {1}
+    kept = [name for name in names if name.startswith(("_asks/", "sessions/"))]
+    assert kept
+    assert all(all_keys.is_derived(name) for name in kept)
 
 
 def test_secrets_are_taken_out_of_a_question_where_the_settings_say_so():

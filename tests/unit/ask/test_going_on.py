@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from livemem.ask import question as questions
 from livemem.ask import tending, work
@@ -128,6 +129,22 @@ def _kept(scene: Scene) -> int | None:
     """How many answers of the model are in the bucket; None where there is no question."""
     found = questions.find(scene.process, "demo", keys.request_of("ann", KEY))
     return len(found.question.steps) if found else None
+
+
+def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_nothing():
+    scene = Scene()
+
+    def twice(request):
+        if request.writes:
+            with suppress(ClientError):
+                request.send(scene.world.inner)
+        return request.send(scene.world.inner)
+
+    scene.world.client.carry = twice
+    outcome = scene.wanted()
+
+    assert (outcome.result, scene.answered) == ("done", [0, 1, 2])
+    scene.check()
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -258,6 +275,19 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
     asking.world.settle()
 
     assert questions.load(asking.process, "demo", outcome.question.request_id).status == "done"
+
+
+def test_the_same_request_twice_at_once_is_one_question():
+    asking = Asking()
+    during = []
+    asking.script(lambda thread: (during.append(asking.order(key=KEY, seconds=5)), responds("Once."))[1])
+
+    first = asking.ask(key=KEY)
+    asking.world.settle()
+
+    assert (during[0].result, during[0].question.request_id) == ("unfinished", first.request_id)
+    assert len(asking.agent.asked) == 1
+    assert log.last_index(asking.process, "demo", talk_of(first)) == 1
 
 
 def test_two_questions_of_one_user_are_answered_one_after_the_other():

@@ -11,7 +11,7 @@ from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
 from livemem.rooms import marking
 from livemem.store import room_keys as keys
-from tests.support.chatter import ROOM, Chatter, answer, memory, shown
+from tests.support.chatter import ROOM, Chatter, answer, fact, memory, shown
 from tests.support.world import World
 
 
@@ -40,7 +40,7 @@ def test_what_is_worth_it_becomes_memories_and_the_room_is_empty(chatter):
 
 
 def test_the_documents_of_a_digest_say_what_it_took_and_what_it_came_to(chatter):
-    chatter.say("fact one", message_id="m1")
+    chatter.say(fact(1), message_id="m1")
     done = chatter.digested()
 
     assert chatter.names(done.slot) == ["done.json", "extract/0000.json", "input.json", "stored/0000.json"]
@@ -66,13 +66,13 @@ def test_an_unknown_space_is_gone(chatter):
 
 def test_a_digest_takes_the_messages_of_all_rooms_and_mixes_none(chatter):
     for number in range(6):
-        chatter.say(f"fact {number}", room=f"room-{number % 3}")
+        chatter.say(fact(number), room=f"room-{number % 3}")
 
     done = chatter.digested()
 
     assert done.chunks == 3
     rooms = [{one["content"] for one in shown(asked)} for asked in chatter.llm.asked]
-    assert rooms == [{"fact 0", "fact 3"}, {"fact 1", "fact 4"}, {"fact 2", "fact 5"}]
+    assert rooms == [{fact(0), fact(3)}, {fact(1), fact(4)}, {fact(2), fact(5)}]
     assert len(chatter.memories()) == 6
 
 
@@ -101,12 +101,12 @@ def test_two_thousand_messages_are_asked_in_as_many_calls_as_there_are_chunks():
 def test_of_more_messages_than_a_digest_takes_the_oldest_come_first_and_another_digest_is_begun(monkeypatch, chatter):
     monkeypatch.setattr(intake, "MOST", 10)
     for number in range(25):
-        chatter.say(f"fact {number:02}", room=f"room-{number % 2}")
+        chatter.say(fact(number), room=f"room-{number % 2}")
 
     first = chatter.digested()
 
     assert (first.messages, first.more) == (10, True)
-    assert chatter.memories() == [f"fact {number:02}" for number in range(10)]
+    assert chatter.memories() == [fact(number) for number in range(10)]
     chatter.world.clock.move(1)
     chatter.world.settle()
     assert len(chatter.memories()) == 25
@@ -114,13 +114,13 @@ def test_of_more_messages_than_a_digest_takes_the_oldest_come_first_and_another_
 
 
 def test_messages_that_arrive_during_it_stay_for_the_next_one(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     slot_of = []
 
     def say_more(messages):
         chatter.say("fact two, said meanwhile", message_id="late")
         slot_of.append(chatter.said())
-        return answer(memory("fact one", 1))
+        return answer(memory(fact(1), 1))
 
     chatter.llm.queue.append(say_more)
     chatter.digested()
@@ -128,21 +128,21 @@ def test_messages_that_arrive_during_it_stay_for_the_next_one(chatter):
     assert [one.content for one in chatter.said()] == ["fact two, said meanwhile"]
     chatter.world.clock.move(60)
     assert chatter.digested().messages == 1
-    assert chatter.memories() == ["fact one", "fact two, said meanwhile"]
+    assert chatter.memories() == [fact(1), "fact two, said meanwhile"]
 
 
 def test_a_message_that_the_stores_client_sends_again_after_it_was_digested_is_not_digested_twice(chatter):
-    chatter.say("fact one", message_id="m1")
+    chatter.say(fact(1), message_id="m1")
     key, stored = next((k, o) for k, o in chatter.world.inner.objects.items() if k.startswith("demo/rooms/"))
     chatter.digested()
     chatter.world.inner.objects[key] = stored
-    chatter.say("fact two")
+    chatter.say(fact(2))
     calls = len(chatter.llm.asked)
 
     done = chatter.digested()
 
     assert done.messages == 1
-    assert [one["content"] for one in shown(chatter.llm.asked[calls])] == ["fact two"]
+    assert [one["content"] for one in shown(chatter.llm.asked[calls])] == [fact(2)]
     assert chatter.said() == []
 
 
@@ -154,14 +154,14 @@ def test_what_somebody_else_put_into_a_room_is_read_as_text_and_no_message_is_lo
     chatter.digested()
 
     assert chatter.memories() == ["fact by hand \ufffd"]
-    assert [key for key in chatter.world.keys("demo/rooms/")] == [
+    assert list(chatter.world.keys("demo/rooms/")) == [
         "demo/rooms/general/readme.txt",
         "demo/rooms/no room/x",
     ]
 
 
 def test_a_message_that_is_gone_before_it_is_read_is_left_out_and_an_empty_chunk_asks_nobody(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unreachable", "No connection."))
     chatter.digest()
     for key in chatter.world.keys("demo/rooms/"):
@@ -235,7 +235,7 @@ def test_times_are_those_of_the_space():
 
     chatter = Chatter()
     heads.patch(chatter.process, "demo", timezone="Asia/Kolkata")
-    chatter.say("fact one", timestamp="2026-02-20T13:00:00Z")
+    chatter.say(fact(1), timestamp="2026-02-20T13:00:00Z")
     chatter.digested()
 
     assert shown(chatter.llm.asked[0])[0]["at"] == "2026-02-20 18:30"
@@ -246,7 +246,7 @@ def test_a_message_of_the_first_day_of_all_is_digested_too(chatter):
     from livemem.spaces import head as heads
 
     heads.patch(chatter.process, "demo", timezone="America/New_York")
-    chatter.say("fact one", timestamp="0001-01-01T00:00:00Z")
+    chatter.say(fact(1), timestamp="0001-01-01T00:00:00Z")
 
     assert chatter.digested().new == 1
 
@@ -259,12 +259,12 @@ def test_a_digest_by_hand_of_empty_rooms_ends_with_nothing(chatter):
 
 
 def test_one_of_two_workers_at_once_does_it_and_the_other_one_ends(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     other = []
 
     def second_worker(messages):
         other.extend(chatter.digest())
-        return answer(memory("fact one", 1))
+        return answer(memory(fact(1), 1))
 
     chatter.llm.queue.append(second_worker)
     chatter.digested()
@@ -275,7 +275,7 @@ def test_one_of_two_workers_at_once_does_it_and_the_other_one_ends(chatter):
 
 def test_two_workers_that_both_believe_it_is_theirs_store_each_memory_once(chatter):
     for number in range(6):
-        chatter.say(f"fact {number}", room=f"room-{number}")
+        chatter.say(fact(number), room=f"room-{number}")
 
     def stalled(messages):
         # Its claim runs out while it waits for the model; another one takes over and does it all.
@@ -284,23 +284,23 @@ def test_two_workers_that_both_believe_it_is_theirs_store_each_memory_once(chatt
         other = chatter.digest()
         assert [one.result for one in other] == ["done"]
         chatter.say("fact new", message_id="new")
-        return answer(memory("fact 0", 1))
+        return answer(memory(fact(0), 1))
 
     chatter.llm.queue.append(stalled)
     outcomes = chatter.digest()
 
     assert outcomes[0].result == "done"
-    assert chatter.memories() == [f"fact {number}" for number in range(6)]
+    assert chatter.memories() == [fact(number) for number in range(6)]
     assert [one.content for one in chatter.said()] == ["fact new"]
 
 
 def test_an_open_slot_is_finished_before_a_new_one_and_no_message_is_in_two(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     (waiting,) = chatter.digest()
     assert (waiting.result, waiting.error) == ("waiting", "llm_unavailable")
     chatter.world.clock.move(3_600)
-    chatter.say("fact two")
+    chatter.say(fact(2))
 
     first, second = chatter.digest()
 
@@ -327,7 +327,7 @@ def test_the_prompt_fits_a_small_window_and_large_known_memories_are_left_out():
 
 
 def test_the_marker_stays_while_anything_waits_and_goes_when_it_is_old(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.digested()
 
     assert list(marking.listed(chatter.process)) == ["demo"]

@@ -12,7 +12,7 @@ from livemem.rooms import marking
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import room_keys as keys
-from tests.support.chatter import Chatter, notes_facts
+from tests.support.chatter import Chatter, fact, notes_facts
 from tests.support.world import INVOCATION
 
 
@@ -44,7 +44,7 @@ def test_a_zone_that_somebody_broke_in_the_bucket_is_that_of_the_service(chatter
 
 
 def test_what_waits_is_digested_when_its_slot_has_come(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     assert hour(chatter) == {}
     chatter.world.clock.move(2 * 3_600)
     assert hour(chatter) == {}
@@ -53,14 +53,14 @@ def test_what_waits_is_digested_when_its_slot_has_come(chatter):
     assert hour(chatter) == {"demo": "20260220T170000"}
     chatter.world.settle()
 
-    assert chatter.memories() == ["fact one"]
+    assert chatter.memories() == [fact(1)]
     assert chatter.done("20260220T170000").messages == 1
     assert hour(chatter) == {}
     assert not chatter.world.queued
 
 
 def test_a_slot_that_was_missed_is_made_up_for_once_however_many_were_missed(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.world.clock.move(30 * 3_600)
 
     assert hour(chatter) == {"demo": "20260221T170000"}
@@ -73,7 +73,7 @@ def test_a_slot_that_was_missed_is_made_up_for_once_however_many_were_missed(cha
 
 def test_what_is_said_after_a_slot_waits_for_the_next_one(chatter):
     chatter.world.clock.move(4 * 3_600)
-    chatter.say("fact one")
+    chatter.say(fact(1))
 
     assert hour(chatter) == {}
     assert [one.result for one in chatter.digest("20260220T170000")] == ["nothing"]
@@ -82,7 +82,7 @@ def test_what_is_said_after_a_slot_waits_for_the_next_one(chatter):
 
 
 def test_an_open_slot_is_gone_on_with_by_the_next_hour_whatever_is_due(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.world.clock.move(4 * 3_600)
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     hour(chatter)
@@ -92,17 +92,17 @@ def test_an_open_slot_is_gone_on_with_by_the_next_hour_whatever_is_due(chatter):
 
     assert hour(chatter) == {"demo": "20260220T170000"}
     chatter.world.settle()
-    assert chatter.memories() == ["fact one"]
+    assert chatter.memories() == [fact(1)]
 
 
 def test_an_open_slot_is_carried_over_to_the_next_one(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.world.clock.move(4 * 3_600)
     chatter.llm.default = lambda messages: (_ for _ in ()).throw(LlmError("llm_unavailable", "503"))
     for _ in range(5):
         hour(chatter)
         chatter.world.settle()
-        chatter.say("fact two")
+        chatter.say(fact(2))
         chatter.world.clock.move(3_600)
     chatter.llm.default = notes_facts
     hour(chatter)
@@ -120,7 +120,7 @@ def test_spaces_without_messages_cost_one_listing_and_nothing_is_begun(chatter):
 
 
 def test_a_space_at_rest_costs_a_few_requests_and_is_unmarked_when_its_marker_is_old(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.digested()
     chatter.world.client.reset()
     assert hour(chatter) == {}
@@ -135,7 +135,7 @@ def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
     from livemem.rooms import posting
     from livemem.rooms.message import Draft
 
-    chatter.say("fact one")
+    chatter.say(fact(1))
     posting.post(chatter.process, "zebra", "general", Draft("a", "fact z"))
     chatter.world.store.put("demo/_meta.json", b"broken")
     chatter.world.clock.move(4 * 3_600)
@@ -144,7 +144,7 @@ def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
 
 
 def test_a_deleted_space_is_unmarked(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     life.delete(chatter.process, "demo", confirm="demo")
     chatter.world.clock.move(3 * 3_600)
 
@@ -153,10 +153,10 @@ def test_a_deleted_space_is_unmarked(chatter):
 
 
 def test_the_first_message_after_a_missed_slot_sets_it_off_once_per_process_and_slot(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.world.clock.move(4 * 3_600)
     chatter.world.new_process()
-    chatter.say("fact two")
+    chatter.say(fact(2))
     chatter.world.client.reset()
 
     due.catch_up(chatter.process, "demo")
@@ -165,14 +165,14 @@ def test_the_first_message_after_a_missed_slot_sets_it_off_once_per_process_and_
     assert chatter.world.client.counts == Counter(GET=1)
     assert len(chatter.world.queued) == 1
     chatter.world.settle()
-    assert chatter.memories() == ["fact one", "fact two"]
+    assert chatter.memories() == [fact(1), fact(2)]
     chatter.world.clock.move(4 * 3_600)
     due.catch_up(chatter.process, "demo")
     assert len(chatter.world.queued) == 1
 
 
 def test_by_hand_a_digest_is_asked_for_and_can_be_polled(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
 
     slot = due.start(chatter.process, "demo")
 
@@ -186,11 +186,11 @@ def test_by_hand_a_digest_is_asked_for_and_can_be_polled(chatter):
 
 
 def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behind_it(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     asked = []
 
     def ask_for_more(messages):
-        chatter.say("fact two")
+        chatter.say(fact(2))
         asked.append(due.start(chatter.process, "demo"))
         assert reading.load(chatter.process, "demo", asked[0]).state == "queued"
         return notes_facts(messages)
@@ -205,7 +205,7 @@ def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behin
 
 
 def test_an_order_whose_invocation_was_lost_is_found_by_the_next_hour(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     slot = due.start(chatter.process, "demo")
     chatter.world.queued.clear()
     chatter.world.clock.move(3_600)
@@ -229,7 +229,7 @@ def test_a_digest_is_only_asked_for_in_a_space_that_there_is(chatter):
 def test_digests_are_listed_the_newest_first_in_pages(chatter):
     slots = []
     for number in range(5):
-        chatter.say(f"fact {number}")
+        chatter.say(fact(number))
         slots.append(chatter.digested().slot)
 
     first, after = reading.page(chatter.process, "demo", limit=2)
@@ -242,13 +242,13 @@ def test_digests_are_listed_the_newest_first_in_pages(chatter):
 
 def test_hours_tell_how_long_messages_wait(chatter):
     assert reading.hours_since_done(chatter.process, "demo") is None
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.world.clock.move(3 * 3_600)
     assert reading.hours_since_done(chatter.process, "demo") == pytest.approx(3)
     chatter.digested()
     assert reading.hours_since_done(chatter.process, "demo") is None
     chatter.world.clock.move(50 * 3_600)
-    chatter.say("fact two")
+    chatter.say(fact(2))
     chatter.world.clock.move(3_600)
     # Not since the last one: nothing waited for most of that time.
     assert reading.hours_since_done(chatter.process, "demo") == pytest.approx(1)
@@ -256,11 +256,11 @@ def test_hours_tell_how_long_messages_wait(chatter):
 
 def test_a_digest_that_runs_tells_how_far_it_is(chatter):
     for number in range(6):
-        chatter.say(f"fact {number}", room=f"room-{number}")
+        chatter.say(fact(number), room=f"room-{number}")
     seen = []
 
     def look(messages):
-        slot = opening.look(chatter.process, "demo").slot
+        slot = opening.look(chatter.process, "demo").slot or ""
         seen.append(reading.load(chatter.process, "demo", slot))
         return notes_facts(messages)
 
@@ -273,6 +273,6 @@ def test_a_digest_that_runs_tells_how_far_it_is(chatter):
 
 def test_a_document_of_what_is_open_that_can_not_be_read_is_replaced(chatter):
     chatter.world.store.put(keys.open_slot("demo"), b"broken")
-    chatter.say("fact one")
+    chatter.say(fact(1))
 
     assert chatter.digested().new == 1

@@ -11,10 +11,10 @@ from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.llm.client import LlmError
 from livemem.spaces import room as rooms
 from livemem.store import room_keys as keys
-from tests.support.chatter import Chatter, answer, fails_on, memory, notes_facts
+from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts
 from tests.support.world import INVOCATION
 
-POISON = "fact poison"
+POISON = "fact zebra poison"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def chatter() -> Chatter:
 def poisoned(chatter: Chatter, code: str = "llm_contract") -> None:
     """Three rooms, one of them with a message that no model can read."""
     for number in range(3):
-        chatter.say(f"fact {number}", room=f"room-{number}", message_id=f"m{number}")
+        chatter.say(fact(number), room=f"room-{number}", message_id=f"m{number}")
     chatter.say(POISON, room="room-1", message_id="bad")
     chatter.llm.default = fails_on(POISON, code)
 
@@ -38,7 +38,7 @@ def poisoned(chatter: Chatter, code: str = "llm_contract") -> None:
         '{"memories": {}}',
         "[]",
         "null",
-        answer(*(memory(f"fact {number}") for number in range(1_000))),
+        answer(*(memory(fact(number)) for number in range(1_000))),
         answer(memory("x", 2)),
         answer(memory("x", 0)),
         answer({"kind": "fact", "content": "x", "messages": []}),
@@ -52,12 +52,12 @@ def poisoned(chatter: Chatter, code: str = "llm_contract") -> None:
     ],
 )
 def test_an_answer_that_breaks_the_contract_is_shown_to_the_model_once_with_what_is_wrong(chatter, text):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.queue.append(text)
 
     done = chatter.digested()
 
-    assert chatter.memories() == ["fact one"]
+    assert chatter.memories() == [fact(1)]
     assert (len(chatter.llm.asked), done.usage.calls) == (2, 2)
     first, second = chatter.llm.asked
     assert second[: len(first)] == first
@@ -67,11 +67,11 @@ def test_an_answer_that_breaks_the_contract_is_shown_to_the_model_once_with_what
 
 @pytest.mark.parametrize("wrapped", ["```json\n{}\n```", "<think>hm</think>\n{}"])
 def test_an_answer_in_a_fence_or_behind_thoughts_is_taken(chatter, wrapped):
-    chatter.say("fact one")
-    chatter.llm.queue.append(wrapped.replace("{}", answer(memory("fact one"))))
+    chatter.say(fact(1))
+    chatter.llm.queue.append(wrapped.replace("{}", answer(memory(fact(1)))))
 
     assert chatter.digested().usage.calls == 1
-    assert chatter.memories() == ["fact one"]
+    assert chatter.memories() == [fact(1)]
 
 
 @pytest.mark.parametrize("code", ["llm_contract", "llm_refused", "llm_empty", "llm_cut_off", "llm_timeout"])
@@ -80,13 +80,13 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
 
     done = chatter.digested()
 
-    assert chatter.memories() == ["fact 0", "fact 2"]
+    assert chatter.memories() == [fact(0), fact(2)]
     assert (done.dead, done.chunks, done.messages) == ([1], 3, 4)
     assert all(chatter.said(f"room-{number}") == [] for number in range(3))
     dead = progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadChunk)
     assert (dead.room, dead.code) == ("room-1", code)
     assert [one.message.model_dump() for one in dead.messages] == [
-        {"message_id": "m1", "author": "Zoé Martin", "content": "fact 1", "timestamp": "2026-02-20T14:00:02.000Z"},
+        {"message_id": "m1", "author": "Zoé Martin", "content": fact(1), "timestamp": "2026-02-20T14:00:02.000Z"},
         {"message_id": "bad", "author": "Zoé Martin", "content": POISON, "timestamp": "2026-02-20T14:00:04.000Z"},
     ]
     tries = [name for name in chatter.names(done.slot) if name.startswith("tries/")]
@@ -123,25 +123,25 @@ def test_messages_that_do_not_fit_into_the_window_are_given_up_without_a_call():
     ],
 )
 def test_an_outage_counts_no_try_and_the_digest_is_gone_on_with_when_it_is_over(chatter, code, status):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.default = lambda messages: (_ for _ in ()).throw(LlmError(code, "It is out.", status))
 
     for _ in range(5):
         (outcome,) = chatter.digest()
         assert (outcome.result, outcome.error) == ("waiting", code)
         chatter.world.clock.move(3_600)
-    slot = outcome.slot
+    slot = outcome.slot or ""
     assert not [name for name in chatter.names(slot) if name.startswith(("tries", "dead"))]
-    assert [one.content for one in chatter.said()] == ["fact one"]
+    assert [one.content for one in chatter.said()] == [fact(1)]
 
     chatter.llm.default = notes_facts
     assert chatter.digest()[0].slot == slot
-    assert chatter.memories() == ["fact one"]
+    assert chatter.memories() == [fact(1)]
     assert chatter.said() == []
 
 
 def test_automatic_work_waits_after_an_outage_and_work_by_hand_does_not(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unreachable", "No connection."))
     slot = chatter.digest()[0].slot
 
@@ -158,7 +158,7 @@ def test_automatic_work_waits_after_an_outage_and_work_by_hand_does_not(chatter)
 
 
 def test_a_wait_after_failures_is_over_when_the_next_hour_looks(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.default = lambda messages: (_ for _ in ()).throw(LlmError("llm_unavailable", "503"))
     for _ in range(9):
         assert chatter.digest()[0].result == "waiting"
@@ -167,7 +167,7 @@ def test_a_wait_after_failures_is_over_when_the_next_hour_looks(chatter):
 
 def test_a_model_that_never_answers_costs_one_try_of_a_few_chunks_an_hour(chatter):
     for number in range(6):
-        chatter.say(f"fact {number}", room=f"room-{number}")
+        chatter.say(fact(number), room=f"room-{number}")
 
     def hangs(messages):
         raise LlmError("llm_timeout", "The LLM did not answer within 600 s.")
@@ -184,7 +184,7 @@ def test_a_model_that_never_answers_costs_one_try_of_a_few_chunks_an_hour(chatte
 
 
 def test_a_call_that_the_end_of_the_invocation_cut_short_is_no_try(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
 
     def slow(messages):
         chatter.world.pass_time(chatter.llm.timeouts[-1])
@@ -195,13 +195,13 @@ def test_a_call_that_the_end_of_the_invocation_cut_short_is_no_try(chatter):
     (outcome,) = work.carry_out(chatter.process, "demo", work.Order(forced=True), deadline)
 
     assert (outcome.result, outcome.error) == ("waiting", "out_of_time")
-    assert not [name for name in chatter.names(outcome.slot) if name.startswith("tries")]
+    assert not [name for name in chatter.names(outcome.slot or "") if name.startswith("tries")]
     assert not chatter.world.queued
 
 
 def test_what_is_left_at_the_end_of_an_invocation_goes_on_in_another_one(chatter):
     for number in range(12):
-        chatter.say(f"fact {number:02}", room=f"room-{number:02}")
+        chatter.say(fact(number), room=f"room-{number:02}")
 
     def slow(messages):
         chatter.world.pass_time(200)
@@ -221,20 +221,20 @@ def test_what_is_left_at_the_end_of_an_invocation_goes_on_in_another_one(chatter
 def test_the_days_budget_stops_it_and_counts_no_try():
     chatter = Chatter(llm_daily_token_budget_per_space=250)
     for number in range(6):
-        chatter.say(f"fact {number}", room=f"room-{number}")
+        chatter.say(fact(number), room=f"room-{number}")
 
     (outcome,) = chatter.digest()
 
     # The wave that crosses the line is still asked.
     assert (outcome.result, outcome.error, len(chatter.llm.asked)) == ("waiting", "token_budget_exhausted", 4)
-    assert not [name for name in chatter.names(outcome.slot) if name.startswith(("tries", "dead"))]
+    assert not [name for name in chatter.names(outcome.slot or "") if name.startswith(("tries", "dead"))]
     chatter.world.clock.move(24 * 3_600)
     assert chatter.digest()[0].result == "done"
     assert len(chatter.memories()) == 6
 
 
 def test_by_hand_beside_another_worker_is_tried_again(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
 
     def meanwhile(messages):
         with pytest.raises(StillAtWork):
@@ -254,10 +254,10 @@ def test_what_was_given_up_goes_back_and_is_digested_next_time(chatter):
 
     assert retrying.retry(chatter.process, "demo", slot) == 2
 
-    assert [one.content for one in chatter.said("room-1")] == ["fact 1", POISON]
+    assert [one.content for one in chatter.said("room-1")] == [fact(1), POISON]
     assert reading.load(chatter.process, "demo", slot).given_up == []
     assert chatter.digested().messages == 2
-    assert chatter.memories() == ["fact 0", "fact 1", "fact 2", POISON]
+    assert chatter.memories() == [fact(0), fact(1), fact(2), POISON]
     assert chatter.said("room-1") == []
     assert retrying.retry(chatter.process, "demo", slot) == 0
 
@@ -269,7 +269,7 @@ def test_what_was_given_up_goes_back_only_when_nobody_can_remove_it_any_more(cha
 
     with pytest.raises(Conflict) as refused:
         retrying.retry(chatter.process, "demo", slot)
-    assert 1_100 <= refused.value.retry_after <= 1_260
+    assert 1_100 <= (refused.value.retry_after or 0) <= 1_260
     assert len(reading.load(chatter.process, "demo", slot).given_up) == 1
 
 
@@ -301,7 +301,7 @@ def test_a_repeat_of_a_message_that_was_given_up_is_known(chatter):
 def test_a_digest_that_is_not_there_or_not_over_is_not_tried_anew(chatter):
     with pytest.raises(NotFound):
         retrying.retry(chatter.process, "demo", "20260220T140000")
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     slot = chatter.digest()[0].slot
     with pytest.raises(Conflict):
@@ -309,11 +309,12 @@ def test_a_digest_that_is_not_there_or_not_over_is_not_tried_anew(chatter):
 
 
 def test_a_digest_that_waits_is_a_problem_of_the_space_until_it_is_done(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     chatter.digest()
 
     space = rooms.find(chatter.process, "demo")
+    assert space
     (problem,) = tending.problems(chatter.process, space)
     assert (problem.code, problem.wrong) == ("digest_failing", True)
     assert "llm_unavailable" in problem.detail
@@ -330,7 +331,9 @@ def test_documents_are_removed_when_their_time_is_over_but_not_what_was_given_up
     plain = chatter.digested().slot
     chatter.world.clock.move(91 * 86_400)
 
-    done = tending.tend(chatter.process, rooms.find(chatter.process, "demo", daily=True))
+    space = rooms.find(chatter.process, "demo", daily=True)
+    assert space
+    done = tending.tend(chatter.process, space)
 
     assert done == {"digests_removed": 1}
     assert chatter.names(plain) == []
@@ -340,7 +343,7 @@ def test_documents_are_removed_when_their_time_is_over_but_not_what_was_given_up
 def test_a_memory_that_the_store_refuses_is_counted_and_the_rest_is_stored(chatter, monkeypatch):
     from livemem.memories import storing
 
-    chatter.say("fact one")
+    chatter.say(fact(1))
     chatter.digested()
     monkeypatch.setattr(storing, "MOST", 1)
     chatter.world.clock.move(1)
@@ -352,7 +355,7 @@ def test_a_memory_that_the_store_refuses_is_counted_and_the_rest_is_stored(chatt
 
 
 def test_queued_work_survives_a_function_service_that_is_out(chatter):
-    chatter.say("fact one")
+    chatter.say(fact(1))
 
     def refuse(payload):
         from livemem.errors import StoreUnavailable

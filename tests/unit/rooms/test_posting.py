@@ -1,5 +1,6 @@
 """Messages of rooms: each exactly once, whoever dies or repeats."""
 
+import contextlib
 from collections import Counter
 
 import pytest
@@ -99,10 +100,8 @@ def test_whatever_request_fails_a_repeat_leaves_the_message_once(fault):
         chatter = Chatter()
         chatter.world.new_process()
         fault.arm(chatter.world, point)
-        try:
+        with contextlib.suppress(Killed, LiveMemoryError):
             chatter.say("hello", message_id="m1")
-        except (Killed, LiveMemoryError):
-            pass
         reached = len(chatter.world.client.requests) > point
         chatter.world.new_process()
         chatter.say("hello", message_id="m1", after=120)
@@ -121,10 +120,8 @@ def test_a_batch_that_dies_anywhere_is_whole_and_once_after_a_repeat(fault):
         chatter = Chatter()
         chatter.world.new_process()
         fault.arm(chatter.world, point)
-        try:
+        with contextlib.suppress(Killed):
             chatter.say_all(texts, named="m")
-        except Killed:
-            pass
         chatter.world.new_process()
         chatter.say_all(texts, named="m")
         assert sorted(one.content for one in chatter.said()) == texts, point

@@ -1,6 +1,5 @@
 """What the model is told: JSON values on one line each, so that no text can forge the prompt's structure."""
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -21,7 +20,6 @@ from livemem.memories.memory import Memory
 
 TURNS = 5
 """Answers of the model before it must respond."""
-NAMES = ("system", "opening", "respond")
 KEPT_CHARACTERS = 400
 """Of a memory that is in every prompt."""
 SESSION_CHARACTERS = 1_500
@@ -35,12 +33,6 @@ LEFT_OUT = {"left_out": "There was no room for it any more: call the tool again 
 @lru_cache(maxsize=8)
 def _text(name: str) -> str:
     return resources.files("livemem.ask").joinpath("prompts", f"{name}.md").read_text("utf-8")
-
-
-@lru_cache(maxsize=1)
-def version() -> str:
-    """A short hash of all prompt texts."""
-    return hashlib.sha256("\0".join(_text(name) for name in NAMES).encode()).hexdigest()[:12]
 
 
 @lru_cache(maxsize=1)

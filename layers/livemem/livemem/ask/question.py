@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from livemem import clock, limits
-from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, PreconditionLost
+from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, PreconditionLost, QuestionBroken
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -119,10 +119,6 @@ class Question(Document):
         for step in self.steps:
             yield from step.called or ()
 
-    def shown(self) -> dict[str, Source]:
-        """What the tools have shown, by its id."""
-        return {source.id: source for called in self.calls() for source in called.sources}
-
     def without_results(self) -> "Question":
         """The same without what the tools gave, which lies where they found it."""
         steps = [
@@ -183,9 +179,14 @@ def check_same(question: Question, author: str, wanted: Wanted) -> None:
 
 
 def find(process: Process, space_id: str, request_id: str) -> Saved | None:
-    """The question, or None: 1 GET. Raises InvalidName."""
+    """The question, or None: 1 GET. Raises InvalidName, QuestionBroken."""
     found = process.store.get(keys.question(space_id, request_id))
-    return Saved(space_id, Question.from_bytes(found.body), found.etag) if found else None
+    try:
+        return Saved(space_id, Question.from_bytes(found.body), found.etag) if found else None
+    except ValueError as error:
+        raise QuestionBroken(
+            f"The question {request_id!r} can't be read. Ask it once more under another key."
+        ) from error
 
 
 def load(process: Process, space_id: str, request_id: str) -> Question:

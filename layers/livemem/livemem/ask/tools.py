@@ -6,7 +6,7 @@ can't do now does, so that the same step is done again later; what a step has st
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from livemem.ask import results
@@ -30,6 +30,7 @@ from livemem.errors import (
     InvalidRequest,
     MemoriesBroken,
     NotFound,
+    RunError,
     SearchNotReady,
     TooLarge,
 )
@@ -42,6 +43,8 @@ from livemem.process import Process
 from livemem.recall import search
 from livemem.recall.asked import Asked
 from livemem.recall.talk import TOOL
+from livemem.search.engine import Hit
+from livemem.spaces import head as heads
 from livemem.store.memory_keys import Kind
 
 FOUND = 10
@@ -51,6 +54,9 @@ STORED_MOST = 5
 """Memories that one question may store."""
 DELETED_MOST = 1
 """Memories that one question may delete."""
+SPARE = timedelta(seconds=4)
+"""That a search may take beyond the moment until which the LLM is asked."""
+OUT_OF_TIME = "out_of_time"
 RESPOND = "respond"
 NAME_CHARACTERS = 100
 SHOWN_ARGUMENT = 2_000
@@ -108,17 +114,32 @@ def _recent(hand: Hand, given: Recent) -> Shown:
 
 
 def _notes(hand: Hand, given: Looking) -> Shown:
-    asked = Asked.of(given.query, scope="live,bank,archive", limit=FOUND)
-    return results.of_hits(search.search(hand.process, hand.space_id, asked).hits)
+    return results.of_hits(_found(hand, Asked.of(given.query, scope="live,bank,archive", limit=FOUND)))
 
 
 def _conversations(hand: Hand, given: Looking) -> Shown:
-    asked = Asked.of_talk(given.query, max_results=3 * FOUND)
-    hits = search.in_conversations(hand.process, hand.space_id, asked).hits
+    hits = _found(hand, Asked.of_talk(given.query, max_results=3 * FOUND).within(None))
     # The session itself is in the prompt; and what a tool was given, or gave, was not said by anybody.
     mine = hand.question.conversation_id
     said = [hit for hit in hits if hit.document.role != TOOL and hit.document.source.get("conversation_id") != mine]
     return results.of_hits(said[:FOUND])
+
+
+def _found(hand: Hand, asked: Asked) -> list[Hit]:
+    """What a search finds that reads no longer than there is time; raises SearchNotReady, and RunError where another
+    invocation has more time for it.
+    """
+    process = hand.process
+    now = process.clock()
+    until = min(hand.until + SPARE, now + search.READING)
+    meta = heads.load_recent(process, hand.space_id).meta
+    try:
+        with search.answering(process, meta, [asked], lambda: search.vector_of(process, asked.text), until) as found:
+            return found[1][0].hits
+    except SearchNotReady as error:
+        if until < now + search.READING:
+            raise RunError(OUT_OF_TIME, error.detail) from error
+        raise
 
 
 def _store_fact(hand: Hand, given: StoringFact) -> Shown:
@@ -206,7 +227,7 @@ def carry_out(
 ) -> tuple[list[Called], Answer | None]:
     """What the calls of the last step come to, and the answer if one of them gives it; the others are done first.
 
-    Raises StoreUnavailable and what else a later try may mend.
+    Raises RunError where there is no time left for it, StoreUnavailable and what else a later try may mend.
     """
     number, step = len(question.steps), question.steps[-1]
     before = list(question.calls())

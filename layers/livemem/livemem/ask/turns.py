@@ -1,11 +1,10 @@
 """One turn of the loop: what is asked of the model now, and what its answer comes to where it did not respond."""
 
 from datetime import datetime
-from typing import get_args
 
 from livemem.ask import prompt, tools
 from livemem.ask.arguments import MESSAGE_CHARACTERS
-from livemem.ask.question import Answer, AskedCall, Expression, Question, Step
+from livemem.ask.question import EXPRESSIONS, Answer, AskedCall, Expression, Question, Step
 from livemem.errors import RunError
 from livemem.llm import contract
 from livemem.llm.client import MAY_COST, LlmError
@@ -15,8 +14,9 @@ from livemem.process import Process
 
 SHORTEST_ASK = 3.0
 """Seconds below which asking is pointless."""
-OUT_OF_TIME = "out_of_time"
 EMPTY = "llm_empty"
+KEPT_CHARACTERS = 50_000
+"""Of a text, or of the arguments of a call: nothing that is longer is right, and all of it is sent again."""
 
 
 def must_respond(question: Question) -> bool:
@@ -33,7 +33,7 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
     settings, size = process.settings, prompt.size(messages)
     left = (until - process.clock()).total_seconds()
     if left < SHORTEST_ASK:
-        raise RunError(OUT_OF_TIME, "There is no time left to ask the LLM.")
+        raise RunError(tools.OUT_OF_TIME, "There is no time left to ask the LLM.")
     room = settings.llmaas_context_tokens - size
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
     try:
@@ -47,15 +47,15 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
         code = error.code
         if code == "llm_timeout" and left < settings.consolidation_timeout:
             # It is the invocation that was short, not the model that was slow.
-            code = OUT_OF_TIME
+            code = tools.OUT_OF_TIME
         raise RunError(code, error.detail, used.to_metrics()) from error
     written = sum(len(one.arguments) for one in said.calls) + len(said.text)
     return _step(said, forced=forced), _usage(said.usage, size + written // 4)
 
 
 def _step(said: Said, *, forced: bool) -> Step:
-    calls = [AskedCall(id=one.id, name=one.name, arguments=one.arguments) for one in said.calls]
-    return Step(text=said.text, calls=calls, forced=forced, called=None if calls else [])
+    calls = [AskedCall(id=one.id, name=one.name, arguments=one.arguments[:KEPT_CHARACTERS]) for one in said.calls]
+    return Step(text=said.text[:KEPT_CHARACTERS], calls=calls, forced=forced, called=None if calls else [])
 
 
 def _usage(told: dict[str, int], estimate: int) -> Usage:
@@ -79,7 +79,7 @@ def salvaged(question: Question) -> Answer | None:
 
 
 def _plain(message: str, expression: object) -> Answer:
-    known: dict[object, Expression] = {one: one for one in get_args(Expression)}
+    known: dict[object, Expression] = {one: one for one in EXPRESSIONS}
     message = message.strip()
     cut = message if len(message) <= MESSAGE_CHARACTERS else message[: MESSAGE_CHARACTERS - 1] + "…"
     face = known.get(expression, "neutral") if isinstance(expression, str) else "neutral"

@@ -147,7 +147,7 @@ def carry_on(
         return task.outcome()
     if not task.moved:
         # Who gets nowhere in a whole invocation would get nowhere in the next one.
-        _fail(task, RunError(turns.OUT_OF_TIME, "The LLM did not answer in the time that an invocation has."))
+        _fail(task, RunError(tools.OUT_OF_TIME, "The LLM did not answer in the time that an invocation has."))
         return task.outcome()
     return _hand_over(task)
 
@@ -229,7 +229,7 @@ def _work(task: _Task, held: Held) -> None:
             if not task.question.ended():
                 _answer(task)
     except RunError as error:
-        if error.code != turns.OUT_OF_TIME:
+        if error.code != tools.OUT_OF_TIME:
             _fail(task, error)
     finally:
         claims.release(task.process, held)

@@ -7,7 +7,7 @@ from itertools import islice
 
 from cachetools import LRUCache
 
-from livemem.digests import intake, opening, progress, slots, work
+from livemem.digests import intake, opening, progress, reading, slots, work
 from livemem.digests.work import Order
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
@@ -84,6 +84,25 @@ def _due(process: Process, space_id: str) -> str | None:
     if waits > keys.slot_moment(slot) or progress.find_done(process, space_id, slot):
         return None
     return slot
+
+
+def longest_wait(process: Process, deadline: datetime) -> float:
+    """For how many hours messages wait for a digest, in the space where they wait longest: 1 LIST per 1,000 marked
+    spaces, and 1 LIST for each, 2 LISTs and some GETs where any wait.
+    """
+    marked = marking.listed(process)
+    longest = 0.0
+    while (some := list(islice(marked, AT_ONCE))) and deadline - process.clock() > LAST_ROUND:
+        longest = max([longest, *process.store.map(lambda space_id: _waits(process, space_id), some)])
+    return round(longest, 2)
+
+
+def _waits(process: Process, space_id: str) -> float:
+    try:
+        return (reading.hours_since_done(process, space_id) or 0.0) if heads.find(process, space_id) else 0.0
+    except LiveMemoryError as error:
+        logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
+        return 0.0
 
 
 class _CaughtUp:

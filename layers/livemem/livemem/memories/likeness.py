@@ -65,7 +65,7 @@ def prepare(text: str) -> Grams:
     # "The port of the API is" and "API port:" are nearer than their articles.
     telling = [word for word in words if not is_common(word)] or words
     padded = " ".join(["", *telling, ""])
-    # Most sentences share their runs: interned, 10,000 of them take 40 MB and not 90.
+    # Most sentences share their runs, which are kept once.
     return Grams(frozenset(sys.intern(padded[at : at + GRAM]) for at in range(len(padded) - GRAM + 1)))
 
 
@@ -100,13 +100,13 @@ def differs(new: str, old: str) -> bool:
     in two languages, is not seen here.
     """
     said, former = read(new), read(old)
-    if said.negates != former.negates:
-        return False
     # Which of them is looked at first must not decide.
     one, other = sorted((said.telling, former.telling), key=lambda tokens: [token.root for token in tokens])
     swaps = _swaps(one[:MOST_WORDS], other[:MOST_WORDS])
+    # What one of them denies is no second thing, unless another one is named.
+    alike = said.negates == former.negates
     is_stated = any(token.root in _IS for token in [*said.tokens, *former.tokens])
-    return any(swap.is_of_another_thing(is_stated=is_stated) for swap in swaps)
+    return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,14 @@ class _Swap:
     is_all: bool
     """The texts say the same but for that, and have most words in common."""
 
+    def names_another(self) -> bool:
+        """Whether another one is named, and not as the value that stands last."""
+        if self.ends:
+            return False
+        if self._both(lambda token: token.is_name or token.is_label):
+            return True
+        return self.leads and self.is_all and self._both(lambda token: token.opens)
+
     def is_of_another_thing(self, *, is_stated: bool) -> bool:
         """Whether the words tell of what the text is, and not what is said of it.
 
@@ -129,8 +137,6 @@ class _Swap:
         """
         if self.ends:
             return self.is_all and not is_stated and not self._any(lambda token: token.is_detail)
-        if self._both(lambda token: token.is_name or token.is_label):
-            return True
         if self.leads and len(self.one) == len(self.other):
             return True
         return self.is_all and not self._any(lambda token: token.is_number)

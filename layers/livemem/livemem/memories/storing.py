@@ -106,7 +106,7 @@ def store_all(
     author: str,
     drafts: Sequence[Draft],
     *,
-    op_ids: Sequence[str] | None = None,
+    op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
 ) -> list[Stored | Failed]:
     """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them.
@@ -235,7 +235,8 @@ def _decide(
 def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> Stored:
     """What the first of the same requests was told; raises InvalidRequest if it was another one."""
     first = log.operation_at(process, space_id, wanted.kind, number)
-    if first.request != wanted.request:
+    # Of one that was erased nobody can tell any more what it was.
+    if first.request != wanted.request and first.memory.content:
         raise InvalidRequest.of("Idempotency-Key", OTHER)
     return replace(told(first), repeated=True, redacted=wanted.redacted)
 

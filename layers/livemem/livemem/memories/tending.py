@@ -8,6 +8,8 @@ from livemem.spaces.room import Room, Space
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
+EXPIRED = "memories_expired"
+"""What a report calls those that were deleted because they have expired."""
 SNAPSHOTS_KEPT = 2
 """The newest, and the one before it: somebody may be reading that, or the newest may be damaged."""
 
@@ -20,7 +22,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     there = set(process.store.folders(prefix))
     kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in there]
     found = process.store.map(lambda kind: _tend(process, space.space_id, kind), kinds)
-    done = {"memories_expired": sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
+    done = {EXPIRED: sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
     return {name: float(count) for name, count in done.items() if count}
 
 

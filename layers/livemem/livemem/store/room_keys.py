@@ -101,9 +101,14 @@ def parse_message(key: str) -> MessageName | None:
     return MessageName(name, match["room"], moment, match["hash"])
 
 
+def message_named(name: str) -> str:
+    """A key of a message with this name within its room, of whatever room."""
+    return f"x/rooms/x/{name}"
+
+
 def check_message_name(name: str) -> str:
     """Return the name of a message within its room, as a cursor has it, or raise InvalidName."""
-    if not _NAME.fullmatch(name):
+    if not parse_message(message_named(name)):
         raise InvalidName("cursor", "is not the name of a message")
     return name
 

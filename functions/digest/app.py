@@ -1,0 +1,39 @@
+"""Digests what was said in rooms: every hour what is due, and when it is invoked asynchronously."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from livemem import clock
+from livemem.digests import due, work
+from livemem.digests.work import Order
+from livemem_http import metrics
+from livemem_http.environment import process
+from livemem_http.logs import function_logger
+
+logger = function_logger("digest")
+
+
+def carry_out(event: dict[str, Any], deadline: datetime) -> dict[str, Any]:
+    """Carry out the digests of an invocation, and tell what became of them."""
+    outcomes = work.carry_out(process(), event["space_id"], Order.of(event), deadline)
+    metrics.report_digests("digest", outcomes)
+    logger.info("digests carried out", extra={"results": [outcome.result for outcome in outcomes]})
+    return {"results": [{"slot": one.slot, "result": one.result, "error": one.error} for one in outcomes]}
+
+
+def start_due(deadline: datetime) -> dict[str, Any]:
+    """Queue what is due, and tell for how long messages wait."""
+    queued = due.start_due(process(), deadline)
+    hours = due.longest_wait(process(), deadline)
+    metrics.report_waiting("digest", hours)
+    logger.info("digests queued", extra={"spaces": len(queued), "hours_since_digest": hours})
+    return {"queued": queued, "hours_since_digest": hours}
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Do what is to be done; raises if the store fails, so that Lambda tries again."""
+    deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
+    return carry_out(event, deadline) if "space_id" in event else start_due(deadline)

@@ -1,0 +1,262 @@
+"""Rooms and digests as requests and answers."""
+
+from typing import Annotated, Any
+
+from livemem.digests import reading
+from livemem.digests.papers import Done
+from livemem.digests.reading import State
+from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Draft, Message
+from livemem.rooms.posting import BATCH, Posted, Refused
+from livemem.rooms.reading import Page, RoomInfo
+from livemem.store import room_keys as keys
+from livemem_http.views.fields import Body, Moment, NextCursor, Sparse, View, told
+
+Room = Annotated[
+    str,
+    told(
+        "The name of the room; it is there as soon as something is said in it.",
+        "general",
+        pattern=f"^{keys.ROOM.pattern}$",
+    ),
+]
+Slot = Annotated[
+    str,
+    told(
+        "The digest: the time (UTC) at which it was due, or asked for.",
+        "20260220T170000",
+        pattern=f"^{keys.SLOT.pattern}$",
+    ),
+]
+Author = Annotated[
+    str,
+    told("Who says it: a name as people write it.", "Zoé Martin", minLength=1, maxLength=AUTHOR_CHARACTERS),
+]
+Content = Annotated[
+    str,
+    told(
+        "What is said, in at most 16,000 bytes.",
+        "We decided to move the import to the new API.",
+        minLength=1,
+        maxLength=CONTENT_BYTES,
+    ),
+]
+MessageId = Annotated[
+    str,
+    told(
+        "A name of your own for the message, unique in its room: a repeat of it answers with the message that is there "
+        "or was digested and writes nothing; with other words it is refused (422).",
+        "chat-4711",
+        minLength=1,
+        maxLength=MESSAGE_ID_CHARACTERS,
+    ),
+]
+SaidAt = Annotated[
+    Moment,
+    told(
+        "When it was said, if not now: any past time, at most 5 minutes ahead of the service's clock.",
+        "2026-02-20T14:05:00.250Z",
+    ),
+]
+
+
+class NewRoomMessage(Body):
+    """A message to be posted."""
+
+    author: Author
+    content: Content
+    message_id: MessageId | None = None
+    timestamp: SaidAt | None = None
+
+    def draft(self) -> Draft:
+        """The message for the domain."""
+        return Draft(self.author, self.content, self.message_id, self.timestamp)
+
+
+class NewRoomMessages(Body):
+    """Messages to be posted at once."""
+
+    messages: Annotated[list[NewRoomMessage], told("One to 100 messages.", minItems=1, maxItems=BATCH)]
+
+    def drafts(self) -> list[Draft]:
+        """The messages for the domain."""
+        return [message.draft() for message in self.messages]
+
+
+class RoomMessageView(View):
+    """A message that waits for a digest."""
+
+    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "chat-4711")]
+    author: Author
+    content: Content
+    timestamp: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:05:00.250Z")]
+
+    @classmethod
+    def of(cls, message: Message) -> "RoomMessageView":
+        return cls.model_validate(message, from_attributes=True)
+
+
+class MessagePosted(Sparse):
+    """What became of a message."""
+
+    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "chat-4711")]
+    timestamp: Annotated[Moment | None, told("When it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
+    repeated: Annotated[bool | None, told("Whether it came before: then nothing was written.", False)] = None
+    digested: Annotated[bool | None, told("True if a digest has taken it since it came first.")] = None
+    redacted: Annotated[
+        dict[str, int] | None,
+        told(
+            "How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."
+        ),
+    ] = None
+    error: Annotated[
+        dict[str, str] | None, told("Why it was not written, in a batch: `code` and `detail` of the error.")
+    ] = None
+
+    @classmethod
+    def of(cls, posted: Posted | Refused, message_id: str | None = None) -> "MessagePosted":
+        """`message_id` is that of the request, for what was refused."""
+        if isinstance(posted, Refused):
+            return cls(message_id=message_id or "", error={"code": posted.error.code, "detail": posted.error.detail})
+        return cls(
+            message_id=posted.message.message_id,
+            timestamp=posted.message.timestamp,
+            repeated=not posted.fresh,
+            digested=posted.digested or None,
+            redacted=posted.redacted or None,
+        )
+
+
+class MessagesPosted(View):
+    """What became of each message, in their order."""
+
+    items: Annotated[list[MessagePosted], told("One for each message that was sent.")]
+
+
+class RoomView(View):
+    """A room."""
+
+    room: Room
+    has_messages: Annotated[bool, told("Whether messages wait in it for a digest.", True)]
+    newest: Annotated[Moment | None, told("When the newest of them was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
+
+    @classmethod
+    def of(cls, info: RoomInfo) -> "RoomView":
+        return cls.model_validate(info, from_attributes=True)
+
+
+class RoomList(View):
+    """The rooms of a space."""
+
+    items: Annotated[list[RoomView], told("Those in which messages wait, or were said in the last days; by name.")]
+
+    @classmethod
+    def of(cls, rooms: list[RoomInfo]) -> "RoomList":
+        return cls(items=[RoomView.of(one) for one in rooms])
+
+
+class RoomMessagePage(View):
+    """A page of messages."""
+
+    items: Annotated[
+        list[RoomMessageView], told("The messages. A page may hold fewer than `limit` and not be the last one.")
+    ]
+    next_cursor: NextCursor = None
+
+    @classmethod
+    def of(cls, page: Page, cursor: str | None) -> "RoomMessagePage":
+        return cls(items=[RoomMessageView.of(one) for one in page.items], next_cursor=cursor)
+
+
+class DigestQueued(View):
+    """A digest that was asked for."""
+
+    slot: Slot
+    state: Annotated[str, told("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
+
+
+class DigestCounts(View):
+    """What a digest came to."""
+
+    messages: Annotated[int, told("Messages that it took.", 42)]
+    chunks: Annotated[int, told("Questions to the LLM that they were cut into.", 1)]
+    dead: Annotated[list[int], told("Numbers of the chunks that were given up after three tries.", [])]
+    new: Annotated[int, told("New memories.", 5)]
+    merged: Annotated[int, told("Memories that were there already, or were brought up to date.", 1)]
+    refused: Annotated[int, told("Facts that could not be stored.", 0)]
+    usage: Annotated[
+        dict[str, Any],
+        told(
+            "Calls and tokens of the LLM.",
+            {"calls": 1, "prompt_tokens": 5200, "completion_tokens": 340, "estimated_tokens": 0},
+        ),
+    ]
+    started_at: Annotated[Moment, told("When it began, UTC.", "2026-02-20T17:00:04.120Z")]
+    ended_at: Annotated[Moment, told("When it ended, UTC.", "2026-02-20T17:00:31.580Z")]
+
+    @classmethod
+    def of(cls, done: Done) -> "DigestCounts":
+        return cls(**{**done.model_dump(include=set(cls.model_fields)), "usage": done.model_dump()["usage"]})
+
+
+class ChunkGivenUp(View):
+    """A chunk that the model gave nothing of use for, three times. Its messages are kept."""
+
+    chunk: Annotated[int, told("Its number.", 3)]
+    room: Room
+    messages: Annotated[int, told("How many messages it holds.", 17)]
+    code: Annotated[str, told("Why, as a code.", "llm_contract")]
+    detail: Annotated[str, told("Why, as a sentence.", "The LLM's answer could not be used.")]
+    at: Annotated[Moment, told("When it was given up, UTC.", "2026-02-20T17:00:31.580Z")]
+
+
+class DigestView(Sparse):
+    """A digest."""
+
+    slot: Slot
+    state: Annotated[
+        State,
+        told(
+            "`queued`, `running`, `done`; `open`: begun and handed on; `failed`: it waits after a failure of the LLM "
+            "and is gone on with every hour, or when a digest is started by hand.",
+            "done",
+        ),
+    ]
+    error: Annotated[str | None, told("The code of the failure that it waits for.")] = None
+    messages: Annotated[int, told("Messages that it takes.", 42)]
+    chunks: Annotated[int, told("Questions to the LLM that they are cut into.", 1)]
+    settled: Annotated[int, told("Those that need no more work.", 1)]
+    counts: Annotated[DigestCounts | None, told("What it came to, once it has ended.")] = None
+    given_up: Annotated[
+        list[ChunkGivenUp] | None, told("Chunks that may be tried anew (`POST .../retry`). In a list left out.")
+    ] = None
+
+    @classmethod
+    def of(cls, digest: reading.Digest) -> "DigestView":
+        given_up = [ChunkGivenUp.model_validate(one, from_attributes=True) for one in digest.given_up]
+        return cls(
+            slot=digest.slot,
+            state=digest.state,
+            error=digest.error,
+            messages=digest.messages,
+            chunks=digest.chunks,
+            settled=digest.settled,
+            counts=DigestCounts.of(digest.done) if digest.done else None,
+            given_up=given_up or None,
+        )
+
+
+class DigestPage(View):
+    """A page of digests."""
+
+    items: Annotated[list[DigestView], told("The digests, the newest first.")]
+    next_cursor: NextCursor = None
+
+    @classmethod
+    def of(cls, digests: list[reading.Digest], cursor: str | None) -> "DigestPage":
+        return cls(items=[DigestView.of(one) for one in digests], next_cursor=cursor)
+
+
+class DigestRetried(View):
+    """What was put back."""
+
+    messages: Annotated[int, told("Messages that are in their rooms again; the next digest takes them.", 17)]

@@ -1,0 +1,186 @@
+"""`make demo-memories`: a room is listened to, what matters in it becomes memories, and an agent answers from them.
+
+Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as
+those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then the agent is
+asked three questions. The exit status is 0 only if each message was digested once, a fact that was said twice is one
+memory, each answer rests on a memory that answers it, and a memory for a minute is gone when the minute is over.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from local.demo import stage
+from local.demo.report import table, width
+from local.demo.service import ROOT, Api, DemoError, Service
+
+SPACE, ROOM = "team", "build"
+TALK = ROOT / "examples" / "room.ndjson"
+FIRST = 22
+"""Messages of the first part."""
+MINUTE = 60.0
+_POLL_SECONDS = 0.25
+SELF = (
+    {"kind": "self", "category": "context", "content": "I am the memory of those who build Live Memory."},
+    {"kind": "self", "category": "limitation", "content": "I know only what was said in the room and what I was told."},
+    {"kind": "goal", "category": "understanding", "content": "I want to know why things were decided."},
+)
+PASSING = "The demo of memories is running right now."
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and a word that a source of its answer must hold."""
+
+    text: str
+    word: str
+
+
+QUESTIONS = (
+    Question("How long does the id of a deleted space stay blocked?", "21 minutes"),
+    Question("What happens to other tokens when a token is revoked?", "rotated"),
+    Question("Pourquoi n'avons-nous pas pris obstore ?", "obstore"),
+)
+
+
+def main() -> int:
+    """Run the demo; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m local.demo.memories", description="Memories, rooms, digests, ask.")
+    parser.parse_args()
+    return stage.play(lambda service, _data: _run(service), "demo-memories")
+
+
+def _run(service: Service) -> None:
+    api, space = service.admin, f"/spaces/{SPACE}"
+    print(f"Live Memory runs at {api.url}, with its own S3 server.")
+    print(stage.describe_llm(service))
+    print(stage.describe_embeddings(service))
+    api.post("/spaces", {"space_id": SPACE, "description": "A team", "rules_template": "standard"})
+    api.post(f"{space}/memories/batch", {"memories": list(SELF)})
+    passing = api.post(f"{space}/memories", {"content": PASSING, "ttl": "1m"})["memory_id"]
+    began = time.monotonic()
+    patience = 30.0 if service.offline_llm else 600.0
+
+    messages = _messages()
+    print(f"\nThe agent knows who it is; {len(messages)} messages of the room `{ROOM}` are posted in two parts.\n")
+    _post(api, messages[:FIRST])
+    missed = _await_digest(api, patience)
+    print(f"Nobody was there at the last hour of digests: the first message caught up on it.\n{_told(missed)}\n")
+    again = _post(api, messages[:FIRST])
+    if any(one["status"] == "new" for one in again) or _waiting(api):
+        raise DemoError("Messages that were digested came into the room once more.")
+    print(f"The same {FIRST} messages posted once more: all known, none is digested twice.\n")
+    _post(api, messages[FIRST:])
+    slot = api.post(f"{space}/digests", {})["slot"]
+    forced = _await_digest(api, patience, slot)
+    print(f"The rest, by hand.\n{_told(forced)}\n")
+    if missed["messages"] + forced["messages"] != len(messages) or _waiting(api):
+        raise DemoError("Not every message was digested once.")
+    _show_memories(api)
+    for question in QUESTIONS:
+        _ask(api, question, patience)
+    _await_end(api, passing, began)
+    print(
+        f"All {len(messages)} messages were digested once, what was said twice is one memory, each answer rests on a "
+        f"memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.0f} s."
+    )
+
+
+def _messages() -> list[dict[str, str]]:
+    """The day's messages, the last of them an hour ago."""
+    lines = [json.loads(line) for line in TALK.read_text("utf-8").split("\n") if line.strip()]
+    later = datetime.now(UTC) - timedelta(hours=1) - datetime.fromisoformat(lines[-1]["timestamp"])
+    for line in lines:
+        moment = datetime.fromisoformat(line["timestamp"]) + later
+        line["timestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return lines
+
+
+def _post(api: Api, messages: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    answer = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages", {"messages": list(messages)})
+    return list(answer["items"])
+
+
+def _waiting(api: Api) -> list[dict[str, Any]]:
+    return list(api.get(f"/spaces/{SPACE}/rooms/{ROOM}/messages?limit=10")["items"])
+
+
+def _await_digest(api: Api, patience: float, slot: str | None = None) -> dict[str, Any]:
+    """The digest of the slot, or the first one, once it has ended."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        items = api.get(f"/spaces/{SPACE}/digests?limit=5")["items"]
+        found = [one for one in items if slot in (None, one["slot"])]
+        if found and found[0]["status"] == "done":
+            return dict(found[0])
+        if found and found[0]["status"] == "failed":
+            raise DemoError(f"The digest failed ({found[0].get('error')}).")
+        time.sleep(_POLL_SECONDS)
+    raise DemoError(f"No digest had ended after {patience:.0f} s.")
+
+
+def _told(digest: dict[str, Any]) -> str:
+    usage = digest["usage"]
+    return (
+        f"  digest {digest['slot']}: {digest['messages']} messages in {digest['chunks']} chunk(s), "
+        f"{usage['llm_calls']} call(s) of the LLM; {digest['new']} new memories, {digest['merged']} merged"
+    )
+
+
+def _show_memories(api: Api) -> None:
+    """What is remembered now, and what was merged; raises DemoError if nothing was."""
+    changes = api.get(f"/spaces/{SPACE}/memories/changes?limit=50")["items"]
+    merged = [one for one in changes if one.get("merged_into")]
+    newest = api.get(f"/spaces/{SPACE}/memories?limit=50")["items"]
+    kinds = [[kind, sum(one["kind"] == kind for one in newest)] for kind in ("fact", "self", "goal")]
+    print(f"{table(['memories', 'number'], kinds)}\n")
+    if not merged:
+        raise DemoError("Nothing that was said twice was merged.")
+    print("Said twice, one memory:")
+    for one in merged:
+        memory = api.get(f"/spaces/{SPACE}/memories/{one['memory']['memory_id']}")
+        said = [memory["content"], *(former["content"] for former in memory["history"])]
+        for place, text in enumerate(said):
+            print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
+    print()
+
+
+def _ask(api: Api, question: Question, patience: float) -> None:
+    """Ask, and print the answer, the tools that were called, and what it rests on."""
+    answer = api.post(f"/spaces/{SPACE}/ask", {"message": question.text, "user": "ann", "room": ROOM})
+    deadline = time.monotonic() + patience
+    while answer["status"] in ("queued", "running") and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        answer = api.get(f"/spaces/{SPACE}/ask/{answer['request_id']}")
+    print(f"── {question.text}")
+    for call in answer["tool_calls"]:
+        told = json.dumps(call["arguments"], ensure_ascii=False)
+        print(f"   {call['name']} {told[: width() - 50]} -> {call['results']} result(s), {call['ms']:.0f} ms")
+    print(f"   ({answer.get('expression')}) {answer.get('message')}")
+    sources = answer.get("sources") or []
+    for source in sources:
+        print(f"   rests on {source['kind']} {source['id']}: {source['excerpt'][: width() - 50]}")
+    print()
+    if not any(question.word in source["excerpt"] for source in sources):
+        raise DemoError("The answer does not rest on a memory that answers the question.")
+
+
+def _await_end(api: Api, passing: str, began: float) -> None:
+    """Wait until the memory for a minute is gone from all reads."""
+    query = f"/spaces/{SPACE}/memories?{urlencode({'q': PASSING, 'limit': 1})}"
+    if time.monotonic() - began < MINUTE - 5 and api.get(query)["items"][0]["memory_id"] != passing:
+        raise DemoError("The memory for a minute was gone too early.")
+    time.sleep(max(0.0, MINUTE + 0.5 - (time.monotonic() - began)))
+    if any(one["memory_id"] == passing for one in api.get(query)["items"]):
+        raise DemoError("The memory for a minute is still there.")
+    print("The memory for a minute has expired, and no read gives it any more.\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Two requests of one user that take turns at the store, stopped at every request of the first one."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from livemem.ask import question as questions
+from livemem.ask import tending, work
+from livemem.ask.question import Wanted
+from livemem.conversations import log
+from livemem.spaces.lease import LIFE
+from livemem.store import ask_keys as keys
+from tests.support.actors import Actor
+from tests.support.agent import calls, responds
+from tests.support.asking import Asking, talk_of
+
+FACTS = {"One?": "Kiel has nine cranes.", "Two?": "Ines bakes bread."}
+
+
+def _answer(thread: Any) -> Any:
+    """Store what belongs to the question, then respond."""
+    asked = "One?" if thread[1]["content"].rstrip().endswith('"One?"') else "Two?"
+    stored = any(message["role"] == "tool" for message in thread)
+    return responds(f"Answer to {asked}") if stored else calls(("store_memory", {"content": FACTS[asked]}))
+
+
+def _actor(asking: Asking, message: str, key: str) -> Actor:
+    world = asking.world
+
+    def ask(actor: Actor) -> Any:
+        until = world.clock() + timedelta(seconds=5)
+        return work.ask(
+            actor.process,
+            "demo",
+            "ann",
+            Wanted(message),
+            may_write=True,
+            until=until,
+            idempotency_key=key,
+            pause=world.pass_time,
+        )
+
+    return Actor(message, world, ask, world.clock() + timedelta(seconds=900))
+
+
+def _scene() -> Asking:
+    asking = Asking()
+    asking.agent.default = _answer
+    asking.ask("Before?", user="warm")
+    for name in asking.names("memories/"):
+        asking.world.store.delete(f"demo/{name}")
+    asking.world.new_process()
+    return asking
+
+
+def _turns(message: str) -> int:
+    asking = _scene()
+    one = _actor(asking, message, "a")
+    turns = 0
+    while not one.done:
+        one.step()
+        turns += 1
+    return turns
+
+
+def _rest(asking: Asking) -> None:
+    asking.world.pass_time(LIFE.total_seconds() + 1)
+    asking.world.settle()
+    asking.world.pass_time(tending.LEFT_AFTER.total_seconds() + 1)
+    asking.world.sweep()
+    asking.world.settle()
+
+
+def _check(asking: Asking, wanted: dict[str, str]) -> None:
+    """Each question is answered once, stored what it should once, and is one turn of a conversation."""
+    said = []
+    for key, message in wanted.items():
+        asked = questions.load(asking.process, "demo", keys.request_of("ann", key))
+        assert (asked.status, asked.answer.message) == ("done", f"Answer to {message}")
+        turns = log.read(asking.process, "demo", talk_of(asked), range(1, 5))
+        said += [turn.user_message for turn in turns if turn.message_id == asked.request_id]
+    assert sorted(said) == sorted(wanted.values())
+    assert len(asking.names("memories/facts/log/")) == len(set(wanted.values()))
+    assert asking.names("_asks/open/") == []
+
+
+@pytest.mark.parametrize("second", ["Two?", "One?"])
+@pytest.mark.parametrize("killed", [False, True])
+def test_two_requests_of_one_user_at_once_are_each_answered_once_wherever_the_first_one_stops(
+    second: str, killed: bool
+):
+    key = "b" if second == "Two?" else "a"
+    for stop in range(_turns("One?") + 1):
+        asking = _scene()
+        one, two = _actor(asking, "One?", "a"), _actor(asking, second, key)
+        one.step(stop)
+        if killed:
+            one.kill()
+        two.finish()
+        one.finish()
+        assert (one.error, two.error) == (None, None), stop
+        if killed and questions.find(asking.process, "demo", keys.request_of("ann", "a")) is None:
+            # Nothing was written down: its client asks once more.
+            _actor(asking, "One?", "a").finish()
+        _rest(asking)
+
+        _check(asking, {"a": "One?", key: second})
+
+
+def test_a_write_that_comes_late_once_more_changes_nothing():
+    place = 0
+    while True:
+        asking = _scene()
+        one = _actor(asking, "One?", "a")
+        before = len(asking.world.sent)
+        one.finish()
+        mine = asking.world.sent[before:]
+        if place >= len(mine):
+            break
+        _actor(asking, "Two?", "b").finish()
+        asking.world.repeat(mine[place])
+        _rest(asking)
+
+        _check(asking, {"a": "One?", "b": "Two?"})
+        place += 1
+    assert place > 15

@@ -1,0 +1,185 @@
+"""Markers, ids that are kept no longer, and rooms that are full."""
+
+from collections import Counter
+
+import pytest
+
+from livemem.errors import RoomFull, StoreUnavailable
+from livemem.rooms import fullness, marking, posting, tending
+from livemem.rooms.message import Draft
+from livemem.spaces import room as rooms
+from livemem.store import room_keys as keys
+from livemem.upkeep import rooms as all_rooms
+from tests.support.chatter import ROOM, Chatter
+
+
+@pytest.fixture
+def chatter() -> Chatter:
+    return Chatter()
+
+
+def tend(chatter: Chatter) -> dict[str, float]:
+    space = rooms.find(chatter.process, "demo", daily=True)
+    assert space
+    return dict(tending.tend(chatter.process, space))
+
+
+def marked(chatter: Chatter) -> list[str]:
+    return list(marking.listed(chatter.process))
+
+
+def test_a_marker_is_left_before_the_first_message_and_renewed_after_an_hour(chatter):
+    chatter.say("one")
+    assert [key for verb, key in chatter.world.client.requests if verb == "PUT"][-2:][0] == "_rooms/demo"
+    chatter.world.client.reset()
+    chatter.say("two", after=3_590)
+    assert "_rooms/demo" not in [key for _, key in chatter.world.client.requests]
+    chatter.say("three", after=20)
+    assert ("PUT", "_rooms/demo") in chatter.world.client.requests
+
+
+def test_a_marker_stays_while_it_is_young_or_anything_is_said(chatter):
+    chatter.say("fact one")
+    chatter.world.clock.move(10_000)
+    assert not marking.tidy(chatter.process, "demo")
+    chatter.world.new_process()
+    chatter.say("again")
+    chatter.digested()
+    assert not marking.tidy(chatter.process, "demo")
+    assert marked(chatter) == ["demo"]
+    chatter.world.clock.move(7_200)
+    assert marking.tidy(chatter.process, "demo")
+    assert marked(chatter) == []
+
+
+@pytest.mark.parametrize("ignores_if_match", [False, True])
+def test_who_posts_while_the_marker_is_removed_keeps_one(chatter, ignores_if_match):
+    chatter.say("fact one")
+    chatter.digested()
+    chatter.world.clock.move(8_000)
+    poster = chatter.world.process_on(chatter.world.inner)
+
+    def post_before_the_delete(request):
+        if request.verb == "DELETE":
+            posting.post(poster, "demo", ROOM, Draft("a", "meanwhile"))
+            if ignores_if_match:
+                return chatter.world.inner.delete_object(Bucket="bucket", Key=request.key)
+        return request.send(chatter.world.inner)
+
+    chatter.world.client.carry = post_before_the_delete
+    assert not marking.tidy(chatter.process, "demo")
+    assert marked(chatter) == ["demo"]
+
+
+def test_a_marker_that_is_missing_is_put_back_by_the_daily_look(chatter):
+    chatter.say("one")
+    chatter.world.store.delete("_rooms/demo")
+
+    tend(chatter)
+
+    assert marked(chatter) == ["demo"]
+
+
+def test_ids_go_after_two_days_when_their_messages_are_gone(chatter):
+    chatter.say("fact gone", message_id="gone")
+    chatter.digested()
+    chatter.world.clock.move(3_600)
+    chatter.say("still there", message_id="there")
+    chatter.world.clock.move(2 * 86_400 - 3_000)
+
+    assert tend(chatter) == {"room_ids_removed": 1, "room_markers_removed": 0} or tend(chatter) == {}
+    assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
+    chatter.world.clock.move(86_400)
+    tend(chatter)
+    assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
+
+
+def test_only_the_daily_look_costs_anything(chatter):
+    chatter.say("one")
+    space = rooms.find(chatter.process, "demo")
+    assert space
+    chatter.world.client.reset()
+    assert tending.tend(chatter.process, space) == {}
+    assert not chatter.world.client.requests
+
+
+def test_every_key_of_rooms_and_digests_belongs_to_a_room_of_the_service(chatter):
+    chatter.say("fact one", message_id="m1")
+    chatter.digested()
+
+    mine = [key for key in chatter.world.keys("demo/") if key.startswith(("demo/rooms", "demo/_room", "demo/_dig"))]
+    assert len(mine) >= 6
+    assert all(all_rooms.owned(key.removeprefix("demo/")) for key in mine)
+
+
+def fill(chatter: Chatter, count: int) -> None:
+    for number in range(count):
+        key = f"demo/rooms/{ROOM}/20260101T000000_{number:016x}.json"
+        chatter.world.inner.put_object(Bucket="bucket", Key=key, Body=b"{}")
+
+
+def test_a_room_that_is_full_asks_for_a_digest_once_a_minute_and_still_takes_messages(chatter, monkeypatch):
+    monkeypatch.setattr(fullness, "FULL", 10)
+    fill(chatter, 9)
+    chatter.say("the tenth")
+    assert not chatter.world.queued
+    for _ in range(5):
+        chatter.say("more")
+
+    assert [dict(one) for one in chatter.world.queued] == [{"space_id": "demo", "forced": True}]
+    chatter.say("a minute later", after=60)
+    assert len(chatter.world.queued) == 2
+
+
+def test_the_limits_are_those_of_the_design():
+    assert (fullness.FULL, fullness.REFUSED) == (10_000, 20_000)
+
+
+def test_a_room_that_is_twice_as_full_takes_no_more_and_says_why(chatter, monkeypatch):
+    monkeypatch.setattr(fullness, "FULL", 10)
+    monkeypatch.setattr(fullness, "REFUSED", 20)
+    fill(chatter, 19)
+    chatter.say("the twentieth")
+
+    with pytest.raises(RoomFull) as refused:
+        chatter.say("one too many")
+    assert (refused.value.status, refused.value.code, refused.value.retry_after) == (429, "room_full", 60)
+    assert "digest" in refused.value.detail
+    assert len(chatter.world.keys(f"demo/rooms/{ROOM}/")) == 20
+    with pytest.raises(RoomFull):
+        chatter.say_all(["x"] * 100)
+
+    # The digest catches up, and a minute later the room is counted anew.
+    chatter.world.settle()
+    assert chatter.world.keys(f"demo/rooms/{ROOM}/") == []
+    assert chatter.say("there is room again", after=60).fresh
+
+
+def test_a_room_is_counted_at_first_and_after_five_minutes(chatter):
+    chatter.world.client.reset()
+    for _ in range(5):
+        chatter.say("one", after=50)
+    listed = Counter(key for verb, key in chatter.world.client.requests if verb == "LIST")
+    assert listed == {f"demo/rooms/{ROOM}/": 1}
+    chatter.say("later", after=300)
+    assert chatter.world.client.counts["LIST"] == 2
+
+
+def test_a_digest_that_can_not_be_queued_does_not_keep_messages_out(chatter, monkeypatch):
+    monkeypatch.setattr(fullness, "FULL", 2)
+
+    def refuse(payload):
+        raise StoreUnavailable("Out.")
+
+    chatter.world.process = chatter.world.with_parts(digest=refuse)
+    for _ in range(5):
+        assert chatter.say("x").fresh
+
+
+def test_other_rooms_of_the_space_go_on_beside_a_full_one(chatter, monkeypatch):
+    monkeypatch.setattr(fullness, "FULL", 1)
+    monkeypatch.setattr(fullness, "REFUSED", 2)
+    fill(chatter, 2)
+    with pytest.raises(RoomFull):
+        chatter.say("x")
+    assert chatter.say("x", room="other").fresh
