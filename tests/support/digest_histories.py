@@ -200,10 +200,8 @@ class History:
     # Helpers
 
     def _draft(self) -> Draft:
-        draft = self.scene.draft(
-            named=self.random.random() < 0.7, poisonous=not self.calm and self.random.random() < 0.05
-        )
-        return draft
+        poisonous = not self.calm and self.random.random() < 0.05
+        return self.scene.draft(named=self.random.random() < 0.7, poisonous=poisonous)
 
     def _spawn(self, name: str, work: Work, *, seconds: float = HTTP_SECONDS, steps: int = 12) -> Actor:
         if len(self.actors) == MOST_ACTORS:
