@@ -42,6 +42,7 @@ EVENTS = {
     "indexer": "indexer-run",
     "conversations": "conversations-create",
     "summarize": "summarize-run",
+    "memories": "memories-store",
 }
 KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 PROGRAM = """

@@ -25,7 +25,7 @@ from scripts import api_docs, api_examples, openapi_check
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
-HTTP_FUNCTIONS = ("ingest", "reads", "search", "conversations", "admin", "consolidate", "backup")
+HTTP_FUNCTIONS = ("ingest", "reads", "search", "conversations", "memories", "ask", "admin", "consolidate", "backup")
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "space_id": {
@@ -55,6 +55,16 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "conversation_id": {
         "description": "The id of the conversation, as the answer to its beginning and every list give it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "memory_id": {
+        "description": "The id of the memory, as the answer to its storing and every list give it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "request_id": {
+        "description": "The id of the question, as the answer to it gives it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
@@ -139,6 +149,8 @@ TAGS = {
     "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
+    "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
+    "ask": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
     "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
     "conversations, memories and rooms.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
@@ -379,6 +391,10 @@ WHAT_CAN_BE_MISSING = (
     "turn",
     "summary",
     "job",
+    "memory",
+    "deleted_memory",
+    "question",
+    "session",
     "route",
 )
 

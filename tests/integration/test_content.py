@@ -38,6 +38,10 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/conversations/{{conversation_id}}/turns": {"user_message": "x"},
     f"POST {SPACE}/conversations/{{conversation_id}}/messages": {"role": "user", "content": "x"},
     f"POST {SPACE}/conversations/{{conversation_id}}/import": {"message_id": "m", "role": "user", "content": "x"},
+    f"POST {SPACE}/memories": {"content": "x"},
+    f"POST {SPACE}/memories/batch": {"memories": [{"content": "x"}]},
+    f"PATCH {SPACE}/memories/{{memory_id}}": {"content": "x"},
+    f"POST {SPACE}/ask": {"message": "x"},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 }
 WITHOUT_STORE = {
@@ -55,6 +59,7 @@ QUERIES = {
     f"GET {SPACE}/rooms/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
+    f"DELETE {SPACE}/memories/{{memory_id}}": {"reason": "x"},
     f"DELETE {SPACE}/notes": {"agent": "ann", "erase": "true"},
     f"DELETE {SPACE}/notes/{{note_id}}": {"erase": "true"},
 }

@@ -26,6 +26,7 @@ HTTP = {
     "consolidate": "consolidate-start",
     "backup": "backup-create",
     "conversations": "conversations-create",
+    "memories": "memories-store",
 }
 
 
@@ -74,6 +75,8 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "backup-create": 201,
         "conversations-create": 201,
         "conversations-turn": 404,
+        "memories-store": 201,
+        "memories-search": 200,
         "summarize-put": {"results": ["gone"]},
         "summarize-run": {"results": ["gone"]},
         "ask-run": {"result": "gone"},

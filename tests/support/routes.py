@@ -16,6 +16,8 @@ VALUES = {
     "backup_id": "2026-02-20T02-00-00",
     "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "conversation_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "memory_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "request_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "turn_index": "1",
     "level": "1",
     "n": "1",

@@ -53,7 +53,7 @@ class Service:
     def work(self) -> Any:
         """Work off the oldest queued invocation."""
         name, payload = self.lambda_api.invoked.pop(0)
-        assert name in {"live-memory-consolidate", "live-memory-backup", "live-memory-summarize"}
+        assert name in {f"live-memory-{one}" for one in ("consolidate", "backup", "summarize", "digest", "ask")}
         return self.invoke(name.removeprefix("live-memory-"), payload)
 
     def index(self) -> Any:
@@ -69,8 +69,8 @@ def _wait_for_asides() -> None:
 
 
 def role_of(function: str, event: Mapping[str, Any]) -> str:
-    """The function of the template that gets this event: the code of consolidate and of backup is that of two."""
-    asked = {"consolidate": "Start", "backup": "Archives"}
+    """The function of the template that gets this event: the code of consolidate, backup and ask is that of two."""
+    asked = {"consolidate": "Start", "backup": "Archives", "ask": "Questions"}
     return asked[function] if function in asked and "routeKey" in event else function.capitalize()
 
 
@@ -90,6 +90,8 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "BACKUP_FUNCTION_NAME": "live-memory-backup",
         "INDEXER_FUNCTION_NAME": "live-memory-indexer",
         "SUMMARIZE_FUNCTION_NAME": "live-memory-summarize",
+        "DIGEST_FUNCTION_NAME": "live-memory-digest",
+        "ASK_FUNCTION_NAME": "live-memory-ask",
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",

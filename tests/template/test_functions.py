@@ -24,6 +24,9 @@ FUNCTIONS = {
     "SweepFunction": "functions/sweep",
     "ConversationsFunction": "functions/conversations",
     "SummarizeFunction": "functions/summarize",
+    "MemoriesFunction": "functions/memories",
+    "QuestionsFunction": "functions/ask",
+    "AskFunction": "functions/ask",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
@@ -33,7 +36,10 @@ HTTP_FUNCTIONS = {
     "StartFunction",
     "ArchivesFunction",
     "ConversationsFunction",
+    "MemoriesFunction",
+    "QuestionsFunction",
 }
+SEARCHING = {f"{name}Function" for name in ("Search", "Indexer", "Memories", "Questions", "Ask")}
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -72,6 +78,10 @@ SETTINGS = {
     "BACKUP_FUNCTION_NAME",
     "INDEXER_FUNCTION_NAME",
     "SUMMARIZE_FUNCTION_NAME",
+    "DIGEST_FUNCTION_NAME",
+    "DIGEST_HOURS",
+    "DEFAULT_TIMEZONE",
+    "ASK_FUNCTION_NAME",
     "RUN_RETENTION_DAYS",
     "LOG_LEVEL",
     "CONSOLIDATE_FUNCTION_NAME",
@@ -102,16 +112,17 @@ def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architectu
     assert function["Runtime"] == "python3.13"
     assert function["Handler"] == "app.handler"
     assert function["Architectures"] == [{"Ref": "Architecture"}]
-    searches = [{"Ref": "SearchLayer"}] if name in {"SearchFunction", "IndexerFunction"} else []
+    searches = [{"Ref": "SearchLayer"}] if name in SEARCHING else []
     assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches]
 
 
 def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(functions):
     room = {
-        name: functions[f"{name}Function"]["EphemeralStorage"]["Size"] * 1_048_576 for name in ("Search", "Indexer")
+        name: functions[f"{name}Function"]["EphemeralStorage"]["Size"] * 1_048_576
+        for name in ("Search", "Questions", "Ask", "Indexer")
     }
 
-    assert room["Search"] >= 2 * FILES_BYTES
+    assert min(room.values()) >= 2 * FILES_BYTES
     assert room["Indexer"] >= 4 * FILES_BYTES
 
 
@@ -143,11 +154,9 @@ def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(fun
     told = {name: variables(function).get("LLMAAS_API_KEY") for name, function in functions.items()}
 
     # Health, among the reads, asks for the LLM's models.
+    asking = ("Consolidate", "Reads", "Conversations", "Summarize", "Memories", "Questions", "Ask")
     assert {name: value for name, value in told.items() if value} == {
-        "ConsolidateFunction": {"Ref": "LlmApiKeyParameter"},
-        "ReadsFunction": {"Ref": "LlmApiKeyParameter"},
-        "ConversationsFunction": {"Ref": "LlmApiKeyParameter"},
-        "SummarizeFunction": {"Ref": "LlmApiKeyParameter"},
+        f"{name}Function": {"Ref": "LlmApiKeyParameter"} for name in asking
     }
 
 
@@ -155,11 +164,11 @@ def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never
     told = {name: variables(function).get("EMBEDDINGS_API_KEY") for name, function in functions.items()}
 
     assert {name: value for name, value in told.items() if value} == {
-        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in ("ReadsFunction", "SearchFunction", "IndexerFunction")
+        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in {"ReadsFunction", *SEARCHING}
     }
 
 
-@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize"])
+@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize", "Ask"])
 def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
     name = functions[f"{invoked}Function"]["FunctionName"]
 

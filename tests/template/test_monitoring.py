@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from aws_lambda_powertools import Metrics
 
+from livemem.ask.work import Outcome
 from livemem.conversations.making import Made
 from livemem.llm.usage import Usage
 from livemem.runs.run import FINAL, Run
@@ -20,9 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
+REMEMBERING = {"MemoriesFunction", "QuestionsFunction", "AskFunction"}
 EVERYTHING = (
     SEARCHING
     | TALKING
+    | REMEMBERING
     | {
         f"{name}Function"
         for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep")
@@ -96,6 +99,8 @@ def emitted():
     for service in ("summarize", "conversations"):
         made = [Made(1, 1, "name", Usage(1, 100, 20))]
         found |= told(partial(run_metrics.report_summaries, service, made))
+    for service in ("questions", "ask"):
+        found |= told(partial(run_metrics.report_question, service, Outcome("failed")))
     return found | {
         (OURS, name, (("service", function),)) for function in ("sweep", "backup") for name in written_in(function)
     }
@@ -182,16 +187,18 @@ def of_functions(alarm, metric):
 
 
 def test_an_error_of_any_function_raises_an_alarm(alarms):
-    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING
+    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING - REMEMBERING
     assert of_functions(alarms["SearchErrorsAlarm"], "Errors") == SEARCHING
     assert of_functions(alarms["ConversationErrorsAlarm"], "Errors") == TALKING
-    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in ("", "Search", "Conversation")} == {1}
+    assert of_functions(alarms["MemoryErrorsAlarm"], "Errors") == REMEMBERING
+    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in ("", "Search", "Conversation", "Memory")} == {1}
 
 
 def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait(alarms):
     refused = of_functions(alarms["ThrottlesAlarm"], "Throttles")
     refused |= of_functions(alarms["ConversationErrorsAlarm"], "Throttles")
-    assert refused == EVERYTHING - {"ConsolidateFunction", "BackupFunction", "SummarizeFunction"}
+    refused |= of_functions(alarms["MemoryErrorsAlarm"], "Throttles")
+    assert refused == EVERYTHING - {f"{name}Function" for name in ("Consolidate", "Backup", "Summarize", "Ask")}
     assert watched(alarms["WaitingAlarm"]) == [
         ("AWS/Lambda", "AsyncEventAge", (("FunctionName", "ConsolidateFunction"),))
     ]
@@ -217,7 +224,17 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
             "SlowAlarm",
             {
                 f"{name}Function"
-                for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
+                for name in (
+                    "Ingest",
+                    "Reads",
+                    "Admin",
+                    "Start",
+                    "Archives",
+                    "Counter",
+                    "Conversations",
+                    "Memories",
+                    "Questions",
+                )
             },
         ),
         ("SlowBackupAlarm", {"BackupFunction"}),
@@ -246,7 +263,7 @@ def test_the_tokens_of_all_runs_within_a_day_raise_an_alarm_at_the_limit(alarms)
     alarm = alarms["TokensAlarm"]
 
     # One metric over all statuses: a sum over several would miss a status that is added later.
-    asking = ("consolidate", "summarize", "conversations")
+    asking = ("consolidate", "summarize", "conversations", "questions", "ask")
     assert watched(alarm) == [(OURS, "llm_tokens_used", (("service", one),)) for one in asking]
     whole, *parts = alarm["Metrics"]
     assert whole["Expression"] == "SUM(METRICS())"
@@ -261,6 +278,11 @@ def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
 
 def test_summaries_that_can_not_be_made_again_and_again_raise_an_alarm(alarms):
     assert watched(alarms["FailedSummariesAlarm"]) == [(OURS, "SummariesFailed", (("service", "summarize"),))]
+
+
+def test_questions_that_can_not_be_answered_again_and_again_raise_an_alarm(alarms):
+    failed = [(OURS, "QuestionsFailed", (("service", service),)) for service in ("questions", "ask")]
+    assert watched(alarms["FailedQuestionsAlarm"]) == failed
 
 
 def test_a_space_that_the_sweep_cannot_look_after_raises_an_alarm(alarms):
@@ -286,13 +308,13 @@ def test_answers_of_5xx_raise_an_alarm(alarms):
 
 def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
-    # Fifty metrics are free: throttles and durations of what nobody waits for are left to the alarms.
-    unheard = {f"{name}Function" for name in ("Indexer", "Consolidate", "Backup", "Counter", "Sweep", "Summarize")}
-    left_out = {
-        "Errors": set(),
-        "Throttles": unheard | {"StartFunction", "ArchivesFunction"},
-        "Duration": unheard | {"StartFunction"},
+    # Fifty metrics are free: throttles are shown of all at once, and durations of what nobody waits for are left to the
+    # alarms.
+    unheard = {
+        f"{name}Function" for name in ("Indexer", "Consolidate", "Backup", "Counter", "Sweep", "Summarize", "Ask")
     }
+    assert [dimensions for _, name, dimensions in drawn(dashboard) if name == "Throttles"] == [()]
+    left_out = {"Errors": set(), "Duration": unheard | {"StartFunction", "QuestionsFunction"}}
     for metric, others in left_out.items():
         shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
         assert shown == EVERYTHING - others, metric

@@ -6,11 +6,13 @@ import pytest
 
 from tests.support.policy import Request, as_list, object_arn, role_name
 
-FUNCTIONS = (
-    "Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize".split()
-)
+FUNCTIONS = [
+    *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
+    *"Conversations Summarize Memories Questions Ask".split(),
+]
 WHOLE_SPACES = {"Archives", "Backup"}
 """What takes whatever lies below a space, and brings it back."""
+REMEMBERING = "Memories Questions Ask"
 WORKERS = "Start Archives Backup Counter Consolidate Sweep"
 BUCKET = "arn:${AWS::Partition}:s3:::${BucketName}"
 
@@ -86,7 +88,11 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/progress.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/bank/live/notes.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_meta.json", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:GetObject", "alpha/_meta.json", f"Ingest Reads Search Indexer Admin Conversations {WORKERS}"),
+        (
+            "s3:GetObject",
+            "alpha/_meta.json",
+            f"Ingest Reads Search Indexer Admin Conversations {REMEMBERING} {WORKERS}",
+        ),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
         ("s3:DeleteObject", "alpha/_meta.json", "Archives Backup Sweep"),
@@ -100,8 +106,12 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
         ("s3:GetObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup Sweep"),
-        ("s3:GetObject", "_system/tokens.json", "Ingest Reads Search Admin Start Archives Backup Conversations"),
-        ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup"),
+        (
+            "s3:GetObject",
+            "_system/tokens.json",
+            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Questions",
+        ),
+        ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup Questions Ask"),
         # Orders to forget what is deleted lie there too.
         ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup Sweep Conversations"),
         ("s3:DeleteObject", "alpha/_search/1-000001.sqlite", "Indexer Admin Archives Backup Sweep"),
@@ -112,14 +122,18 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "_system/probe/conditional-writes",
-            "Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize",
+            f"Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize {REMEMBERING}",
         ),
         (
             "s3:GetObject",
             "alpha/conversations/01J/turns/9999999998.turn.json",
-            "Search Indexer Archives Backup Sweep Conversations Summarize",
+            "Search Indexer Archives Backup Sweep Conversations Summarize Questions Ask",
         ),
-        ("s3:PutObject", "alpha/conversations/01J/turns/9999999998.turn.json", "Archives Backup Conversations"),
+        (
+            "s3:PutObject",
+            "alpha/conversations/01J/turns/9999999998.turn.json",
+            "Archives Backup Conversations Questions Ask",
+        ),
         ("s3:PutObject", "alpha/conversations/01J/jobs/01J.json", "Archives Backup Conversations Summarize"),
         (
             "s3:DeleteObject",
@@ -132,7 +146,13 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", "Search Archives Backup"),
         ("s3:GetObject", "alpha/rooms/salon/20260220T140000_0123456789abcdef.json", "Search Indexer Archives Backup"),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize"),
+        ("s3:GetObject", "alpha/memories/facts/log/00000001.json", f"Archives Backup Sweep {REMEMBERING}"),
+        ("s3:PutObject", "alpha/memories/facts/log/00000001.json", f"Archives Backup Sweep {REMEMBERING}"),
+        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.json", f"Archives Backup {REMEMBERING}"),
+        ("s3:DeleteObject", "alpha/memories/facts/log/00000001.json", "Admin Archives Backup Sweep"),
+        ("s3:PutObject", "alpha/bank/memories/facts/log/a.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", f"Archives Backup {REMEMBERING}"),
+        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize Questions Ask"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
@@ -158,9 +178,10 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         **{name: {"consolidate", "backup"} for name in ("Archives", "Backup")},
         **{name: {"indexer"} for name in ("Search", "Indexer")},
         "Consolidate": {"consolidate", "indexer"},
-        "Sweep": {"consolidate", "backup", "indexer", "summarize"},
+        "Sweep": {"consolidate", "backup", "indexer", "summarize", "ask"},
         "Conversations": {"summarize", "indexer"},
         "Summarize": {"summarize"},
+        **{name: {"ask", "indexer"} for name in ("Questions", "Ask")},
     }
 
 
@@ -171,6 +192,7 @@ KEYS_OF_MODELS = {
     "Indexer": ["EmbeddingsApiKeyParameter"],
     "Conversations": ["LlmApiKeyParameter"],
     "Summarize": ["LlmApiKeyParameter"],
+    **{name: ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"] for name in ("Memories", "Questions", "Ask")},
 }
 
 

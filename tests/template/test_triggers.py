@@ -105,6 +105,21 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}",
     },
+    "MemoriesFunction": {
+        "POST /v1/spaces/{space_id}/memories",
+        "POST /v1/spaces/{space_id}/memories/batch",
+        "GET /v1/spaces/{space_id}/memories",
+        "GET /v1/spaces/{space_id}/memories/recent",
+        "GET /v1/spaces/{space_id}/memories/changes",
+        "GET /v1/spaces/{space_id}/memories/{memory_id}",
+        "PATCH /v1/spaces/{space_id}/memories/{memory_id}",
+        "DELETE /v1/spaces/{space_id}/memories/{memory_id}",
+        "POST /v1/spaces/{space_id}/memories/{memory_id}/restore",
+    },
+    "QuestionsFunction": {
+        "POST /v1/spaces/{space_id}/ask",
+        "GET /v1/spaces/{space_id}/ask/{request_id}",
+    },
 }
 
 
@@ -201,12 +216,15 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
         ("SweepFunction", 0, 900),
         ("IndexerFunction", 2, 3600),
         ("SummarizeFunction", 2, 3600),
+        ("AskFunction", 2, 3600),
     ],
 )
 def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
     configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
 
-    assert set(configs) == {f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer Summarize".split()}
+    assert set(configs) == {
+        f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer Summarize Ask".split()
+    }
     assert configs[name]["MaximumRetryAttempts"] == retries
     assert configs[name]["MaximumEventAgeInSeconds"] == seconds
     assert configs[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["FailureQueue", "Arn"]}}}
@@ -232,10 +250,13 @@ def test_the_calls_to_the_llm_in_flight_are_capped_and_requests_to_start_one_are
     assert functions["SummarizeFunction"]["ReservedConcurrentExecutions"] == {
         "Fn::If": ["ReserveSummaryConcurrency", {"Ref": "SummaryConcurrency"}, {"Ref": "AWS::NoValue"}]
     }
-    for name in ("ConsolidationConcurrency", "SummaryConcurrency"):
+    assert functions["AskFunction"]["ReservedConcurrentExecutions"] == {
+        "Fn::If": ["ReserveMemoryConcurrency", {"Ref": "MemoryConcurrency"}, {"Ref": "AWS::NoValue"}]
+    }
+    for name in ("ConsolidationConcurrency", "SummaryConcurrency", "MemoryConcurrency"):
         assert source["Parameters"][name]["Default"] > 0
     capped = {name for name in functions if "ReservedConcurrentExecutions" in functions[name]}
-    assert capped == {"ConsolidateFunction", "BackupFunction", "SummarizeFunction"}
+    assert capped == {"ConsolidateFunction", "BackupFunction", "SummarizeFunction", "AskFunction"}
     assert not any(routes(functions[name]) for name in capped)
 
 

@@ -7,9 +7,9 @@ from datetime import date
 import pytest
 
 from livemem.changes.records import NoteSource, Record
-from livemem.erasure import erased
-from livemem.erasure.erased import Task, fate, is_stub, stub
+from livemem.erasure.erased import fate, is_stub, stub
 from livemem.erasure.scrubbing import pieces_of
+from livemem.erasure.task import Fate, Task
 from livemem.notes import note as notes
 from livemem.store import keys
 
@@ -40,7 +40,7 @@ def body_of(name: str, body: bytes, task: Task = TASK) -> bytes:
     "body", [b"", b"{}", b"[1, 2", b'{"a":  1.50,"b": "x y"}', b"\xff\xfe", b"null", b'{"notes": [1, {"raw": 2}]}']
 )
 def test_what_holds_nothing_of_the_note_stays_byte_for_byte(name, body):
-    assert fate(name, body, TASK) == erased.Fate(body)
+    assert fate(name, body, TASK) == Fate(body)
 
 
 def test_a_source_becomes_a_stub_and_keeps_fields_of_later_versions():
@@ -67,7 +67,7 @@ def test_sources_of_other_notes_stay_and_are_told_if_they_quote_it():
 
     outcome = fate(RECORD, record(source), TASK)
 
-    assert outcome == erased.Fate(record(source), frozenset({OTHER}))
+    assert outcome == Fate(record(source), frozenset({OTHER}))
 
 
 def test_names_of_fields_are_texts_too():

@@ -15,12 +15,19 @@ from livemem.bank import paths
 from livemem.errors import InvalidName
 from livemem.llm import embeddings
 from livemem.settings import Settings
-from livemem.store import ask_keys, conversation_keys, keys
+from livemem.store import ask_keys, conversation_keys, keys, memory_keys
+from livemem.store.memory_keys import KINDS
 from tests.support import hostile
 
+MODULES = (
+    (keys, ""),
+    (conversation_keys, "conversations: "),
+    (memory_keys, "memories: "),
+    (ask_keys, "asks: "),
+)
 BUILDERS: dict[str, Callable[..., str]] = {
     f"{prefix}{name}": function
-    for module, prefix in ((keys, ""), (conversation_keys, "conversations: "), (ask_keys, "asks: "))
+    for module, prefix in MODULES
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__
     and not name.startswith("check_")
@@ -59,6 +66,8 @@ BELOW = {
     **{kind: "_asks/" for kind in BUILDERS if kind.startswith("asks: ")},
     **{kind: "sessions/" for kind in BUILDERS if kind.startswith("asks: session")},
     "conversations: by_cwd_prefix": "_by_cwd/",
+    **{kind: "memories/" for kind in BUILDERS if kind.startswith("memories: ")},
+    "memories: verdict": "_verdicts/",
 }
 """The prefix of its kind; of others the space's own."""
 DAY = date(2026, 2, 20)
@@ -76,6 +85,7 @@ OUTSIDE = {
     "export": "_exports/{}/",
     "export_state": "_exports/{}/",
     "conversations: due": "_due/20260220T1400/{}/",
+    "memories: expiry": "_expiry/20260220T14/{}/",
 }
 """Kinds that lie in no space: what a key of theirs begins with, the space's id in it."""
 
@@ -162,10 +172,11 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
         "level": 2,
         "created_at": MOMENT,
         "moment": MOMENT,
+        "kind": KINDS[number % 3],
     }
     # Whatever they are: in a key they are hashed.
     checked |= {"message_id": text_of(path), "host": text_of(note_id), "cwd": text_of(path), "user": text_of(path)}
-    for one in ("conversation_id", "job_id", "order_id"):
+    for one in ("conversation_id", "job_id", "order_id", "memory_id"):
         checked |= {one: run_id} if passes(conversation_keys.check_conversation_id, run_id) else {}
     checked |= {"request_id": run_id} if passes(ask_keys.check_request_id, run_id) else {}
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
@@ -211,8 +222,16 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "model": model_of("../Text Embedding"),
         "name": keys.RecordName(7, "20260220T140000", "20260220T140000"),
     }
-    tried |= {"conversation_id": "0" * 26, "job_id": "0" * 26, "order_id": "0" * 26}
-    tried |= {"index": 7, "order": 7, "generation": 1, "level": 2, "created_at": MOMENT, "moment": MOMENT}
+    tried |= {"conversation_id": "0" * 26, "job_id": "0" * 26, "order_id": "0" * 26, "memory_id": "0" * 26}
+    tried |= {
+        "index": 7,
+        "order": 7,
+        "generation": 1,
+        "level": 2,
+        "created_at": MOMENT,
+        "moment": MOMENT,
+        "kind": "self",
+    }
     tried |= {"message_id": "../m", "host": "..", "cwd": "/a/../b", "user": "../u"}
     tried |= {"request_id": "0" * 26}
 

@@ -66,6 +66,7 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
             "conditional_writes": "ok",
             "llm": "ok",
             "embeddings": "not_configured",
+            "memories_compared_by": "lexical",
             "oldest_pending_note_seconds": 90.0,
             "llm_model": "qwen3-2507:235b",
         },
@@ -75,9 +76,8 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
 def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
     found = health.shallow(healthy().with_parts(settings=settings(unused_url())))
 
-    assert found == Health(
-        "ok", {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "not_configured"}
-    )
+    parts = {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "not_configured"}
+    assert found == Health("ok", {**parts, "memories_compared_by": "lexical"})
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 64, "changeme" * 8])
@@ -140,6 +140,7 @@ def test_an_embedding_model_that_answers_is_told_with_its_name(llm_server: LlmSe
     found = look(healthy(), llm_server, embeddings_api_url=llm_server.url, embeddings_model="small")
 
     assert (found.status, found.checks["embeddings"], found.checks["embeddings_model"]) == ("ok", "ok", "small")
+    assert found.checks["memories_compared_by"] == "vector"
 
 
 def test_the_offline_embedding_model_is_named_as_such(llm_server: LlmServer):

@@ -3,8 +3,12 @@
 import pytest
 
 from livemem.bank import corrections
+from livemem.memories import storing
+from livemem.memories.memory import Draft as Memory
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import append_once
+from livemem.rooms import posting
+from livemem.rooms.message import Draft as Said
 from livemem.store import keys
 from livemem.upkeep import rooms
 from tests.support.world import World
@@ -20,6 +24,8 @@ def test_every_object_of_a_space_in_use_is_owned_by_one_room():
     world.note("live")
     world.order()
     world.count()
+    storing.store(world.process, "demo", "ann", Memory("The port is 8080."))
+    posting.post(world.process, "demo", "kitchen", Said("bob", "The port is 8080.", message_id="m1"))
     names = [key.removeprefix("demo/") for key in world.keys("demo/")]
 
     owners = {name: sum(room.owns(name) for room in rooms.ROOMS) for name in names}

@@ -16,13 +16,15 @@ from typing import Any
 
 from livemem.backups.manifest import Item, Manifest
 from livemem.bank import paths
-from livemem.store import keys
+from livemem.store import keys, memory_keys
 
 FORMAT = "live-memory-archive"
 VERSION = 1
 
 NAME_BYTES = 900
 """Of a member's path: a key of S3 has 1,024, and a backup's are longer than the space's own."""
+OBJECT_BYTES = 64 << 20
+"""Of any object of a space that has no smaller limit."""
 NAMED = 100
 """Objects that were left out and are named in the manifest."""
 
@@ -87,7 +89,9 @@ def split(space_id: str, items: Iterable[Item]) -> tuple[list[Item], list[str]]:
     fit: list[Item] = []
     left_out: list[str] = []
     for item in items:
-        if path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
+        # What memories have for speed is made again of their log.
+        too_large = item.size > OBJECT_BYTES and memory_keys.is_snapshot(item.name)
+        if too_large or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
             left_out.append(item.name)
         else:
             fit.append(item)

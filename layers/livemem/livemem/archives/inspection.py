@@ -12,10 +12,9 @@ from livemem.archives.unpacking import Member, refused
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.markdown import front_matter
 from livemem.spaces.head import Meta
-from livemem.store import keys
+from livemem.store import keys, memory_keys
 
-OBJECT_BYTES = 64 << 20
-"""Of any object of a space that has no smaller limit."""
+OBJECT_BYTES = archive.OBJECT_BYTES
 META_BYTES = 1 << 20
 NOTE_BYTES = limits.NOTE_BYTES + 4 * front_matter.HEAD_CHARACTERS
 """Of a note with its front matter."""
@@ -157,6 +156,9 @@ def _check_members(contents: Contents) -> None:
         limit = _limit(name)
         if size > limit:
             raise too_large(path, size, limit)
+    folders = {path.partition("/")[2]: path for path in contents.files}
+    for name in sorted(memory_keys.beyond_log(folders)):
+        raise refused(folders[name], "is of memories whose log is not there up to its number")
 
 
 def _limit(name: str) -> int:

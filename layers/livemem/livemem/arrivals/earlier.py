@@ -1,10 +1,12 @@
 """A space as it stood right after an earlier change, drawn up from a backup: what later changes did is taken back.
 
 Records tell it: each says what it found, and which notes it took. Only those later than the change are read. What no
-record tells of (runs, conversations, receipts of erasures) is told by its time, or comes as it is now.
+record tells of is told by its time (runs, memories), or comes as it is now (conversations, rooms, receipts of
+erasures).
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,7 +25,8 @@ from livemem.errors import BackupDamaged, Conflict, InvalidName, NotFound
 from livemem.process import Process
 from livemem.spaces.head import Meta
 from livemem.spaces.set_aside import SetAside
-from livemem.store import keys
+from livemem.store import keys, memory_keys
+from livemem.store.memory_keys import Kind
 
 SECOND = timedelta(seconds=1)
 
@@ -121,9 +124,11 @@ def draw_up(process: Process, source: Source, number: int) -> Then:
     earlier = {name.number: item for name, item in recorded.items() if name.number <= number}
     last = _last_consolidation(process, source, earlier, record) if undoing.consolidated else None
     names = [name for name in recorded if name.number <= number]
+    forgotten = _memories_of_later(process, source, moment)
+    items = [item for item in source.items if item.name not in forgotten]
     return Then(
         meta=_meta(meta, record, undoing, last, names),
-        items=[item for item in source.items if _is_as_it_was(item.name, number, moment, undoing)],
+        items=[item for item in items if _is_as_it_was(item.name, number, moment, undoing)],
         written=dict(_written(undoing, {name.number: name for name in names})),
         number=number,
         moment=moment,
@@ -214,6 +219,28 @@ def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -
         run_id = name.removeprefix("_runs/").partition(".")[0]
         return not keys.RUN_ID.fullmatch(run_id) or clock.id_time(run_id) < moment + SECOND
     return True
+
+
+def _memories_of_later(process: Process, source: Source, moment: datetime) -> set[str]:
+    """The operations on memories that came after a moment, and the snapshots that rest on them: a few GETs a kind."""
+    logs: dict[Kind, dict[int, Item]] = {}
+    for item in source.items:
+        if one := memory_keys.parse_operation(f"x/{item.name}"):
+            logs.setdefault(one.kind, {})[one.number] = item
+
+    def is_later(item: Item) -> bool:
+        written = _field(sources.read(process, source, item).body, "at")
+        try:
+            return isinstance(written, str) and clock.parse(written) > moment
+        except ValueError:
+            return False
+
+    gone: set[str] = set()
+    for log in logs.values():
+        ordered = [log[number] for number in sorted(log)]
+        gone |= {item.name for item in ordered[bisect_left(ordered, True, key=is_later) :]}
+    left = (item.name for item in source.items if item.name not in gone)
+    return gone | memory_keys.beyond_log(left)
 
 
 def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iterator[tuple[str, Written]]:

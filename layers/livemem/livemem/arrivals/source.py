@@ -16,7 +16,7 @@ from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, S
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.store import copying, keys
+from livemem.store import copying, keys, memory_keys
 from livemem.store.copying import Copied
 from livemem.store.objects import Entry, Object
 
@@ -64,7 +64,8 @@ def checked_items(saved: Saved) -> tuple[Item, ...]:
     if len({item.name for item in items}) < len(items):
         raise BackupDamaged(HOSTILE)
     # A lease or a plan would bind the space to work that is none of its own.
-    return tuple(item for item in items if not keys.is_derived(item.name) and item.name != keys.MANIFEST)
+    not_brought = {keys.MANIFEST, *memory_keys.beyond_log(item.name for item in items)}
+    return tuple(item for item in items if not keys.is_derived(item.name) and item.name not in not_brought)
 
 
 def load(process: Process, head: Head) -> Saved:

@@ -21,7 +21,7 @@ from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.spaces.head import Head
-from livemem.store import copying, keys
+from livemem.store import copying, keys, memory_keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
 
@@ -151,9 +151,17 @@ def _take_over(process: Process, head: Head, backup_id: str) -> Saved:
 
 
 def contents(process: Process, space_id: str) -> list[Entry]:
-    """All objects of the space that are part of a backup: 1 LIST per 1,000."""
+    """All objects of the space that are part of a backup: 1 LIST per 1,000, and where it has rooms 1 per 1,000 of the
+    objects of memories once more.
+    """
     prefix = keys.prefix(space_id)
-    return [entry for entry in process.store.scan(prefix) if not keys.is_derived(entry.key.removeprefix(prefix))]
+    listed = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+    if any(name.startswith(("rooms/", "_digests/")) for name in listed):
+        # A message that was gone when rooms were listed is in a memory that was stored before: listed now it is there.
+        memories = process.store.scan(memory_keys.prefix(space_id))
+        listed |= {entry.key.removeprefix(prefix): entry for entry in memories}
+    too_new = memory_keys.beyond_log(listed)
+    return [entry for name, entry in listed.items() if not keys.is_derived(name) and name not in too_new]
 
 
 def _may_skip(process: Process, wanted: Wanted) -> bool:

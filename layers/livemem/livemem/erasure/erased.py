@@ -1,4 +1,4 @@
-"""What becomes of each object of a space, or of a backup of it, when notes are erased. Bytes in, bytes out.
+"""What becomes of each object of a space, or of a backup of it, when notes or memories are erased. Bytes in, bytes out.
 
 A note that a record holds stays as a stub, so that history and undo go on; its words are taken out wherever else they
 are quoted (scrubbing.py). What other people wrote, notes of other ids, is not touched.
@@ -7,14 +7,14 @@ are quoted (scrubbing.py). What other people wrote, notes of other ids, is not t
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from livemem import clock
 from livemem.changes.records import NoteSource
-from livemem.erasure import scrubbing
+from livemem.erasure import of_memories, scrubbing
 from livemem.erasure.scrubbing import Pieces
+from livemem.erasure.task import Fate, Task
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -23,30 +23,6 @@ from livemem.store import documents, keys
 _STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
 
 _SIGN = re.compile(rb"Erased on [0-9-]{10}\.$")
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is erased in one space or backup: notes by their ids, and the pieces of their texts.
-
-    `kept`: the notes that stay for now, because their pieces are still looked for elsewhere. `held`: those that a
-    record of this space or backup holds, which stay as stubs.
-    """
-
-    space_id: str
-    note_ids: frozenset[str]
-    pieces: Pieces
-    day: date
-    kept: frozenset[str] = frozenset()
-    held: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Fate:
-    """What is to be in the object's place, None for nothing; and the ids of other notes in it that quote the erased."""
-
-    body: bytes | None
-    quoted_in: frozenset[str] = frozenset()
 
 
 def stub(space_id: str, note_id: str, day: date) -> bytes:
@@ -85,13 +61,20 @@ def _without_space(body: bytes) -> list[bytes]:
     return [line for line in body.split(b"\n") if not re.fullmatch(rb'space_id: "[A-Za-z0-9_-]*"', line)]
 
 
-def content_of(note_id: str, body: bytes) -> str:
-    """The text of a note's object."""
-    return notes.parse_note("", keys.parse_note_id(note_id), body).content
+def contents_of(one: str, body: bytes) -> list[str]:
+    """The texts of a note's object, or of an operation of a memory, by the id of either."""
+    if keys.RUN_ID.fullmatch(one):
+        return of_memories.contents_of(body)
+    return [notes.parse_note("", keys.parse_note_id(one), body).content]
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:
-    """The notes that a record, a plan or a live note's object holds: their bytes by note id, None for a stub."""
+    """The notes that a record, a plan or a live note's object holds, or the memory that an operation is of: their
+    bytes by id, None for a stub.
+    """
+    of_memory = of_memories.held_in(name, body)
+    if of_memory is not None:
+        return of_memory
     live = keys.parse_note(f"x/{name}")
     if live:
         return {live[1].note_id: _unless_stub(live[1].note_id, body)}
@@ -118,8 +101,11 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
     live = keys.parse_note(f"x/{name}")
     if live:
         return _of_live(live[1].note_id, body, task)
+    of_memory = of_memories.fate(name, body, task)
+    if of_memory:
+        return of_memory
     if name.startswith("_idempotency/"):
-        return Fate(None if claimed_note(body) in task.note_ids else body)
+        return Fate(None if claimed_note(body) in task.ids else body)
     if keys.parse_plan(f"x/{name}") and not task.pieces.all:
         # Whether it quotes the note can't be told any more, and nobody will commit it.
         return Fate(None)
@@ -139,7 +125,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
 
 
 def _of_live(note_id: str, body: bytes, task: Task) -> Fate:
-    if note_id not in task.note_ids:
+    if note_id not in task.ids:
         quotes = scrubbing.occurs(_text(body), task.pieces)
         return Fate(body, frozenset({note_id} if quotes else ()))
     if note_id in task.kept:
@@ -162,7 +148,7 @@ def _of_source(source: Any, task: Task, quoting: set[str]) -> Any:
     note = _source(source)
     if not note:
         return _walk(source, task.pieces)
-    if note.note_id not in task.note_ids:
+    if note.note_id not in task.ids:
         if scrubbing.occurs(_text(note.body()), task.pieces):
             quoting.add(note.note_id)
         return source

@@ -1,4 +1,4 @@
-"""Erasing notes: their words go from the space, its backups, its archives and former versions; a receipt tells of it.
+"""Erasing notes or a memory: the words go from the space, its backups, archives and former versions; a receipt tells.
 
 It is done under the lease, and gone on with by whoever comes next: the same request, its next invocation, or the sweep.
 While it is under way no backup is taken or restored. Afterwards the space is watched for as long as a write of before
@@ -19,13 +19,14 @@ from livemem.erasure import holdings, receipts, steps, tending
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, Receipt, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
+from livemem.memories import erasing
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.spaces import directory, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
-from livemem.store import keys
+from livemem.store import keys, memory_keys
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ logger = logging.getLogger(__name__)
 OTHER_SPACES = 200
 """Spaces whose heads are looked at for one that came from this one."""
 
-ANOTHER = "Other notes of this space are being erased; try again when that has ended."
+ANOTHER = "Something else of this space is being erased; try again when that has ended."
 
 
 def erase_note(
@@ -59,6 +60,16 @@ def erase_agent(
     return _order(process, principal, space_id, Wanted(agent=agent), deadline)
 
 
+def erase_memory(process: Process, principal: Principal, space_id: str, memory_id: str, deadline: datetime) -> Receipt:
+    """The same for a memory, also for one that was deleted or has expired, or that only a backup holds.
+
+    In a request that has no time it is begun, and nobody finds the memory from then on; the rest of it is queued.
+    Raises MemoriesBroken where nobody can tell what the space's memories are.
+    """
+    memory_keys.check_memory_id(memory_id)
+    return _order(process, principal, space_id, Wanted(memory_ids=frozenset({memory_id})), deadline)
+
+
 def _check_meant(*, erase: bool) -> None:
     if not erase:
         raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
@@ -72,19 +83,22 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
     watch = Watch(process, deadline)
     with _leased(process, space_id) as head:
         at_work = _at_work(process, head)
-        if at_work and not at_work.receipt.is_for(wanted.agent, wanted.note_ids):
+        if at_work and not at_work.receipt.is_for(wanted.agent, _ids(wanted)):
             raise Busy(ANOTHER)
         if at_work:
             _fence(process, space_id)
             return _go_on(process, at_work, watch)
+        # Raises where it can't be gone on with: then nothing is begun.
+        has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
         found = _find(process, space_id, wanted, watch)
         if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
             return earlier
-        if found and not found.known:
+        if found and not found.known and not has_memory:
             raise _unknown(wanted)
         saved = _begin(process, principal, head, wanted, found)
         # Who had lost the lease may have committed before the head was swapped: then the notes are elsewhere by now.
-        same = heads.load(process, space_id).meta.changes == head.meta.changes
+        # Memories are stored under no lease: where they are is told when nobody stores more to one (_go_on).
+        same = heads.load(process, space_id).meta.changes == head.meta.changes and not wanted.memory_ids
         return _go_on(process, saved, watch, found if same else None)
 
 
@@ -96,7 +110,13 @@ def _find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Foun
         return None
 
 
+def _ids(wanted: Wanted) -> frozenset[str]:
+    return wanted.note_ids | wanted.memory_ids
+
+
 def _unknown(wanted: Wanted) -> NotFound:
+    if wanted.memory_ids:
+        return NotFound("memory", next(iter(wanted.memory_ids)))
     if wanted.agent is None:
         return NotFound("note", next(iter(wanted.note_ids)))
     error = NotFound("note of agent", wanted.agent)
@@ -109,7 +129,7 @@ def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
     watched = head.meta.erasing.watched if head.meta.erasing else {}
     for erasure_id in sorted(watched, reverse=True):
         saved = receipts.find(process, head.meta.space_id, erasure_id)
-        if saved and saved.receipt.status == "done" and saved.receipt.is_for(wanted.agent, wanted.note_ids):
+        if saved and saved.receipt.status == "done" and saved.receipt.is_for(wanted.agent, _ids(wanted)):
             return saved.receipt
     return None
 
@@ -154,7 +174,8 @@ def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, f
         uid=head.meta.uid,
         requested_by=principal.name,
         agent=wanted.agent,
-        note_ids=sorted(found.known if found else wanted.note_ids),
+        note_ids=sorted(found.known if found and wanted.has_notes else wanted.note_ids),
+        memory_ids=sorted(wanted.memory_ids),
         started_at=clock.iso(process.clock()),
         not_reached=[*NOT_REACHED, *_copies(process, principal, space_id)],
     )
@@ -188,9 +209,10 @@ def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = N
     receipt = saved.receipt
     space_id, erasure_id = receipt.space_id, receipt.erasure_id
     if receipt.status == "working":
+        _close_logs(process, receipt)
         try:
             found = found or holdings.find(process, space_id, _wanted(receipt), watch)
-            if not receipt.note_ids:
+            if not receipt.ids:
                 saved = receipts.save(process, saved, note_ids=sorted(found.known))
             saved = steps.erase(process, saved, found, watch)
         except OutOfTime:
@@ -200,13 +222,21 @@ def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = N
             return _newest(process, receipt)
     until = clock.iso(process.clock() + settling.WATCHED_FOR)
     heads.update(process, space_id, lambda meta: {"erasing": _watched(meta, erasure_id, until)})
-    logger.info("notes erased", extra={"space_id": space_id, "erasure_id": erasure_id})
+    logger.info("erased", extra={"space_id": space_id, "erasure_id": erasure_id})
     return saved.receipt
+
+
+def _close_logs(process: Process, receipt: Receipt) -> None:
+    """From now on nobody stores anything to the memories, or brings them back."""
+    day = clock.parse(receipt.started_at).date()
+    for memory_id in receipt.memory_ids:
+        erasing.close(process, receipt.space_id, receipt.requested_by, memory_id, day)
 
 
 def _wanted(receipt: Receipt) -> Wanted:
     """What is looked for: the notes that there were when it began, so that it ends."""
-    return Wanted(frozenset(receipt.note_ids), None if receipt.note_ids else receipt.agent)
+    agent = None if receipt.ids else receipt.agent
+    return Wanted(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids))
 
 
 def _newest(process: Process, receipt: Receipt) -> Receipt:
@@ -264,7 +294,7 @@ def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch)
         try:
             found = holdings.find(process, space_id, _wanted(saved.receipt), watch)
             if found.bodies:
-                logger.warning("an erased note came back", extra={"space_id": space_id, "erasure_id": erasure_id})
+                logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
                 heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
                 saved = receipts.save(process, saved, status="working", finished_at=None)
                 return _go_on(process, saved, watch).status

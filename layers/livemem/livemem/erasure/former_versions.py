@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from livemem.erasure import erased
-from livemem.erasure.erased import Task
 from livemem.erasure.holdings import AT_ONCE, LEFT_ALONE, Known, Watch
-from livemem.erasure.rewriting import of_structure
+from livemem.erasure.rewriting import concerns
+from livemem.erasure.task import Task
 from livemem.process import Process
-from livemem.store import keys, large, versions
+from livemem.store import keys, large, memory_keys, versions
 from livemem.store.objects import Store
 from livemem.store.versions import Version
 
@@ -57,7 +57,7 @@ def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> b
         return False
     if (name, version.etag, version.size) in clean:
         return False
-    return bool(task.pieces.all) or of_structure(name) or version.key.startswith(keys.EXPORTS)
+    return concerns(name, task) or version.key.startswith(keys.EXPORTS)
 
 
 def _clear(process: Process, batch: list[Version], task: Task, clean: set[Known], watch: Watch) -> int:
@@ -74,6 +74,9 @@ def _holds(store: Store, version: Version, task: Task, clean: set[Known]) -> boo
     name = _name(version.key, task.space_id)
     if version.key.startswith(keys.EXPORTS) or _is_erased_note(name, task):
         return True
+    if task.is_of_memories and memory_keys.parse_vectors(f"x/{name}"):
+        # Of what they were made can't always be told.
+        return True
     body = versions.read(store, version)
     if body is None:
         return False
@@ -85,7 +88,7 @@ def _holds(store: Store, version: Version, task: Task, clean: set[Known]) -> boo
 
 def _is_erased_note(name: str, task: Task) -> bool:
     live = keys.parse_note(f"x/{name}")
-    return bool(live and live[1].note_id in task.note_ids)
+    return bool(live and live[1].note_id in task.ids)
 
 
 def _name(key: str, space_id: str) -> str:
@@ -126,12 +129,14 @@ def _folder(key: str) -> str:
 
 
 def clear_derived(process: Process, space_id: str) -> Cleared:
-    """Remove all versions of what searches made of the space's texts, the present ones too: it is made again.
+    """Remove all versions of what searches made of the space's texts, and of what the LLM said of memories, by their
+    hashes; the present ones too: it is made again.
 
-    2 ListObjectVersions and 2 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
+    3 ListObjectVersions and 3 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
     StoreUnavailable; the present ones are removed either way.
     """
-    prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id))
+    verdicts = keys.prefix(space_id) + memory_keys.VERDICTS
+    prefixes = (keys.search_prefix(space_id), keys.vectors_prefix(space_id), verdicts)
     for prefix in prefixes:
         process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
     found = [version for prefix in prefixes for version in versions.listed(process.store, prefix)]

@@ -1,4 +1,4 @@
-"""Where the notes that are to be erased are: in the space and in its backups, live, in records and in plans."""
+"""Where what is to be erased is, in the space and its backups: notes live, in records and plans; memories in logs."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -10,8 +10,9 @@ from livemem.backups import catalog
 from livemem.erasure import erased
 from livemem.errors import InvalidName, OutOfTime
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store import keys, memory_keys
 from livemem.store.keys import RecordName
+from livemem.store.memory_keys import KINDS
 from livemem.store.objects import Entry
 
 AT_ONCE = 64
@@ -40,10 +41,11 @@ class Watch:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Notes by their ids, or all of an agent."""
+    """Notes by their ids, or all of an agent; or memories by their ids."""
 
     note_ids: frozenset[str] = frozenset()
     agent: str | None = None
+    memory_ids: frozenset[str] = frozenset()
     _times: list[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,8 +55,15 @@ class Wanted:
         """The compact times of the first and the last of them; empty where they are not known."""
         return (self._times[0], self._times[-1]) if self._times else ("", "")
 
+    @property
+    def has_notes(self) -> bool:
+        """Whether notes are looked for."""
+        return bool(self.note_ids) or self.agent is not None
+
     def admits(self, note_id: str) -> bool:
-        """Whether the note is one of them."""
+        """Whether the note, or memory, is one of them."""
+        if note_id in self.memory_ids:
+            return True
         if self.agent is None:
             return note_id in self.note_ids
         try:
@@ -98,9 +107,9 @@ LEFT_ALONE = {keys.META, keys.MANIFEST, "_lease.json"}
 
 @dataclass
 class Found:
-    """Notes that are not erased yet: their bytes, and the keys of the objects that hold them.
+    """Notes and memories that are not erased yet: their bytes, and the keys of the objects that hold them.
 
-    `held`: by place, the notes that records of it hold, also as stubs. `known`: all notes that were met.
+    `held`: by place, the notes that records of it hold, also as stubs. `known`: all that were met.
     """
 
     bodies: dict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
@@ -119,7 +128,8 @@ def places(process: Process, space_id: str) -> list[Place]:
 def find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found:
     """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
     records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
-    each plan, once for all that are the same. Raises OutOfTime.
+    each plan, once for all that are the same. For memories: 1 LIST per 1,000 operations of each kind, 1 GET for each.
+    Raises OutOfTime.
     """
     found = Found()
     read: dict[Known, Mapping[str, bytes | None]] = {}
@@ -139,6 +149,12 @@ def find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found
 
 
 def _candidates(process: Process, place: Place, wanted: Wanted) -> Iterator[tuple[str, Entry]]:
+    for kind in KINDS if wanted.memory_ids else ():
+        log = place.prefix + memory_keys.log_prefix("x", kind).removeprefix("x/")
+        for entry in process.store.scan(log):
+            yield entry.key.removeprefix(place.prefix), entry
+    if not wanted.has_notes:
+        return
     live, records, runs = f"{place.prefix}live/", f"{place.prefix}_consolidations/", f"{place.prefix}_runs/"
     first, last = wanted.times()
     # `~` sorts behind all that a note's name can hold.
@@ -155,6 +171,8 @@ def _may_hold(name: str, wanted: Wanted) -> bool:
     live = keys.parse_note(f"x/{name}")
     if live:
         return wanted.admits(live[1].note_id)
+    if memory_keys.parse_operation(f"x/{name}"):
+        return bool(wanted.memory_ids)
     record = keys.parse_record(f"x/{name}")
     return wanted.may_be_in(record) if record else keys.parse_plan(f"x/{name}") is not None
 

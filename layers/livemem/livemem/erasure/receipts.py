@@ -1,6 +1,7 @@
 """Receipts of erasures, `_erasures/{id}.json`: what was erased, when and where, and what could not be reached.
 
-A receipt holds no word and no tag of a note. It is there before anything is erased, and says `done` only when all is.
+A receipt holds no word and no tag of a note or a memory. It is there before anything is erased, and says `done` only
+when all is.
 """
 
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ NOT_REACHED = (
     "What the LLM provider keeps of prompts and answers.",
     "Archives that were downloaded, and archives that were uploaded to be imported (those are removed after a day).",
     "Copies of the bucket: replicas, and backups that were made of it without this service.",
-    "Other spaces that were restored, forked or imported from this one: erase the note there as well.",
+    "Other spaces that were restored, forked or imported from this one: erase it there as well.",
     "What a model said in other words: the sections that rest on the note are listed, correct them.",
-    "Notes of others that quote it: they are listed, erase them as well if need be.",
+    "Notes and memories of others that quote it: they are listed, erase them as well if need be.",
 )
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
@@ -42,7 +43,8 @@ class Receipt(Document):
     requested_by: str
     agent: str | None = None
     """Set where all notes of an agent are erased."""
-    note_ids: list[str]
+    note_ids: list[str] = []
+    memory_ids: list[str] = []
     status: Literal["working", "done"] = "working"
     started_at: Moment
     finished_at: Moment | None = None
@@ -51,16 +53,21 @@ class Receipt(Document):
     """Bank files whose text was changed: they quoted a note word for word."""
     sections: list[Section] = []
     quoted_in: list[str] = []
-    """Notes of other ids that quote one."""
+    """Notes and memories of other ids that quote one."""
     versions: Literal["removed", "not_kept", "not_reachable"] | None = None
     not_reached: list[str] = []
     removing: list[str] = []
-    """Keys of the objects that held the notes, or that may come back, whose former versions go at the end."""
+    """Keys of the objects that held it, or that may come back, whose former versions go at the end."""
     rev: int = 1
 
-    def is_for(self, agent: str | None, note_ids: frozenset[str]) -> bool:
-        """Whether this was asked for: the notes of this agent, or just these."""
-        return self.agent == agent and (agent is not None or set(self.note_ids) == note_ids)
+    @property
+    def ids(self) -> frozenset[str]:
+        """The notes and memories."""
+        return frozenset((*self.note_ids, *self.memory_ids))
+
+    def is_for(self, agent: str | None, ids: frozenset[str]) -> bool:
+        """Whether this was asked for: the notes of this agent, or just these notes and memories."""
+        return self.agent == agent and (agent is not None or self.ids == ids)
 
 
 @dataclass(frozen=True)

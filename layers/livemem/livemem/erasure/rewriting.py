@@ -10,11 +10,11 @@ from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Saved
 from livemem.erasure import erased
-from livemem.erasure.erased import Task
 from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, Watch, places
+from livemem.erasure.task import Task
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
-from livemem.store import documents, keys
+from livemem.store import documents, keys, memory_keys
 from livemem.store.objects import Entry, Object
 
 TRIES = 20
@@ -78,12 +78,17 @@ def kind(name: str) -> str:
         return "idempotency"
     if keys.is_of_runs(name):
         return "runs"
+    if memory_keys.is_of_memories(name):
+        return "memories"
     return "bank_files" if keys.path_in_records(name) else "other"
 
 
-def of_structure(name: str) -> bool:
-    """Whether the object can hold or name a note, and not only quote it."""
-    return kind(name) in {"live", "records", "plans", "idempotency"}
+def concerns(name: str, task: Task) -> bool:
+    """Whether the object can hold or name what is erased; or quote it, where there are pieces to look for."""
+    if task.pieces.all:
+        return True
+    found = kind(name)
+    return found in {"live", "records", "plans", "idempotency"} or (found == "memories" and task.is_of_memories)
 
 
 def clear_unfinished(process: Process, space_id: str) -> None:
@@ -109,12 +114,12 @@ def look(process: Process, found: Found, task: Task, skip: str, watch: Watch) ->
     """Find out what is to be changed, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is
     not the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
 
-    Without pieces to look for only what can hold or name a note is read.
+    Without pieces to look for only what can hold or name what is erased is read.
     """
     seen = Look()
     for place in places(process, task.space_id):
         here = replace(task, held=frozenset(found.held[place]))
-        listed = [(name, entry) for name, entry in place.entries(process) if name != skip and _concerns(name, task)]
+        listed = [(name, entry) for name, entry in place.entries(process) if name != skip and concerns(name, task)]
         items = _items(process, place)
         seen.changes[place] |= {name for name, entry in listed if _differs(items.get(name), entry)}
         unread = [(name, entry) for name, entry in listed if (name, entry.etag, entry.size) not in seen.clean]
@@ -122,10 +127,6 @@ def look(process: Process, found: Found, task: Task, skip: str, watch: Watch) ->
             watch.check()
             _look_at(process, place, here, seen, unread[start : start + AT_ONCE])
     return seen
-
-
-def _concerns(name: str, task: Task) -> bool:
-    return bool(task.pieces.all) or of_structure(name)
 
 
 def _look_at(process: Process, place: Place, task: Task, seen: Look, batch: Sequence[tuple[str, Entry]]) -> None:
@@ -191,7 +192,9 @@ def _rewrite_one(process: Process, place: Place, name: str, task: Task, mark: st
 
 
 def _put(process: Process, found: Object, body: bytes, mark: str | None) -> str:
-    content_type = documents.JSON if found.key.endswith(".json") else "text/markdown; charset=utf-8"
+    content_type = (
+        documents.JSON if found.key.endswith(".json") else found.content_type or "text/markdown; charset=utf-8"
+    )
     metadata = {**found.metadata, **({WRITTEN_BY: mark} if mark else {})}
     return process.store.put(found.key, body, if_match=found.etag, content_type=content_type, metadata=metadata)
 

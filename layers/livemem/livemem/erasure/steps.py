@@ -1,8 +1,8 @@
 """The steps of an erasure, in an order in which it can die anywhere and be gone on with.
 
-The notes themselves tell what is to be looked for, so they go last: first their words are taken out of all else, in the
-space, in its backups and in former versions; then the notes are removed, and the versions that this leaves. Each step
-finds nothing to do where it was done before.
+The notes, or memories, themselves tell what is to be looked for, so they go last: first their words are taken out of
+all else, in the space, in its backups and in former versions; then they are removed, and the versions that this leaves.
+Each step finds nothing to do where it was done before.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,19 +11,20 @@ from dataclasses import replace
 from livemem import clock
 from livemem.bank import citations, files
 from livemem.erasure import erased, former_versions, receipts, rewriting, scrubbing
-from livemem.erasure.erased import Task
 from livemem.erasure.former_versions import Cleared
 from livemem.erasure.holdings import Found, Watch
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE, Receipt, Saved, Section
 from livemem.erasure.rewriting import Look
+from livemem.erasure.task import Task
 from livemem.errors import VersionsUnreachable
+from livemem.memories import erasing, rows
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys
 
 
 def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
-    """Erase the receipt's notes, which were `found` where they are. Nobody else changes the space
+    """Erase the receipt's notes or memories, which were `found` where they are. Nobody else changes the space
     meanwhile: who held the lease before was told so by a swap of the head.
 
     For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
@@ -34,7 +35,9 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     receipt = saved.receipt
     if found.bodies:
         rewriting.clear_unfinished(process, receipt.space_id)
-    task = _task(receipt, found)
+    for memory_id in receipt.memory_ids:
+        erasing.renew_snapshots(process, receipt.space_id, memory_id)
+    task = _task(process, receipt, found)
     own = f"_erasures/{receipt.erasure_id}.json"
     seen = rewriting.look(process, found, task, own, watch)
     # Before anything is changed: of what was changed by one that died nobody would know later.
@@ -58,13 +61,17 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     return _finish(process, saved)
 
 
-def _task(receipt: Receipt, found: Found) -> Task:
-    contents = (erased.content_of(note_id, body) for note_id, bodies in found.bodies.items() for body in bodies)
+def _task(process: Process, receipt: Receipt, found: Found) -> Task:
+    contents = {
+        text for one, bodies in found.bodies.items() for body in bodies for text in erased.contents_of(one, body)
+    }
+    prefix = process.settings.embeddings_text_prefix
     return Task(
         receipt.space_id,
-        frozenset(receipt.note_ids),
+        receipt.ids,
         scrubbing.pieces_of(contents),
         clock.parse(receipt.started_at).date(),
+        vectors=frozenset(rows.name_of(text, prefix) for text in contents if receipt.memory_ids),
     )
 
 
@@ -84,23 +91,25 @@ def _note_look(process: Process, saved: Saved, seen: Look) -> Saved:
 
 
 def _rewrite_others(process: Process, task: Task, found: Found, seen: Look, mark: str, watch: Watch) -> None:
-    """Take the words out of all but the notes themselves, of which one copy stays until all is done: the space's."""
+    """Take the words out of all but the notes or memories themselves, of which one copy stays until all is done: the
+    space's.
+    """
     for place, names in seen.changes.items():
-        kept = task.note_ids - found.own if place.backup_id else task.note_ids
+        kept = task.ids - found.own if place.backup_id else task.ids
         here = replace(task, kept=kept, held=frozenset(found.held[place]))
         rewriting.rewrite(process, place, names, here, mark, watch)
 
 
 def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark: str, watch: Watch) -> None:
     for place in seen.changes:
-        if place.backup_id and task.note_ids <= found.own:
+        if place.backup_id and task.ids <= found.own:
             continue
         here = replace(task, held=frozenset(found.held[place]))
         rewriting.rewrite(process, place, found.keys[place], here, mark, watch)
 
 
 def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
-    """Enter the keys of the objects that hold the notes, or did: afterwards nothing tells them any more. And those of
+    """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
     files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
     """
     space_id = saved.receipt.space_id
@@ -144,6 +153,8 @@ def _finish(process: Process, saved: Saved) -> Saved:
 def _sections(process: Process, receipt: Receipt) -> Iterator[Section]:
     """The sections of the bank that rest on one of the notes: 1 LIST, 1 GET each file and 1 GET its record."""
     gone = set(receipt.note_ids)
+    if not gone:
+        return
     for file in files.listing(process, receipt.space_id, content=True):
         for cited in citations.citations(process, receipt.space_id, file).sections:
             if any(source.note_id in gone for source in cited.sources):

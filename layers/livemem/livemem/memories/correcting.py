@@ -53,13 +53,15 @@ def correct(
             raise NotFound("memory", memory_id)
         if wanted.revision is not None and old.revision != wanted.revision:
             raise PreconditionLost(f"The memory has revision {old.revision} by now: read it again.")
+        fresh = merging.corrected(old, process.clock(), author, changes)
         return Operation(
             number=found.number + 1,
             op="put",
             op_id=cause,
             at=clock.iso_millis(process.clock()),
             author=author,
-            memory=merging.corrected(old, process.clock(), author, changes),
+            memory=fresh,
+            corrected=[name for name in changes if getattr(fresh, name) != getattr(old, name)],
             vector=vectors.encoded(process, vector) if vector is not None else None,
         )
 

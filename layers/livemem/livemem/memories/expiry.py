@@ -13,6 +13,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Expiring, Kind
+from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,8 @@ def sweep(process: Process, deadline: datetime) -> dict[str, float]:
         found = keys.parse_expiry(entry.key)
         if found:
             marked.setdefault((found.space_id, found.kind), []).append(found)
+    if marked:
+        require_conditional_writes(process.store)
     done: dict[str, float] = {}
     for (space_id, kind), markers in marked.items():
         if deadline - process.clock() < LAST_ROUND:

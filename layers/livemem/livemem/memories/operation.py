@@ -4,7 +4,8 @@ import base64
 import hashlib
 from typing import Literal
 
-from livemem.errors import MemoriesBroken
+from livemem import limits
+from livemem.errors import InvalidRequest, MemoriesBroken
 from livemem.memories.memory import Memory
 from livemem.store.documents import Document, Moment
 from livemem.store.objects import Object
@@ -61,12 +62,27 @@ class Operation(Document):
     merged: Merged | None = None
     reason: str | None = None
     """Why it was deleted, or brought back."""
+    corrected: list[str] = []
+    """The fields that a correction made others of."""
     vector: Vector | None = None
 
 
 def op_id(cause: str) -> str:
     """The id of the operation that a cause has, such as an Idempotency-Key or a place in a digest."""
     return hashlib.sha256(cause.encode(errors="replace")).hexdigest()[:OP_ID_CHARACTERS]
+
+
+def of_key(author: str, idempotency_key: str | None, place: int | None = None) -> str | None:
+    """The cause of what was asked for under a client's Idempotency-Key, of a batch with its place; None without one.
+
+    Raises InvalidRequest.
+    """
+    if idempotency_key is None:
+        return None
+    if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
+        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+    # A name has no slash, but a key may: the place stands before it.
+    return f"key/{author}/{idempotency_key}" if place is None else f"keys/{author}/{place}/{idempotency_key}"
 
 
 def read(found: Object) -> Operation:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livemem import limits
-from livemem.errors import EmbeddingUnavailable, NotFound
+from livemem.errors import EmbeddingUnavailable, InvalidRequest, NotFound
 from livemem.memories import log, near, vectors
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, check_subjects
@@ -67,8 +67,9 @@ def ask(
     Raises NotFound, InvalidRequest, MemoriesBroken.
     """
     limits.check_text("q", query, QUERY_BYTES)
+    tag = _tag(subject)
     some = _states(process, space_id, kind)
-    wanted = [(one, _about(process, found, subject)) for one, found in some]
+    wanted = [(one, _about(process, found, tag)) for one, found in some]
     degraded = None
     if process.embed and any(memories for _, memories in wanted):
         try:
@@ -116,8 +117,9 @@ def recent(
 
     Raises NotFound, InvalidRequest, MemoriesBroken.
     """
+    tag = _tag(subject)
     some = _states(process, space_id, kind)
-    return states.newest_first(memory for _, found in some for memory in _about(process, found, subject))[:limit]
+    return states.newest_first(memory for _, found in some for memory in _about(process, found, tag))[:limit]
 
 
 def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
@@ -146,9 +148,17 @@ def _states(process: Process, space_id: str, kind: Kind | None) -> list[tuple[Ki
     return list(zip(some, process.store.map(lambda one: log.load(process, space_id, one), some), strict=True))
 
 
-def _about(process: Process, found: State, subject: str | None) -> list[Memory]:
-    alive = found.alive(process.clock())
+def _tag(subject: str | None) -> str | None:
+    """A subject as memories have it. Raises InvalidRequest."""
     if subject is None:
-        return alive
-    (tag,) = check_subjects([subject], "subject")
-    return [memory for memory in alive if tag in memory.subjects]
+        return None
+    try:
+        return check_subjects([subject], "subject")[0]
+    except InvalidRequest as error:
+        # There is but one.
+        raise InvalidRequest.of("subject", error.fields[0].message) from None
+
+
+def _about(process: Process, found: State, tag: str | None) -> list[Memory]:
+    alive = found.alive(process.clock())
+    return alive if tag is None else [memory for memory in alive if tag in memory.subjects]

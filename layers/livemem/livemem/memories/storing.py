@@ -106,7 +106,7 @@ def store_all(
     author: str,
     drafts: Sequence[Draft],
     *,
-    op_ids: Sequence[str] | None = None,
+    op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
 ) -> list[Stored | Failed]:
     """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them.
@@ -209,9 +209,9 @@ def _decide(
     candidate, now = wanted.candidate, process.clock()
     alive = found.alive(now)
     met: tuple[Memory, Merged] | None = None
-    for there in near.nearest(process, alive, candidate.content, vector, rows):
-        same, said = near.says_the_same(process, wanted.kind, candidate.content, there, judge)
-        met = merging.merge(candidate, there, said, now) if same else None
+    there = near.nearest(process, alive, candidate.content, vector, rows)
+    for one, said in near.same(process, wanted.kind, candidate, there, judge):
+        met = merging.merge(candidate, one, said, now)
         if met:
             break
     if met is None and len(found.memories) >= MOST:
@@ -235,7 +235,8 @@ def _decide(
 def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> Stored:
     """What the first of the same requests was told; raises InvalidRequest if it was another one."""
     first = log.operation_at(process, space_id, wanted.kind, number)
-    if first.request != wanted.request:
+    # Of one that was erased nobody can tell any more what it was.
+    if first.request != wanted.request and first.memory.content:
         raise InvalidRequest.of("Idempotency-Key", OTHER)
     return replace(told(first), repeated=True, redacted=wanted.redacted)
 

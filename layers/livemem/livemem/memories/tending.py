@@ -8,6 +8,8 @@ from livemem.spaces.room import Room, Space
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
+EXPIRED = "memories_expired"
+"""What a report calls those that were deleted because they have expired."""
 SNAPSHOTS_KEPT = 2
 """The newest, and the one before it: somebody may be reading that, or the newest may be damaged."""
 
@@ -20,19 +22,20 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     there = set(process.store.folders(prefix))
     kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in there]
     found = process.store.map(lambda kind: _tend(process, space.space_id, kind), kinds)
-    done = {"memories_expired": sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
+    done = {EXPIRED: sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
     return {name: float(count) for name, count in done.items() if count}
 
 
 def _tend(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     listed = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
     numbers = sorted({one.number for key in listed if (one := keys.parse_snapshot(key))})
-    old = numbers[:-SNAPSHOTS_KEPT]
+    kept = numbers[-SNAPSHOTS_KEPT:]
     named = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in listed}
-    doomed = [key for key, one in named.items() if one and one.number in old]
+    # Vectors whose snapshot was never written too: who stored them has died.
+    doomed = [key for key, one in named.items() if one and kept and one.number < kept[-1] and one.number not in kept]
     if doomed:
         process.store.delete_many(doomed)
-    return expiry.delete_expired(process, space_id, kind), len(old)
+    return expiry.delete_expired(process, space_id, kind), len(numbers) - len(kept)
 
 
 ROOM = Room(owns=keys.is_of_memories, tend=tend)

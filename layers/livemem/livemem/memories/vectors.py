@@ -3,7 +3,6 @@
 They come with the operations, or from beside the snapshot; what has none of the present model is embedded.
 """
 
-import hashlib
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.memories import operation
 from livemem.memories.memory import Memory
+from livemem.memories.rows import name_of
 from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import vectors as segments
@@ -145,11 +145,6 @@ def names(process: Process, memories: Iterable[Memory]) -> list[bytes]:
     """What the vectors of these memories are found by."""
     prefix = process.settings.embeddings_text_prefix
     return [name_of(memory.content, prefix) for memory in memories]
-
-
-def name_of(content: str, prefix: str) -> bytes:
-    """What a vector is found by: 16 bytes of SHA-256 of the text that it was made of."""
-    return hashlib.sha256((prefix + content).encode(errors="replace")).digest()[:16]
 
 
 def encoded(process: Process, vector: Floats) -> operation.Vector:

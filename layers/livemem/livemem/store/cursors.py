@@ -2,10 +2,11 @@
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from livemem.errors import InvalidRequest
-from livemem.store import conversation_keys, keys, room_keys
+from livemem.store import conversation_keys, keys, memory_keys, room_keys
+from livemem.store.memory_keys import Kind
 
 
 def encode(after: object | None) -> str | None:
@@ -92,6 +93,24 @@ def decode_summary(cursor: str | None) -> tuple[int, int] | None:
     text = _decode(cursor, check)
     level, _, number = (text or "").partition("/")
     return (int(level), int(number)) if text else None
+
+
+def encode_changes(after: Mapping[Kind, int] | None) -> str | None:
+    """The cursor for an operation of each kind; None for the end of the list."""
+    return encode(",".join(f"{kind}/{number}" for kind, number in after.items()) if after else None)
+
+
+def decode_changes(cursor: str | None) -> dict[Kind, int] | None:
+    """The operation of each kind in a cursor; raises InvalidRequest."""
+    found: dict[Kind, int] = {}
+
+    def check(text: str) -> str:
+        for part in text.split(","):
+            kind, _, number = part.partition("/")
+            found[memory_keys.check_kind(kind)] = memory_keys.check_number(number)
+        return text
+
+    return found if _decode(cursor, check) else None
 
 
 def _decode(cursor: str | None, check: Callable[[str], str]) -> str | None:

@@ -57,6 +57,8 @@ _OF_CONVERSATION = re.compile(
     rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+|rooms/.+"
 )
 """What is written once of a conversation (conversation_keys.py), or said in a room (room_keys.py)."""
+_OF_MEMORIES = re.compile(r"memories/(facts|self|goals)/(?P<what>log|snapshot)/[0-9]{8}\.json")
+"""What is written once of memories (memory_keys.py)."""
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
 
 
@@ -499,10 +501,9 @@ def is_derived(name: str) -> bool:
     who is at work, and what would stand in the place of the backup's manifest.
     """
     at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
-    # Of questions: what was asked and answered is in conversations too.
-    return (
-        at_work or is_of_search(name) or name.startswith(("_asks/", "sessions/")) or _CLAIM.fullmatch(name) is not None
-    )
+    # Of questions: what was asked and answered is in conversations too. Verdicts are asked for again.
+    again = name.startswith(("_asks/", "sessions/", "_verdicts/"))
+    return at_work or again or is_of_search(name) or _CLAIM.fullmatch(name) is not None
 
 
 def is_immutable(name: str) -> bool:
@@ -510,7 +511,7 @@ def is_immutable(name: str) -> bool:
     late copy of it does no harm.
     """
     of_notes = parse_note(f"x/{name}") is not None or parse_record(f"x/{name}") is not None
-    return of_notes or _OF_CONVERSATION.fullmatch(name) is not None
+    return of_notes or bool(_OF_CONVERSATION.fullmatch(name) or _OF_MEMORIES.fullmatch(name))
 
 
 def path_in_records(name: str) -> str | None:
@@ -527,9 +528,12 @@ def recorded(space_id: str, path: str) -> str:
 
 
 def is_memory(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is that of a note, a record, or of the bank's contents."""
-    told = is_of_changes(name) or is_of_erasures(name)
-    return not name.endswith(".keep") and (name.startswith("live/") or told or is_of_bank(name))
+    """Whether the key below a space, without the space's id, is that of a note, a record, an operation on memories, a
+    message of a room, or of the bank's contents.
+    """
+    operation = _OF_MEMORIES.fullmatch(name)
+    told = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
+    return not name.endswith(".keep") and (name.startswith(("live/", "rooms/")) or told or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The keys of memories (docs/bucket.md), built and parsed here alone."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -58,6 +59,13 @@ def check_kind(kind: str) -> Kind:
         if one == kind:
             return one
     raise InvalidName("kind", f"must be one of {', '.join(KINDS)}")
+
+
+def check_number(number: str) -> int:
+    """The number of an operation, or raise InvalidName."""
+    if not re.fullmatch(r"[0-9]{1,9}", number):
+        raise InvalidName("number", "must be a whole number, from 1")
+    return int(number)
 
 
 def prefix(space_id: str, kind: Kind | None = None) -> str:
@@ -132,3 +140,26 @@ def verdict(space_id: str, digest: str) -> str:
 def is_of_memories(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of a memory."""
     return name.startswith(("memories/", VERDICTS))
+
+
+def is_snapshot(name: str) -> bool:
+    """Whether it is a snapshot, or the vectors beside one: the log has all that is in them."""
+    return parse_snapshot(f"x/{name}") is not None or parse_vectors(f"x/{name}") is not None
+
+
+def beyond_log(names: Iterable[str]) -> set[str]:
+    """Of these names below a space those of snapshots and vectors of which the log is not there up to their number: a
+    listing tells the log first, so it may have grown. They are of another future than what is stored next.
+    """
+    newest: dict[Kind, int] = {}
+    kept: list[tuple[str, OperationKey]] = []
+    for name in names:
+        # Most names are of something else.
+        if not is_of_memories(name):
+            continue
+        key = f"x/{name}"
+        if one := parse_operation(key):
+            newest[one.kind] = max(newest.get(one.kind, 0), one.number)
+        elif other := parse_snapshot(key) or parse_vectors(key):
+            kept.append((name, other))
+    return {name for name, one in kept if one.number > newest.get(one.kind, 0)}

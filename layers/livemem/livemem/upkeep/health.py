@@ -90,6 +90,8 @@ def _model_checks(settings: Settings) -> Checks:
     return {
         "llm": _name(settings.llmaas_api_url, offline=settings.llmaas_model == "offline-rules"),
         "embeddings": _name(settings.embeddings_api_url, offline=settings.embeddings_model == "offline-fuse"),
+        # What tells that two memories say the same: without a model their letters do, which finds fewer.
+        "memories_compared_by": "vector" if settings.embeddings_api_url else "lexical",
     }
 
 

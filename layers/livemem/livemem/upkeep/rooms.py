@@ -7,6 +7,7 @@ from livemem.changes import tending as changes
 from livemem.conversations import tending as conversations
 from livemem.digests import tending as digests
 from livemem.erasure import tending as erasure
+from livemem.memories import tending as memories
 from livemem.notes import tending as notes
 from livemem.recall import tending as recall
 from livemem.rooms import tending as rooms
@@ -22,6 +23,7 @@ ROOMS = (
     backups.ROOM,
     erasure.ROOM,
     conversations.ROOM,
+    memories.ROOM,
     rooms.ROOM,
     digests.ROOM,
     recall.ROOM,

@@ -13,6 +13,8 @@ from livemem.archives import expiry
 from livemem.arrivals import bringing
 from livemem.conversations import tending as conversations
 from livemem.errors import LiveMemoryError, PreconditionLost
+from livemem.memories import expiry as memories
+from livemem.memories.tending import EXPIRED
 from livemem.process import Process
 from livemem.runs import retention
 from livemem.spaces import directory, life, markers, pending, room
@@ -84,6 +86,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
                 report.add(space_id, done)
                 resting.pop(space_id, None)
     report.done |= _start_due_conversations(process, deadline)
+    _delete_expired_memories(process, deadline, report)
     if left:
         logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
         _leave_to_the_next(
@@ -104,6 +107,19 @@ def _start_due_conversations(process: Process, deadline: datetime) -> dict[str, 
         logger.warning("conversations were not looked at", extra={"error_code": error.code})
         return {}
     return {"conversations_started": started} if started else {}
+
+
+def _delete_expired_memories(process: Process, deadline: datetime, report: Report) -> None:
+    """Delete the memories that have expired (memories/expiry.py)."""
+    try:
+        expired = memories.sweep(process, deadline)
+    except LiveMemoryError as error:
+        logger.warning("memories were not looked at", extra={"error_code": error.code})
+        return
+    # The look of once a day has deleted some too.
+    before = report.done.get(EXPIRED, {})
+    for space_id, count in expired.items():
+        report.add(space_id, {EXPIRED: before.get(space_id, 0) + count})
 
 
 def _remove_old_days(process: Process) -> None:

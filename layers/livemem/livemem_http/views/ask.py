@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+from livemem import limits
 from livemem.ask.question import (
     EXPRESSIONS,
     MESSAGE_BYTES,
@@ -18,6 +19,16 @@ from livemem_http.views.fields import Body, Moment, Sparse, View, told
 
 RequestId = Annotated[str, told("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 Session = Annotated[str, told("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
+IdempotencyKey = Annotated[
+    str,
+    told(
+        "A name of your own for the question. A repeat with the same name gives what became of the first, and goes on "
+        "with one that failed from where it failed; with another question it is refused (422).",
+        "job-17-step-3",
+        minLength=1,
+        maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
+    ),
+]
 
 
 class NewQuestion(Body):
@@ -110,7 +121,7 @@ class AskView(Sparse):
     message: Annotated[str | None, told("The answer.", "Ines looks after it.")] = None
     sources: Annotated[list[SourceView] | None, told("What the answer rests on.")] = None
     tool_calls: Annotated[list[CallView], told("The tools that were called, in their order.")]
-    usage: AskUsageView
+    usage: Annotated[AskUsageView, told("What the question took of the LLM.")]
     session: Session | None = None
     error: Annotated[AskProblemView | None, told("Of a question that failed.")] = None
     created_at: Annotated[Moment, told("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]

@@ -1,0 +1,89 @@
+"""What becomes of the objects of memories when notes or memories are erased. Bytes in, bytes out.
+
+Operations of an erased memory stay without its words, so that the log goes on; what other memories say is not touched.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from livemem.erasure import scrubbing
+from livemem.erasure.task import Fate, Task
+from livemem.memories import erasing, rows
+from livemem.memories.memory import Memory
+from livemem.memories.operation import Operation
+from livemem.memories.state import Snapshot
+from livemem.store import memory_keys as keys
+
+
+def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
+    """The memory that an operation is of: its bytes by its id, None where they have no words of it; None for every
+    other object.
+    """
+    one = _operation(name, body)
+    return {one.memory.memory_id: None if erasing.is_blank(one) else body} if one else None
+
+
+def contents_of(body: bytes) -> list[str]:
+    """All that a memory has said up to an operation."""
+    return erasing.texts(Operation.from_bytes(body))
+
+
+def fate(name: str, body: bytes, task: Task) -> Fate | None:
+    """What becomes of the object; None for one that is not of memories, or can't be read."""
+    if keys.parse_vectors(f"x/{name}"):
+        return Fate(_vectors_without(body, task))
+    one = _operation(name, body)
+    if one:
+        return _of_operation(one, body, task)
+    known = _snapshot(name, body)
+    return _of_snapshot(known, body, task) if known else None
+
+
+def _of_operation(one: Operation, body: bytes, task: Task) -> Fate:
+    memory_id = one.memory.memory_id
+    if memory_id not in task.ids:
+        quotes = _quote(erasing.texts(one), task)
+        return Fate(body, frozenset({memory_id} if quotes else ()))
+    if memory_id in task.kept or erasing.is_blank(one):
+        return Fate(body)
+    return Fate(erasing.blank(one, erasing.reason_of(task.day)).to_bytes())
+
+
+def _of_snapshot(known: Snapshot, body: bytes, task: Task) -> Fate:
+    others = [memory for memory in known.memories if memory.memory_id not in task.ids]
+    quoting = frozenset(memory.memory_id for memory in others if _quote(_texts(memory), task))
+    if len(others) == len(known.memories):
+        return Fate(body, quoting)
+    return Fate(known.model_copy(update={"memories": others}).to_bytes(), quoting)
+
+
+def _vectors_without(body: bytes, task: Task) -> bytes:
+    if not task.vectors:
+        return body
+    try:
+        there = rows.read(body)
+        left = {name: row for name, row in there.items() if name not in task.vectors}
+        return body if len(left) == len(there) else rows.write(left)
+    except ValueError:
+        return body
+
+
+def _texts(memory: Memory) -> list[str]:
+    return [memory.content, *(former.content for former in memory.history)]
+
+
+def _quote(texts: Iterable[str], task: Task) -> bool:
+    return any(scrubbing.occurs(text, task.pieces) for text in texts)
+
+
+def _operation(name: str, body: bytes) -> Operation | None:
+    try:
+        return Operation.from_bytes(body) if keys.parse_operation(f"x/{name}") else None
+    except ValueError:
+        return None
+
+
+def _snapshot(name: str, body: bytes) -> Snapshot | None:
+    try:
+        return Snapshot.from_bytes(body) if keys.parse_snapshot(f"x/{name}") else None
+    except ValueError:
+        return None

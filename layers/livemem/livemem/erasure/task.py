@@ -1,0 +1,40 @@
+"""What is erased in one space or backup, and what is to become of an object there."""
+
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from livemem.erasure.scrubbing import Pieces
+from livemem.store import keys
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is erased in one space or backup: notes and memories by their ids, and the pieces of their texts.
+
+    `kept`: those that stay for now, because their pieces are still looked for elsewhere. `held`: the notes that a
+    record of this space or backup holds, which stay as stubs. `vectors`: what the memories' vectors are found by.
+    """
+
+    space_id: str
+    ids: frozenset[str]
+    pieces: Pieces
+    day: date
+    kept: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    vectors: frozenset[bytes] = frozenset()
+
+    @cached_property
+    def is_of_memories(self) -> bool:
+        """Whether memories are erased."""
+        return any(keys.RUN_ID.fullmatch(one) for one in self.ids)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What is to be in the object's place, None for nothing; and the ids of other notes and memories in it that quote
+    what is erased.
+    """
+
+    body: bytes | None
+    quoted_in: frozenset[str] = frozenset()

@@ -1,0 +1,99 @@
+"""What was done to the memories of a space, the newest first: so that people see it, and can take it back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from livemem.errors import MemoriesBroken
+from livemem.memories import expiry, log, operation
+from livemem.memories.operation import MEND, Operation
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import KINDS, Kind
+
+What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored"]
+DEFAULT, MOST = 20, 50
+
+
+@dataclass(frozen=True)
+class Change:
+    """One operation. `former`: what the memory said before, where it says something else now, or what was sent and did
+    not take its place.
+    """
+
+    kind: Kind
+    what: What
+    operation: Operation
+    former: str | None
+
+
+Place = Mapping[Kind, int]
+"""Of each kind the operation that was told last; what has none has not been told of yet."""
+
+
+def page(
+    process: Process, space_id: str, *, kind: Kind | None = None, limit: int = DEFAULT, after: Place | None = None
+) -> tuple[list[Change], Place | None]:
+    """The operations of the log before those of `after`, of one kind or of all by their time; and where to go on, None
+    at the end: 1 LIST for each kind, and at most `limit` GETs for each.
+
+    Raises NotFound, MemoriesBroken.
+    """
+    heads.load_recent(process, space_id)
+    some: Sequence[Kind] = KINDS if kind is None else [kind]
+    ends = process.store.map(lambda one: _before(process, space_id, one, (after or {}).get(one)), some)
+    numbers = {one: range(end, max(0, end - limit), -1) for one, end in zip(some, ends, strict=True)}
+    found = _read(process, space_id, numbers)
+    chosen = _newest(found, limit)
+    told: dict[Kind, int] = {one: end + 1 for one, end in zip(some, ends, strict=True)}
+    for change in chosen:
+        told[change.kind] = change.operation.number
+    return chosen, told if any(number > 1 for number in told.values()) else None
+
+
+def _before(process: Process, space_id: str, kind: Kind, told: int | None) -> int:
+    """The newest operation that was not told of, 0 where there is none."""
+    newest = log.load(process, space_id, kind).number
+    # Whatever a cursor says, there are no more operations than these.
+    return newest if told is None else min(told - 1, newest)
+
+
+def _read(process: Process, space_id: str, numbers: Mapping[Kind, range]) -> dict[Kind, list[Change]]:
+    wanted = [(kind, number) for kind, some in numbers.items() for number in some]
+    objects = process.store.get_many([keys.operation(space_id, kind, number) for kind, number in wanted])
+    found: dict[Kind, list[Change]] = {kind: [] for kind in numbers}
+    for (kind, number), item in zip(wanted, objects, strict=True):
+        if not item:
+            raise MemoriesBroken(f"The log of the memories lacks its operation {number}. {MEND}")
+        found[kind].append(told(kind, operation.read(item)))
+    return found
+
+
+def _newest(found: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
+    """The newest of all kinds; those of a kind stay in the order of its log, whatever clocks said."""
+    left = {kind: list(changes) for kind, changes in found.items() if changes}
+    chosen: list[Change] = []
+    while left and len(chosen) < limit:
+        kind = max(left, key=lambda one: left[one][0].operation.at)
+        chosen.append(left[kind].pop(0))
+        if not left[kind]:
+            del left[kind]
+    return chosen
+
+
+def told(kind: Kind, done: Operation) -> Change:
+    """What an operation did."""
+    memory, merged = done.memory, done.merged
+    latest = memory.history[0].content if memory.history else None
+    if done.op == "delete":
+        return Change(kind, "expired" if done.author == expiry.SERVICE else "deleted", done, None)
+    if merged:
+        # Where the former content stands, what was sent is the latest in its history, unless its words are the same.
+        sent = latest if merged.by != "text" else None
+        return Change(kind, "merged", done, merged.former if merged.kept == "new" else sent)
+    if done.reason is not None:
+        return Change(kind, "restored", done, None)
+    if memory.revision == 1:
+        return Change(kind, "stored", done, None)
+    return Change(kind, "corrected", done, latest if "content" in done.corrected else None)

@@ -1,0 +1,62 @@
+"""Memories as Markdown, ready for a prompt: each is an item, which no text can forge."""
+
+from collections.abc import Sequence
+
+from livemem_http.items import joined, within_item
+from livemem_http.views.memories import (
+    FormerView,
+    MemoriesFound,
+    MemoryChangePage,
+    MemoryChangeView,
+    MemoryDetail,
+    MemoryList,
+    MemoryView,
+)
+
+
+def found(answer: MemoriesFound) -> str:
+    """What was found, one item each."""
+    return _memories(answer.items)
+
+
+def newest(answer: MemoryList) -> str:
+    """The newest, one item each."""
+    return _memories(answer.items)
+
+
+def memory(answer: MemoryDetail) -> str:
+    """A memory with what it said before."""
+    history = "\n".join(map(_former, answer.history))
+    return joined(_memory(answer), "# Before" if history else "", history)
+
+
+def changes(answer: MemoryChangePage) -> str:
+    """What was done, one item each."""
+    more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
+    return joined("\n".join(map(_change, answer.items)) or "Nothing was stored.", more)
+
+
+def _memories(memories: Sequence[MemoryView]) -> str:
+    return joined("\n".join(map(_memory, memories)) or "No memories.")
+
+
+def _memory(one: MemoryView) -> str:
+    facts = [one.memory_id, one.kind, one.updated_at]
+    facts += [within_item(one.category)] if one.category else []
+    facts += [f"until {one.expires_at}"] if one.expires_at else []
+    tags = "".join(f" #{within_item(subject).replace(' ', '-')}" for subject in one.subjects)
+    return f"- [{', '.join(facts)}{tags}] {within_item(one.content)}"
+
+
+def _former(one: FormerView) -> str:
+    return f"- [{one.at}, {one.author}] {within_item(one.content)}"
+
+
+def _change(one: MemoryChangeView) -> str:
+    facts = [one.at, one.author, f"{one.kind} {one.number}", one.memory_id]
+    lines = [f"- {one.what} [{', '.join(facts)}] {within_item(one.content)}"]
+    if one.former is not None:
+        lines.append(f"  {'Restated' if one.kept == 'former' else 'Before'}: {within_item(one.former)}")
+    if one.reason is not None:
+        lines.append(f"  Reason: {within_item(one.reason)}")
+    return "\n".join(lines)

@@ -1,0 +1,434 @@
+"""Memories as requests and answers."""
+
+from types import EllipsisType
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from livemem import limits
+from livemem.errors import InvalidName, TooLarge
+from livemem.memories.changes import Change, What
+from livemem.memories.correcting import Correction
+from livemem.memories.memory import (
+    CATEGORIES,
+    CATEGORY_CHARACTERS,
+    CONTENT_BYTES,
+    SUBJECT_CHARACTERS,
+    SUBJECTS,
+    Draft,
+    Former,
+    Memory,
+    Origin,
+)
+from livemem.memories.operation import By, Kept
+from livemem.memories.reading import Answer, Found
+from livemem.memories.storing import BATCH, Failed, Stored
+from livemem.store import conversation_keys, keys
+from livemem.store.memory_keys import Kind
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
+
+MemoryId = Annotated[str, told("The id of the memory, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+OfKind = Annotated[
+    Kind,
+    told(
+        "`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants.",
+        "fact",
+    ),
+]
+Content = Annotated[
+    str,
+    told(
+        "One durable fact in words of its own, in at most 8,000 bytes.",
+        "Ann prefers short answers in French.",
+        minLength=1,
+        maxLength=CONTENT_BYTES,
+    ),
+]
+_FIXED = "; ".join(f"of `{kind}`: {', '.join(f'`{one}`' for one in some)}" for kind, some in CATEGORIES.items())
+CategoryOf = Annotated[
+    str,
+    told(f"What kind of thing it says, {_FIXED}; of `fact`: free.", "preference", maxLength=CATEGORY_CHARACTERS),
+]
+Subject = Annotated[
+    str,
+    told(
+        "What it is about: a word or a few, which are kept in lower case.",
+        "ann",
+        minLength=1,
+        maxLength=4 * SUBJECT_CHARACTERS,
+    ),
+]
+Ttl = Annotated[
+    str,
+    told(
+        "For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to "
+        "years); null: for ever.",
+        "30d",
+        pattern="^[1-9][0-9]{0,3}[mhdwy]$",
+    ),
+]
+Expires = Annotated[Moment | None, told("When it expires, UTC. Left out: never.", "2026-03-22T14:00:00Z")]
+OfSource = Annotated[Origin, told("Where it comes from.", "conversation")]
+Score = Annotated[
+    float,
+    told("How near both are: a cosine of their meanings, or without an embedding model the likeness of texts.", 0.91),
+]
+HowTold = Annotated[
+    By,
+    told(
+        "How it was told that both say the same: by the same words (`text`), by meaning (`vector`), by likeness of the "
+        "texts (`lexical`), or by the LLM (`llm`).",
+        "vector",
+    ),
+]
+WhichStands = Annotated[
+    Kept,
+    told("Which content stands now: the `new` one, or the `former` one, which says more. The other is kept.", "new"),
+]
+Redacted = Annotated[
+    dict[str, int] | None,
+    told("How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."),
+]
+
+
+def _of_note(note_id: str) -> str:
+    try:
+        return keys.parse_note_id(note_id).note_id
+    except InvalidName as error:
+        raise ValueError(error.message) from None
+
+
+def _of_conversation(conversation_id: str) -> str:
+    try:
+        return conversation_keys.check_conversation_id(conversation_id)
+    except InvalidName as error:
+        raise ValueError(error.message) from None
+
+
+Subjects = Annotated[
+    list[Subject],
+    Field(description="What it is about, to find it by.", examples=[["ann", "style"]], max_length=SUBJECTS),
+]
+IdempotencyKey = Annotated[
+    str,
+    told(
+        "A name of your own for what is stored. A repeat with the same name within 30 days answers 200 with what the "
+        "first one was told, and changes nothing; with another memory it is refused (422).",
+        "job-17-step-3",
+        minLength=1,
+        maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
+    ),
+]
+
+
+class NewMemory(Body):
+    """A memory to be stored; its author is the name of the token."""
+
+    content: Content
+    kind: OfKind = "fact"
+    category: CategoryOf | None = None
+    subjects: Subjects = []
+    ttl: Ttl | None = None
+    source: OfSource = "manual"
+    replace: Annotated[
+        bool,
+        told(
+            "Whether it takes the place of the memory that is of the same, also where that one says more or holds for "
+            "longer.",
+            False,
+        ),
+    ] = False
+    conversation_id: Annotated[
+        Annotated[str, AfterValidator(_of_conversation)] | None, told("The conversation that it rests on.")
+    ] = None
+    note_id: Annotated[Annotated[str, AfterValidator(_of_note)] | None, told("The note that it rests on.")] = None
+
+    def draft(self) -> Draft:
+        """The memory for the domain."""
+        return Draft(**{**self.model_dump(), "subjects": tuple(self.subjects)})
+
+
+def _check_batch(memories: Any) -> Any:
+    if isinstance(memories, list) and len(memories) > BATCH:
+        raise TooLarge.of("memories", len(memories), BATCH, "memories")
+    return memories
+
+
+class NewMemories(Body):
+    """Memories to be stored in one request, one after the other."""
+
+    memories: Annotated[
+        list[NewMemory],
+        BeforeValidator(_check_batch),
+        told(
+            "The memories in their order.",
+            [
+                {"content": "I keep the memory of the ferry project.", "kind": "self", "category": "context"},
+                {"content": "Ann prefers short answers in French.", "subjects": ["ann"]},
+            ],
+            minItems=1,
+            maxItems=BATCH,
+        ),
+    ]
+
+    def drafts(self) -> list[Draft]:
+        """The memories for the domain."""
+        return [one.draft() for one in self.memories]
+
+
+class MemoryChange(Body):
+    """What is to be another way; what is not sent stays as it is."""
+
+    content: Content | None = None
+    category: Annotated[CategoryOf | None, told("Another category; null: none.")] = None
+    subjects: Annotated[Subjects | None, told("All subjects that it has from now on.")] = None
+    ttl: Ttl | None = None
+    revision: Annotated[
+        int | None, told("Only while the memory has this revision; else it is refused (`precondition_lost`).", 1)
+    ] = None
+
+    def correction(self) -> Correction:
+        """The change for the domain: null is a value where a field may have none."""
+
+        def sent(name: str, *, may_be_null: bool = False) -> Any | EllipsisType:
+            value = getattr(self, name)
+            return value if name in self.model_fields_set and (may_be_null or value is not None) else ...
+
+        return Correction(
+            content=sent("content"),
+            category=sent("category", may_be_null=True),
+            subjects=sent("subjects"),
+            ttl=sent("ttl", may_be_null=True),
+            revision=self.revision,
+        )
+
+
+class ProvenanceView(Sparse):
+    """Who stored a memory, and what it rests on."""
+
+    author: Agent
+    digest: Annotated[str | None, told("The digest that found it.")] = None
+    room: Annotated[str | None, told("The room in which it was said.")] = None
+    messages: Annotated[list[str] | None, told("The ids of the messages that say so.")] = None
+    conversation_id: Annotated[str | None, told("The conversation that it rests on.")] = None
+    note_id: Annotated[str | None, told("The note that it rests on.")] = None
+
+
+class MemoryView(Sparse):
+    """A memory. What does not apply is left out."""
+
+    memory_id: MemoryId
+    kind: OfKind
+    category: CategoryOf | None = None
+    content: Annotated[str, told("What it says.", "Ann prefers short answers in French.")]
+    subjects: Annotated[list[str], told("What it is about.", ["ann", "style"])]
+    created_at: Annotated[Moment, told("When it was stored first, UTC.", "2026-02-20T14:00:00.010Z")]
+    updated_at: Annotated[Moment, told("When it was stored, merged or corrected last.", "2026-02-20T14:00:00.010Z")]
+    expires_at: Expires = None
+    source: OfSource
+    provenance: Annotated[ProvenanceView, told("Who stored it, and what it rests on.")]
+    revision: Annotated[int, told("How many times it was written, from 1.", 1)]
+
+    @classmethod
+    def of(cls, memory: Memory) -> "MemoryView":
+        return cls.model_validate(fields(memory))
+
+
+def fields(memory: Memory) -> dict[str, Any]:
+    """What every view tells of a memory."""
+    told_of = memory.model_dump(include=set(MemoryView.model_fields) - {"provenance"})
+    provenance = memory.provenance.model_dump(include=set(ProvenanceView.model_fields))
+    return told_of | {"provenance": provenance | {"messages": memory.provenance.messages or None}}
+
+
+class FormerView(Sparse):
+    """What a memory said before, or what was said in other words."""
+
+    content: Annotated[str, told("What it said.", "Ann prefers French.")]
+    at: Annotated[Moment, told("When that was said.", "2026-02-19T09:00:00.010Z")]
+    author: Agent
+    expires_at: Expires = None
+
+    @classmethod
+    def of(cls, former: Former) -> "FormerView":
+        return cls.model_validate(former.model_dump(include=set(FormerView.model_fields)))
+
+
+class MemoryDetail(MemoryView):
+    """A memory with its history."""
+
+    history: Annotated[list[FormerView], told("Up to 20 former contents, the latest first.")]
+
+    @classmethod
+    def of(cls, memory: Memory) -> "MemoryDetail":
+        return cls.model_validate(fields(memory) | {"history": [FormerView.of(one) for one in memory.history]})
+
+
+class Written(MemoryView):
+    """A memory as it stands now, and how what was sent met one that was there."""
+
+    merged_into: Annotated[
+        str | None, told("The id of the memory that says the same, and is this one now. Left out: there was none.")
+    ] = None
+    former: Annotated[str | None, told("What that one said before.")] = None
+    score: Annotated[Score | None, told("How near both are.")] = None
+    by: Annotated[HowTold | None, told("How it was told that both say the same.")] = None
+    kept: Annotated[WhichStands | None, told("Which content stands now, `new` or `former`.")] = None
+    repeated: Annotated[
+        Literal[True] | None,
+        told("True: this Idempotency-Key was answered before. Nothing was changed, and this is the memory as it was."),
+    ] = None
+    redacted: Redacted = None
+
+    @classmethod
+    def of_stored(cls, stored: Stored) -> "Written":
+        return cls.model_validate(written(stored))
+
+
+def written(stored: Stored) -> dict[str, Any]:
+    """What is told of a memory that was stored."""
+    told_of = fields(stored.memory)
+    if stored.merge:
+        one = stored.merge
+        told_of |= {"merged_into": one.into, "former": one.former, "score": one.score, "by": one.by, "kept": one.kept}
+    return told_of | {"repeated": stored.repeated or None, "redacted": stored.redacted or None}
+
+
+class BatchItem(Sparse):
+    """What became of one memory of a batch."""
+
+    index: Annotated[int, told("Its place in the request, from 0.", 0)]
+    status: Annotated[int, told("201: it is a new one; 200: it was merged or repeated; else it was not stored.", 201)]
+    memory: Annotated[Written | None, told("The memory as it stands now, if it was stored.")] = None
+    code: Annotated[str | None, told("Why it was not stored; all codes are in errors.md.")] = None
+    detail: Annotated[str | None, told("The same in words.")] = None
+
+    @classmethod
+    def of(cls, index: int, status: int, done: Stored | Failed) -> "BatchItem":
+        if isinstance(done, Failed):
+            return cls(index=index, status=status, code=done.error.code, detail=done.error.detail)
+        return cls(index=index, status=status, memory=Written.of_stored(done))
+
+
+class BatchView(View):
+    """What became of each memory of a batch."""
+
+    items: Annotated[list[BatchItem], told("One for each memory, in the order of the request.")]
+    failed: Annotated[int, told("How many of them were not stored: send those once more.", 0)]
+
+
+class FoundMemory(MemoryView):
+    """A memory that was found."""
+
+    score: Annotated[Score | None, told("How near it is to the question. Without a question it is left out.", 0.91)] = (
+        None
+    )
+
+    @classmethod
+    def found(cls, one: Found) -> "FoundMemory":
+        return cls.model_validate(fields(one.memory) | {"score": round(one.score, 4)})
+
+
+class MemoriesFound(Sparse):
+    """Memories, the best first, or the newest first."""
+
+    items: Annotated[list[FoundMemory], told("The memories.")]
+    ranking: Annotated[
+        Literal["vector", "lexical", "newest"],
+        told(
+            "By what they were compared with the question: their meaning (`vector`), or their letters (`lexical`); "
+            "`newest`: there was none.",
+            "vector",
+        ),
+    ]
+    degraded: Annotated[
+        str | None, told("Why they were compared by letters although there is an embedding model. Only then.")
+    ] = None
+
+    @classmethod
+    def of(cls, answer: Answer) -> "MemoriesFound":
+        items = [FoundMemory.found(one) for one in answer.found]
+        return cls.model_validate({"items": items, "ranking": answer.by, "degraded": answer.degraded})
+
+    @classmethod
+    def newest(cls, memories: list[Memory]) -> "MemoriesFound":
+        return cls(items=[FoundMemory.model_validate(fields(one)) for one in memories], ranking="newest")
+
+
+class MemoryList(View):
+    """Memories, the newest first."""
+
+    items: Annotated[list[MemoryView], told("The memories.")]
+
+    @classmethod
+    def of(cls, memories: list[Memory]) -> "MemoryList":
+        return cls(items=[MemoryView.of(one) for one in memories])
+
+
+class MemoryChangeView(Sparse):
+    """One thing that was done to a memory. What does not apply is left out."""
+
+    number: Annotated[int, told("Its number in the log of the kind, from 1.", 7)]
+    what: Annotated[
+        What,
+        told(
+            "`stored`: a new memory; `merged`: it met one that says the same; `corrected` by its id; `deleted`; "
+            "`expired`; `restored`.",
+            "stored",
+        ),
+    ]
+    at: Annotated[Moment, told("When, UTC.", "2026-02-20T14:00:00.010Z")]
+    author: Annotated[str, told("Who: the name of the token, or `live-memory` for what has expired.", "cline-dev")]
+    reason: Annotated[str | None, told("Why it was deleted or restored.")] = None
+    memory_id: MemoryId
+    kind: OfKind
+    category: CategoryOf | None = None
+    content: Annotated[
+        str,
+        told("What it says since then; of one that is gone, what it said.", "Ann prefers short answers in French."),
+    ]
+    former: Annotated[
+        str | None,
+        told(
+            "What it said before. Where its content stood (`kept` is `former`): what was said in other words.",
+        ),
+    ] = None
+    score: Annotated[Score | None, told("How near both were, of what was merged.")] = None
+    by: Annotated[HowTold | None, told("How it was told that both say the same, of what was merged.")] = None
+    kept: Annotated[WhichStands | None, told("Which content stood, of what was merged.")] = None
+    corrected: Annotated[list[str] | None, told("The fields that a correction made others of.")] = None
+    expires_at: Expires = None
+    revision: Annotated[int, told("Of the memory since then; of one that is gone, its last.", 1)]
+
+    @classmethod
+    def of(cls, change: Change) -> "MemoryChangeView":
+        done, memory = change.operation, change.operation.memory
+        return cls(
+            number=done.number,
+            what=change.what,
+            at=done.at,
+            author=done.author,
+            reason=done.reason,
+            memory_id=memory.memory_id,
+            kind=change.kind,
+            category=memory.category,
+            content=memory.content,
+            former=change.former,
+            score=done.merged.score if done.merged else None,
+            by=done.merged.by if done.merged else None,
+            kept=done.merged.kept if done.merged else None,
+            corrected=done.corrected or None,
+            expires_at=memory.expires_at,
+            revision=memory.revision,
+        )
+
+
+class MemoryChangePage(View):
+    """A page of what was done to memories."""
+
+    items: Annotated[list[MemoryChangeView], told("What was done, the newest first.")]
+    next_cursor: NextCursor = None
+
+    @classmethod
+    def of(cls, changes: list[Change], cursor: str | None) -> "MemoryChangePage":
+        return cls(items=[MemoryChangeView.of(one) for one in changes], next_cursor=cursor)

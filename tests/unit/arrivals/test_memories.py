@@ -1,0 +1,296 @@
+"""Memories go with their space: through a backup, an archive and a fork, and go on there."""
+
+from dataclasses import replace
+
+import pytest
+
+from livemem.archives import archive
+from livemem.arrivals import bringing, fork
+from livemem.arrivals import source as sources
+from livemem.backups import manifest as manifests
+from livemem.backups import snapshots as backups
+from livemem.backups.manifest import Item
+from livemem.errors import Conflict, InvalidArchive, NotFound
+from livemem.memories import forgetting, log, reading, snapshots, storing, vectors
+from livemem.memories.memory import Draft
+from livemem.rooms import posting
+from livemem.rooms.message import Draft as Said
+from livemem.spaces import life
+from livemem.store import keys, memory_keys, room_keys
+from tests.support.archives import exported, import_it, targz, unpack
+from tests.support.memories import SIZE, contents, store, world_with_meaning
+from tests.support.world import EVERYONE, INVOCATION, World
+
+SNAPSHOT = memory_keys.snapshot("demo", "fact", 5)
+
+
+@pytest.fixture
+def world() -> World:
+    found, _ = world_with_meaning()
+    return found
+
+
+def fill(world: World) -> str:
+    """Facts of which one is deleted, one expires and one is told twice, a snapshot, and a memory of the agent's own."""
+    store(world.process, "1: The port is 8080.", op_id="first")
+    store(world.process, "1: The port is 8080, as it was in March.")
+    store(world.process, "2: The build is red.", ttl="1h")
+    gone = store(world.process, "3: Ann likes tea.").memory.memory_id
+    forgetting.delete(world.process, "demo", "ann", gone, "She does not.")
+    snapshot(world)
+    store(world.process, "4: We meet on Mondays.")
+    store(world.process, "I am patient.", kind="self", category="context")
+    return gone
+
+
+def snapshot(world: World, space_id: str = "demo") -> None:
+    state = log.load(world.process, space_id, "fact")
+    rows = vectors.of(world.process, space_id, "fact", state, SIZE)
+    snapshots.keep(world.process, space_id, "fact", replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), rows)
+
+
+def taken_by_backup(world: World) -> str:
+    world.restore("demo", world.back_up().backup_id, "copy")
+    return "copy"
+
+
+def taken_by_restore_over_itself(world: World) -> str:
+    backup = world.back_up()
+    life.delete(world.process, "demo", "demo")
+    world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 60)
+    assert world.restore("demo", backup.backup_id, "demo")
+    return "demo"
+
+
+def taken_by_archive(world: World) -> str:
+    import_it(world, exported(world))
+    return "copy"
+
+
+def taken_by_fork(world: World) -> str:
+    deadline = world.clock() + INVOCATION
+    bringing.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", None, deadline), deadline)
+    return "copy"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [taken_by_backup, taken_by_restore_over_itself, taken_by_archive, taken_by_fork],
+    ids=lambda way: way.__name__,
+)
+def test_memories_are_the_same_in_a_space_that_was_brought_and_go_on_there(world, way):
+    gone = fill(world)
+    before = {kind: log.load(world.process, "demo", kind) for kind in memory_keys.KINDS}
+    meaning = world.process.embed
+    world.process = world.with_parts(embed=meaning)
+    meaning.calls.clear()
+
+    space_id = way(world)
+
+    for kind, state in before.items():
+        after = log.load(world.process, space_id, kind)
+        assert (after.number, list(after.memories.values())) == (state.number, list(state.memories.values()))
+        assert (after.done, after.deleted) == (state.done, state.deleted)
+    assert reading.search(world.process, space_id, "4: When?")[0].memory.content.startswith("4:")
+    # The vectors came too.
+    assert meaning.calls == [["4: When?"]]
+    back = forgetting.restore(world.process, space_id, "ann", gone)
+    assert back.memory.content == "3: Ann likes tea."
+    world.clock.move(3_700)
+    assert all("build" not in one.content for one in reading.recent(world.process, space_id, limit=20))
+
+
+@pytest.mark.parametrize("way", [taken_by_backup, taken_by_archive, taken_by_fork], ids=lambda way: way.__name__)
+def test_what_was_stored_under_a_key_is_not_stored_twice_after_the_way(world, way):
+    fill(world)
+    space_id = way(world)
+    again = storing.store(world.process, space_id, "ann", Draft("1: The port is 8080."), op_id="first")
+
+    assert (again.repeated, again.number) == (True, 1)
+
+
+def test_a_process_that_knew_the_space_of_before_notices_that_it_was_restored(world):
+    store(world.process, "1: The port is 8080.")
+    backup = world.back_up()
+    store(world.process, "2: The build is red.")
+    warm = world.process
+    assert len(contents(warm)) == 2
+
+    life.delete(world.process, "demo", "demo")
+    world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 60)
+    assert world.restore("demo", backup.backup_id, "demo")
+    world.process = world.with_parts(embed=warm.embed)
+    world.process, cold = warm, world.process
+
+    assert contents(warm) == ["1: The port is 8080."]
+    store(cold, "5: Another future.")
+    store(cold, "6: And one more.")
+    assert contents(warm) == contents(cold) == ["1: The port is 8080.", "5: Another future.", "6: And one more."]
+
+
+def test_what_has_expired_is_deleted_in_a_fork_although_no_marker_tells_of_it(world):
+    fill(world)
+    taken_by_fork(world)
+    world.clock.move(3_700)
+
+    world.sweep_all()
+
+    assert "copy/memories/facts/log/00000007.json" in world.inner.objects
+    assert all("build" not in one.content for one in log.load(world.process, "copy", "fact").memories.values())
+
+
+def test_markers_of_a_space_that_is_gone_are_cleared_and_bring_nothing_back(world):
+    fill(world)
+    life.delete(world.process, "demo", "demo")
+    assert world.keys("_expiry/")
+
+    world.clock.move(3 * 3_600)
+    world.sweep_all()
+
+    assert world.keys("_expiry/") == []
+    assert world.keys("demo/") == [keys.meta("demo")]
+
+
+def test_a_fork_at_an_earlier_change_has_the_memories_of_its_time(world):
+    store(world.process, "1: The port is 8080.")
+    world.note("one")
+    world.consolidate()
+    world.clock.move(60)
+    store(world.process, "1: The port is 9090, as was decided on Monday.", replace=True)
+    store(world.process, "2: The build is red.")
+    store(world.process, "I am patient.", kind="self", category="context")
+    snapshot(world)
+    deadline = world.clock() + INVOCATION
+
+    bringing.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", 1, deadline), deadline)
+
+    assert [one.content for one in reading.recent(world.process, "copy")] == ["1: The port is 8080."]
+    assert world.keys("copy/memories/") == ["copy/memories/facts/log/00000001.json"]
+
+
+# A log that grows while it is copied
+
+
+def test_a_snapshot_that_came_after_the_log_was_listed_is_not_in_the_backup(world, monkeypatch):
+    store(world.process, "1: The port is 8080.")
+    state = log.load(world.process, "demo", "fact")
+    listed = backups.contents(world.process, "demo")
+    names = [entry.key.removeprefix("demo/") for entry in listed]
+    later = replace(listed[0], key="demo/memories/facts/snapshot/00000002.json")
+    actual = type(world.process.store).scan
+    monkeypatch.setattr(
+        type(world.process.store),
+        "scan",
+        lambda own, prefix, **more: iter([*actual(own, prefix, **more), *([later] if prefix == "demo/" else [])]),
+    )
+
+    assert state.number == 1
+    assert [entry.key.removeprefix("demo/") for entry in backups.contents(world.process, "demo")] == names
+
+
+def test_a_backup_that_has_such_a_snapshot_is_brought_without_it(world):
+    store(world.process, "1: The port is 8080.")
+    backup = world.back_up()
+    saved = manifests.load(world.process, "demo", backup.backup_id)
+    name = "memories/facts/snapshot/00000002.json"
+
+    kept = sources.checked_items(replace(saved, items=(*(saved.items or ()), Item(name, 1, '"x"'))))
+
+    assert name not in {item.name for item in kept}
+    assert "memories/facts/log/00000001.json" in {item.name for item in kept}
+
+
+def test_an_archive_with_such_a_snapshot_is_refused(world):
+    fill(world)
+    files = unpack(exported(world))
+    assert "demo/memories/facts/log/00000006.json" in files
+    assert memory_keys.beyond_log(["memories/facts/snapshot/00000007.json", "memories/facts/log/00000006.json"])
+    with pytest.raises(InvalidArchive):
+        import_it(world, targz([one for one in files.items() if "/log/0000000" not in one[0]]))
+
+
+def test_what_is_made_of_a_log_and_too_large_for_an_archive_is_left_out(world):
+    large = archive.OBJECT_BYTES + 1
+    items = [
+        Item("memories/facts/snapshot/00000100.m.npz", large, "x"),
+        Item("memories/facts/log/00000001.json", 9, "y"),
+    ]
+
+    fit, left_out = archive.split("demo", items)
+
+    assert [item.name for item in fit] == ["memories/facts/log/00000001.json"]
+    assert left_out == ["memories/facts/snapshot/00000100.m.npz"]
+
+
+def test_a_memory_of_a_message_that_a_digest_takes_away_meanwhile_is_in_the_backup(world, monkeypatch):
+    posted = posting.post(world.process, "demo", "kitchen", Said("bob", "The port is 8080 from now on."))
+    (key,) = world.keys("demo/rooms/")
+    assert posted.fresh
+    actual = type(world.process.store).scan
+
+    def scan(own, prefix, **more):
+        entries = actual(own, prefix, **more)
+        if prefix != "demo/":
+            return entries
+        found = list(entries)
+        # The digest stores what it found, then it deletes the message: both between the first page and the last.
+        store(world.process, "1: The port is 8080.")
+        world.store.delete(key)
+        return iter([entry for entry in found if entry.key != key] + [replace(found[-1], key="demo/_digests/x.json")])
+
+    monkeypatch.setattr(type(world.process.store), "scan", scan)
+    listed = [entry.key for entry in backups.contents(world.process, "demo")]
+
+    assert key not in listed
+    assert "demo/memories/facts/log/00000001.json" in listed
+
+
+def test_a_message_that_goes_while_it_is_copied_makes_the_backup_be_taken_again(world, monkeypatch):
+    posting.post(world.process, "demo", "kitchen", Said("bob", "The port is 8080 from now on."))
+    (key,) = world.keys("demo/rooms/")
+    listed = backups.contents(world.process, "demo")
+    world.store.delete(key)
+    monkeypatch.setattr(backups, "contents", lambda *_: listed)
+
+    with pytest.raises(Conflict):
+        world.back_up()
+
+
+def test_rooms_and_digests_go_with_their_space_and_nobody_is_at_work_there(world):
+    posting.post(world.process, "demo", "kitchen", Said("bob", "The port is 8080 from now on.", message_id="m1"))
+    slot = "20260220T140000"
+    for name in (room_keys.claim("demo", slot), room_keys.digest_input("demo", slot), room_keys.open_slot("demo")):
+        world.store.put(name, b"{}")
+    world.store.put("demo/_asks/open/01KHXNKFM80000000000000005", b"")
+    world.store.put("demo/sessions/x/claim.json", b"{}")
+
+    taken_by_fork(world)
+
+    there = {key.removeprefix("copy/") for key in world.keys("copy/")}
+    before = {key.removeprefix("demo/") for key in world.keys("demo/")}
+    assert (
+        before - there
+        == {
+            f"_digests/{slot}/claim.json",
+            "_asks/open/01KHXNKFM80000000000000005",
+            "sessions/x/claim.json",
+            "_lease.json",
+        }
+        & before
+    )
+    again = posting.post(
+        world.process, "copy", "kitchen", Said("bob", "The port is 8080 from now on.", message_id="m1")
+    )
+    assert not again.fresh
+    world.sweep_all()
+    assert room_keys.marker("copy") in world.inner.objects
+
+
+def test_nothing_of_memories_is_left_of_a_space_that_is_deleted(world):
+    gone = fill(world)
+
+    life.delete(world.process, "demo", "demo")
+
+    assert world.keys("demo/") == [keys.meta("demo")]
+    with pytest.raises(NotFound):
+        reading.load(world.with_parts(embed=None), "demo", gone)

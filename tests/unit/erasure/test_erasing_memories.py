@@ -1,0 +1,393 @@
+"""Erasing a memory: nothing of what it ever said is left anywhere, and all other memories are as they were."""
+
+import base64
+import json
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from livemem.access.principal import Principal
+from livemem.changes.settling import WATCHED_FOR
+from livemem.erasure import erasure
+from livemem.erasure import receipts as kept_receipts
+from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
+from livemem.memories import correcting, erasing, forgetting, log, reading, rows, snapshots, vectors
+from livemem.memories.correcting import Correction
+from livemem.spaces import head as heads
+from livemem.store import keys, memory_keys
+from tests.support.counting import WRITES, Killed
+from tests.support.crash import ERRORS, KILLS, LATER
+from tests.support.crash_erasure import damaged_backups, left_of
+from tests.support.memories import Meaning, contents, store, world_with_meaning
+from tests.support.world import EVERYONE, INVOCATION, World
+
+FIRST = "1: Alice lives in Paris with her two cats"
+NOW = "1: Alice has moved to Rome, where she lives with three dogs"
+VAGUER = "1: Alice lives abroad by now"
+SUBJECT = "alice-from-paris"
+OTHER = "2: The port is 8080."
+WATCHED = WATCHED_FOR.total_seconds() + 60
+SECRETS = (*(text.removeprefix("1: ") for text in (FIRST, NOW, VAGUER)), SUBJECT)
+
+
+@pytest.fixture
+def world() -> World:
+    found, _ = world_with_meaning()
+    found.inner.versioned = True
+    return found
+
+
+def erase(world: World, memory_id: str, within: timedelta = INVOCATION, by: Principal = EVERYONE):
+    return erasure.erase_memory(world.process, by, "demo", memory_id, world.clock() + within)
+
+
+def told(world: World) -> str:
+    """A memory that was told three times, beside another one; its id."""
+    first = store(world.process, FIRST, op_id="first", subjects=[SUBJECT]).memory
+    store(world.process, OTHER, "bob")
+    store(world.process, NOW)
+    store(world.process, VAGUER)
+    return first.memory_id
+
+
+def everything(world: World) -> str:
+    """The same in a space with all that can hold a memory's words: backups, snapshots with vectors, quotes."""
+    memory_id = told(world)
+    world.clock.move(60)
+    world.back_up()
+    snapshot(world)
+    world.store.put("demo/_digests/20260220T1400/extract/0000.json", json.dumps({"facts": [{"content": NOW}]}).encode())
+    world.store.put("demo/bank/people.md", f"# People\n\n- {NOW}.\n".encode())
+    world.clock.move(60)
+    world.back_up()
+    store(world.process, "3: The build is green.", "bob")
+    world.store.put(memory_keys.verdict("demo", "0" * 64), b'{"verdict": "different"}')
+    world.clock.move(WATCHED)
+    return memory_id
+
+
+def snapshot(world: World) -> None:
+    """Let there be a snapshot of the facts, with vectors."""
+    state = log.load(world.process, "demo", "fact")
+    found = vectors.of(world.process, "demo", "fact", state, 64)
+    many = replace(state, snapshot=state.number - log.SNAPSHOT_EVERY)
+    snapshots.keep(world.process, "demo", "fact", many, found)
+
+
+def left(world: World) -> list[str]:
+    """Where something of what the memory said is left, its vectors too."""
+    found = [where for secret in SECRETS for where in left_of(world, secret)]
+    bodies = [(key, stored.body) for key, stored in world.inner.objects.items()]
+    bodies += [(f"a version of {version.key}", version.stored.body) for version in world.inner.versions]
+    for text in (FIRST, NOW, VAGUER):
+        halves = np.frombuffer(Meaning()([text], query=False, timeout=1)[0], dtype=np.float32).astype("<f2").tobytes()
+        traces = (halves, base64.b64encode(halves), rows.name_of(text, ""))
+        found += [f"a vector is left in {where}" for where, body in bodies if any(trace in body for trace in traces)]
+    return found
+
+
+def test_nothing_of_what_a_memory_ever_said_is_left_in_a_space_that_has_everything(world):
+    memory_id = everything(world)
+    assert len(left(world)) > 15
+
+    receipt = erase(world, memory_id)
+
+    assert left(world) == []
+    assert not any(memory_keys.VERDICTS in key for key in world.inner.objects)
+    assert (receipt.status, receipt.memory_ids, receipt.note_ids) == ("done", [memory_id], [])
+    assert list(damaged_backups(world)) == []
+    with pytest.raises(NotFound):
+        reading.load(world.process, "demo", memory_id)
+
+
+def test_all_other_memories_stand_as_before_for_warm_processes_and_for_cold_ones(world):
+    memory_id = everything(world)
+    before = [one for one in log.load(world.process, "demo", "fact").memories.values() if one.memory_id != memory_id]
+
+    erase(world, memory_id)
+    warm = list(log.load(world.process, "demo", "fact").memories.values())
+    world.new_process()
+    cold = list(log.load(world.process, "demo", "fact").memories.values())
+
+    assert warm == cold == before
+    assert store(world.process, OTHER, "carl").merge.into == before[0].memory_id
+
+
+def test_the_vectors_of_other_memories_are_not_made_again(world):
+    memory_id = everything(world)
+    meaning = world.process.embed
+
+    erase(world, memory_id)
+    world.process = world.with_parts(embed=meaning)
+    meaning.calls.clear()
+    found = reading.search(world.process, "demo", "2: Which port?")
+
+    assert [one.memory.content for one in found] == [OTHER, "3: The build is green."]
+    assert meaning.calls == [["2: Which port?"]]
+
+
+def test_the_receipt_tells_what_was_erased_and_who_else_says_it(world):
+    memory_id = everything(world)
+    world.note(f"Bob says: {NOW}.", agent="bob")
+    quoting = store(world.process, f"9: It was said: {NOW}.", "bob").memory.memory_id
+
+    receipt = erase(world, memory_id)
+
+    assert receipt.counts["memories"] == 3
+    assert receipt.counts["backups"] == 2
+    assert (receipt.files, receipt.versions) == (["people.md"], "removed")
+    assert quoting in receipt.quoted_in
+    assert len(receipt.quoted_in) == 2
+    assert reading.load(world.process, "demo", quoting).content.endswith(f"{NOW}.")
+    assert not any(secret in world.text(keys.erasure("demo", receipt.erasure_id)) for secret in SECRETS)
+
+
+def test_each_backup_is_whole_afterwards_and_has_the_other_memories_alone(world):
+    memory_id = everything(world)
+    backups = list(world.store.folders("_backups/demo/"))
+
+    erase(world, memory_id)
+
+    for number, backup_id in enumerate(backups):
+        assert world.restore("demo", backup_id, f"again-{number}")
+        state = log.load(world.process, f"again-{number}", "fact")
+        assert [one.content for one in state.memories.values()] == [OTHER]
+        with pytest.raises((Conflict, NotFound)):
+            forgetting.restore(world.process, f"again-{number}", "admin", memory_id, anyone=True)
+    assert left(world) == []
+
+
+def test_an_erased_memory_is_not_brought_back_not_even_by_a_repeat_of_what_stored_it(world):
+    memory_id = everything(world)
+    erase(world, memory_id)
+
+    with pytest.raises(Conflict):
+        forgetting.restore(world.process, "demo", "ann", memory_id)
+    again = store(world.process, FIRST, op_id="first", subjects=[SUBJECT])
+
+    assert (again.repeated, again.memory.content) == (True, "")
+    assert left(world) == []
+
+
+@pytest.mark.parametrize("gone", ["deleted", "expired"])
+def test_a_memory_that_was_deleted_or_has_expired_can_still_be_erased(world, gone):
+    memory_id = store(world.process, FIRST, ttl="1h").memory.memory_id
+    if gone == "deleted":
+        forgetting.delete(world.process, "demo", "ann", memory_id, f"Not so: {FIRST}")
+    else:
+        world.clock.move(4_000)
+
+    receipt = erase(world, memory_id)
+
+    assert (receipt.status, left(world)) == ("done", [])
+
+
+def test_a_memory_that_only_a_backup_holds_is_erased_there(world):
+    memory_id = store(world.process, FIRST).memory.memory_id
+    world.back_up()
+    world.store.delete_many(world.keys("demo/memories/"))
+    world.new_process()
+
+    receipt = erase(world, memory_id)
+
+    assert (receipt.counts["backups"], left(world), list(damaged_backups(world))) == (1, [], [])
+
+
+def test_one_too_short_to_be_looked_for_goes_and_leaves_other_texts(world):
+    short = store(world.process, "Ann").memory.memory_id
+    world.store.put("demo/bank/people.md", b"# People\n\nAnn and Bob\n")
+
+    receipt = erase(world, short)
+
+    assert receipt.counts["memories"] == 1
+    assert "Ann and Bob" in world.text("demo/bank/people.md")
+    assert '"content": "Ann"' not in world.text(memory_keys.operation("demo", "fact", 1))
+
+
+def test_an_unknown_memory_is_not_found_and_nothing_is_begun(world):
+    with pytest.raises(NotFound) as refused:
+        erase(world, "0" * 26)
+    with pytest.raises(InvalidName):
+        erase(world, "../demo")
+
+    assert refused.value.code == "memory_not_found"
+    assert not world.keys("demo/_erasures/")
+    assert heads.load(world.process, "demo").meta.erasing is None
+
+
+def test_where_the_log_is_broken_nothing_is_begun_that_could_not_end(world):
+    memory_id = told(world)
+    world.store.delete(memory_keys.operation("demo", "fact", 2))
+    world.new_process()
+
+    with pytest.raises(MemoriesBroken):
+        erase(world, memory_id)
+
+    assert heads.load(world.process, "demo").meta.erasing is None
+
+
+def test_the_same_request_again_gives_the_receipt_of_the_first(world):
+    memory_id = told(world)
+
+    first = erase(world, memory_id)
+
+    assert erase(world, memory_id) == first
+    assert len(world.keys("demo/_erasures/")) == 1
+
+
+def test_a_request_without_time_begins_it_and_nobody_finds_the_memory_from_then_on(world):
+    memory_id = everything(world)
+
+    receipt = erase(world, memory_id, within=timedelta(0))
+
+    assert receipt.status == "working"
+    with pytest.raises(NotFound):
+        reading.load(world.process, "demo", memory_id)
+    with pytest.raises(Conflict):
+        forgetting.restore(world.process, "demo", "ann", memory_id)
+    with pytest.raises(Busy):
+        erase(world, store(world.process, OTHER).memory.memory_id)
+    world.settle()
+    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "done"
+    assert left(world) == []
+
+
+def test_what_was_stored_to_it_while_it_was_begun_goes_too(world, monkeypatch):
+    memory_id = told(world)
+    close, late = erasing.close, "1: Alice was in Lisbon for a week with her sister and two uncles"
+
+    def beaten(*arguments):
+        store(world.process, late)
+        close(*arguments)
+
+    monkeypatch.setattr(erasing, "close", beaten)
+    erase(world, memory_id)
+
+    assert list(left_of(world, late.removeprefix("1: "))) == []
+    assert left(world) == []
+
+
+def test_what_is_said_of_it_afterwards_is_a_memory_of_its_own(world):
+    memory_id = told(world)
+    erase(world, memory_id)
+
+    stored = store(world.process, NOW)
+
+    assert stored.fresh
+    assert stored.memory.memory_id != memory_id
+
+
+def test_who_had_decided_to_bring_it_back_comes_too_late(world, monkeypatch):
+    memory_id = told(world)
+    forgetting.delete(world.process, "demo", "ann", memory_id, "not so")
+    actual, begun = log.operation_at, []
+
+    def overtaken(process, space_id, kind, number):
+        there = actual(process, space_id, kind, number)
+        if not begun:
+            begun.append(number)
+            erase(world, memory_id)
+        return there
+
+    monkeypatch.setattr(log, "operation_at", overtaken)
+    with pytest.raises(Conflict):
+        forgetting.restore(world.process, "demo", "ann", memory_id)
+
+    assert begun
+    assert left(world) == []
+
+
+def test_a_snapshot_and_vectors_that_come_late_are_removed_when_it_is_looked_at_once_more(world):
+    memory_id = everything(world)
+    late = {key: world.store.get(key).body for key in world.keys("demo/memories/facts/snapshot/")}
+    assert len(late) == 2
+    erase(world, memory_id)
+    for key, body in late.items():
+        world.store.put(key, body)
+    assert left(world)
+
+    come_to_end(world)
+
+    assert left(world) == []
+    assert contents(world.process) == [OTHER, "3: The build is green."]
+
+
+def test_an_operation_that_comes_back_late_is_erased_again(world):
+    memory_id = everything(world)
+    key = memory_keys.operation("demo", "fact", 1)
+    late = world.store.get(key).body
+    erase(world, memory_id)
+    world.store.put(key, late)
+
+    come_to_end(world)
+
+    assert left(world) == []
+
+
+def come_to_end(world: World) -> None:
+    """Let the sweep do what is left to do."""
+    for seconds in (60, WATCHED, WATCHED, WATCHED):
+        world.clock.move(seconds)
+        world.sweep_all()
+        world.settle()
+        if not heads.load(world.process, "demo").meta.erasing:
+            return
+
+
+def begun() -> tuple[World, str]:
+    world, _ = world_with_meaning()
+    world.inner.versioned = True
+    return world, everything(world)
+
+
+def writes_of() -> list[int]:
+    world, memory_id = begun()
+    world.new_process()
+    erase(world, memory_id)
+    return [point for point, (verb, _) in enumerate(world.client.requests) if verb in WRITES.values()]
+
+
+@pytest.mark.parametrize("repeated", [True, False], ids=["repeated", "sweep"])
+@pytest.mark.parametrize("fault", [KILLS[1], *ERRORS], ids=lambda fault: fault.name)
+def test_wherever_it_dies_or_fails_it_is_finished(fault, repeated):
+    prepared, memory_id = begun()
+    points = writes_of()
+    assert len(points) > 15
+    for point in points if fault is KILLS[1] else points[::4]:
+        world = prepared.fork()
+        world.new_process()
+        fault.arm(world, point)
+        done = None
+        with suppress(Killed, LiveMemoryError):
+            done = erase(world, memory_id)
+        world.new_process()
+        world.clock.move(LATER)
+        if not done and (repeated or not world.keys("demo/_erasures/")):
+            erase(world, memory_id)
+        come_to_end(world)
+        found = kept_receipts.page(world.process, "demo", limit=10)[0]
+        assert ([one.status for one in found], left(world), list(damaged_backups(world))) == (["done"], [], []), point
+        assert heads.load(world.process, "demo").meta.erasing is None
+        assert contents(world.process) == [OTHER, "3: The build is green."], point
+
+
+def test_a_note_that_is_erased_leaves_memories_as_others_words_and_names_them(world):
+    note = world.note(f"{NOW}.", agent="ann")
+    memory_id = store(world.process, NOW).memory.memory_id
+
+    receipt = erasure.erase_note(world.process, EVERYONE, "demo", note.note_id, world.clock() + INVOCATION, erase=True)
+
+    assert receipt.quoted_in == [memory_id]
+    assert reading.load(world.process, "demo", memory_id).content == NOW
+
+
+def test_a_correction_says_nothing_of_what_was_before_either(world):
+    memory_id = store(world.process, FIRST).memory.memory_id
+    correcting.correct(world.process, "demo", "ann", memory_id, Correction(content=NOW, subjects=[SUBJECT]))
+
+    erase(world, memory_id)
+
+    assert left(world) == []
