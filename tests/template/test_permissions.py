@@ -144,8 +144,8 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", f"Search Archives Backup {REMEMBERING}"),
         (
             "s3:GetObject",
-            "alpha/rooms/salon/20260220T140000_0123456789abcdef.json",
-            "Search Indexer Archives Backup Questions Ask",
+            "alpha/rooms/general/20260220T140000_0123456789abcdef.json",
+            "Search Indexer Archives Backup Rooms Digest Questions Ask",
         ),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
         (
