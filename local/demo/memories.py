@@ -103,7 +103,9 @@ def _messages() -> list[dict[str, str]]:
 
 
 def _post(api: Api, messages: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    done: list[dict[str, Any]] = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages", {"messages": list(messages)})["items"]
+    done: list[dict[str, Any]] = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages", {"messages": list(messages)})[
+        "items"
+    ]
     return done
 
 
@@ -147,7 +149,11 @@ def _show_memories(api: Api) -> None:
     for one in merged:
         memory = api.get(f"/spaces/{SPACE}/memories/{one['memory']['memory_id']}")
         said = [memory["content"], *(former["content"] for former in memory["history"])]
-        print("\n".join(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}" for place, text in enumerate(said)))
+        print(
+            "\n".join(
+                f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}" for place, text in enumerate(said)
+            )
+        )
     print()
 
 
