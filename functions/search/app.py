@@ -6,13 +6,20 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem.recall import asked, context, search
+from livemem.recall import asked, context, memory_context, search
 from livemem.recall.asked import Asked
+from livemem.recall.blocks import Lang
 from livemem.recall.context import Wanted
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
 from livemem_http.logs import function_logger
+from livemem_http.views.recall import (
+    MemoryContextView,
+    RoomAnswer,
+    memory_context_as_markdown,
+    rooms_as_markdown,
+)
 from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
 
 logger = function_logger("search")
@@ -29,8 +36,9 @@ Question = Annotated[
 Scope = Annotated[
     str | None,
     Query(
-        description="Where to look: some of `live`, `bank`, `archive` (consolidated notes) and `conversations` with "
-        "commas between them, or `all`. Without it `live,bank`, or `conversations` where a conversation is named.",
+        description="Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
+        "`memories` and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a "
+        "conversation is named.",
         examples=["all"],
     ),
 ]
@@ -126,6 +134,32 @@ FoundMost = Annotated[
     ),
 ]
 
+OfRoom = Annotated[
+    str | None,
+    Query(description="Only what was said in this room; without it in all of the space.", examples=["salon"]),
+]
+RoomResults = Annotated[
+    int, Query(ge=1, le=asked.LIMIT_MOST, description="How many at most.", examples=[asked.LIMIT_DEFAULT])
+]
+Message = Annotated[
+    str | None,
+    Query(
+        description="What the answer will be about, mostly what somebody has just said: text, never syntax. Without a "
+        "word in it the newest messages and facts come.",
+        examples=["Who turned the oven off?"],
+    ),
+]
+Language = Annotated[Lang, Query(description="The language of the two headings.", examples=["fr"])]
+Shown = Annotated[
+    int,
+    Query(
+        ge=1,
+        le=memory_context.LIMIT_MOST,
+        description="How many messages, and how many facts, at most.",
+        examples=[memory_context.LIMIT_DEFAULT],
+    ),
+]
+
 
 @api.route(
     "GET",
@@ -149,9 +183,9 @@ def search_space(
     conversation_id: OfConversation = None,
     explain: Explain = False,
 ) -> SearchAnswer:
-    """The live notes, sections of the bank, consolidated notes and parts of conversations that fit a question best, by
-    its words and, with an embedding model, by its meaning. All filters must fit: only notes have a category or tags,
-    only notes and turns an author.
+    """The live notes, sections of the bank, consolidated notes, parts of conversations, memories and messages of rooms
+    that fit a question best, by its words and, with an embedding model, by its meaning. All filters must fit: only
+    notes and memories have a category or tags (the subjects of a memory), sections and summaries no author.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain)
@@ -255,6 +289,45 @@ def load_context(
     """
     wanted = Wanted.of(q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results)
     return ContextView.of(context.context(process(), space_id, conversation_id, wanted))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/rooms/search",
+    needs="read",
+    tag="search",
+    markdown=rooms_as_markdown,
+    summary="Search rooms",
+)
+def search_rooms(
+    space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = asked.LIMIT_DEFAULT
+) -> RoomAnswer:
+    """What is said in a room, or in all of a space, as far as it fits a question, the best first: what no digest has
+    taken yet, and what is relevant enough (`ROOM_MIN_RELEVANCE`). What has no vector yet is not held to that.
+    """
+    return RoomAnswer.of(search.in_rooms(process(), space_id, Asked.of_rooms(q, room=room, limit=limit)))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/memories/context",
+    needs="read",
+    tag="search",
+    markdown=memory_context_as_markdown,
+    summary="Load what is known of a message",
+)
+def load_memory_context(
+    space_id: str,
+    q: Message = None,
+    lang: Language = "fr",
+    room: OfRoom = None,
+    limit: Shown = memory_context.LIMIT_DEFAULT,
+) -> MemoryContextView:
+    """What an agent is told before it answers somebody: what was said about the same in a room, or in all of the
+    space, and the facts that are nearest to it. A source that fails or takes too long is named in `degraded`, and the
+    rest comes.
+    """
+    return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
 
 
 def _wanted(

@@ -1,9 +1,9 @@
 """`make demo-memories`: a room is listened to, what matters in it becomes memories, and an agent answers from them.
 
-Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as a
-day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then the agent is
-asked three questions. The exit status is 0 only if each message was digested once, a fact that was said twice is one
-memory, each answer rests on a memory that answers it, and a memory for a minute is gone when the minute is over.
+Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as
+those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then
+the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was said
+twice is one memory, each answer rests on a memory that answers it, and a memory for a minute is gone after that minute.
 """
 
 import argparse
@@ -103,15 +103,12 @@ def _messages() -> list[dict[str, str]]:
 
 
 def _post(api: Api, messages: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    done: list[dict[str, Any]] = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages", {"messages": list(messages)})[
-        "items"
-    ]
-    return done
+    answer = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages", {"messages": list(messages)})
+    return list(answer["items"])
 
 
 def _waiting(api: Api) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = api.get(f"/spaces/{SPACE}/rooms/{ROOM}/messages?limit=10")["items"]
-    return found
+    return list(api.get(f"/spaces/{SPACE}/rooms/{ROOM}/messages?limit=10")["items"])
 
 
 def _await_digest(api: Api, patience: float, slot: str | None = None) -> dict[str, Any]:
@@ -149,11 +146,8 @@ def _show_memories(api: Api) -> None:
     for one in merged:
         memory = api.get(f"/spaces/{SPACE}/memories/{one['memory']['memory_id']}")
         said = [memory["content"], *(former["content"] for former in memory["history"])]
-        print(
-            "\n".join(
-                f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}" for place, text in enumerate(said)
-            )
-        )
+        for place, text in enumerate(said):
+            print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
     print()
 
 

@@ -42,6 +42,8 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/memories/batch": {"memories": [{"content": "x"}]},
     f"PATCH {SPACE}/memories/{{memory_id}}": {"content": "x"},
     f"POST {SPACE}/ask": {"message": "x"},
+    f"POST {SPACE}/rooms/{{room}}/messages": {"author": "Ann", "content": "x"},
+    f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "Ann", "content": "x"}]},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 }
 WITHOUT_STORE = {
@@ -56,6 +58,7 @@ QUERIES = {
     f"GET {SPACE}/search": {"q": "store"},
     f"GET {SPACE}/conversations/search": {"q": "store"},
     f"GET {SPACE}/conversations/{{conversation_id}}/search": {"q": "store"},
+    f"GET {SPACE}/rooms/search": {"q": "store"},
     "GET /v1/runs": {"space_id": "mine"},
     f"DELETE {SPACE}": {"confirm": "mine"},
     f"DELETE {SPACE}/memories/{{memory_id}}": {"reason": "x"},

@@ -122,6 +122,15 @@ class Actor:
         while not self.done:
             self.step()
 
+    def go_on(self, work: Callable[["Actor"], Any], deadline: datetime) -> None:
+        """Do something else in the same process, with what that has in mind, when the last work has ended."""
+        assert self.done
+        assert not self.killed
+        self.done, self.error, self.loses, self._work = False, None, None, work
+        self.until += deadline - self.deadline
+        self.deadline = deadline
+        self._self = greenlet(self._run)
+
     def kill(self) -> None:
         """End it where it stands."""
         if not self.done:

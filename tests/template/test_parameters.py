@@ -57,6 +57,7 @@ def test_the_defaults_are_those_of_the_contract(source):
     assert defaults["Architecture"] == "arm64"
     assert defaults["RedactSecrets"] == "false"
     assert defaults["ReadCacheMb"] == 64
+    assert defaults["RoomMinRelevance"] == 0.1
 
 
 def test_the_temperature_may_be_left_out(source):

@@ -125,6 +125,11 @@ class Settings(BaseSettings):
     run_retention_days: int = Field(default=90, ge=31, le=3_650)
     """For how many days the documents of runs are kept; usage reports go back 31 days."""
 
+    room_min_relevance: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
+    """The least cosine of a question and what is found in rooms: below it there is mostly what has only a word in
+    common with the question; 0: any (docs/recall.md).
+    """
+
     digest_hours: Annotated[str, AfterValidator(_hours)] = "2,6,10,14,18,22"
     """Hours of the day, in the zone of each space, at which its rooms are digested."""
     default_timezone: Annotated[str, AfterValidator(_zone)] = "Europe/Paris"

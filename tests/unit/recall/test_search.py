@@ -71,7 +71,7 @@ def test_every_filter_admits_what_it_says():
         ({"text": "-store"}, "q"),
         ({"text": "x" * 4_001}, "q"),
         ({"text": "a", "scope": "live,"}, "scope"),
-        ({"text": "a", "scope": "memories"}, "scope"),
+        ({"text": "a", "scope": "memory"}, "scope"),
         ({"text": "a", "scope": "all,live"}, "scope"),
         ({"text": "a", "category": "joke"}, "category"),
         ({"text": "a", "author": "a_b"}, "author"),

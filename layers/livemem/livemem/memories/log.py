@@ -112,35 +112,37 @@ def _later(process: Process, space_id: str, kind: Kind, state: State) -> State |
 def write(
     process: Process, space_id: str, kind: Kind, decide: Callable[[State], Operation | None]
 ) -> tuple[State, Operation | None]:
-    """Write the operation that `decide` makes of the state that it follows: 1 LIST and 1 PUT, both again for each race
-    that is lost. None: there is nothing to do.
+    """Write the operation that `decide` makes of the state that it follows: 1 LIST and 1 PUT, and both again and 1 GET
+    for each race that is lost. None: there is nothing to do.
 
     Raises Busy, MemoriesBroken, StoreUnavailable, and what `decide` raises.
     """
+    state = load(process, space_id, kind)
     for _ in range(TRIES):
-        state = load(process, space_id, kind)
         wanted = decide(state)
         if wanted is None:
             return state, None
-        later = _commit(process, space_id, kind, state, wanted)
-        if later:
-            process.cache(_Known).put(space_id, kind, later)
-            return later, wanted
+        key = keys.operation(space_id, kind, wanted.number)
+        body = wanted.to_bytes()
+        try:
+            etag = process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+        except PreconditionLost:
+            state = load(process, space_id, kind)
+            if _is_there(process, key, wanted, body, state):
+                return state, wanted
+            continue
+        return process.cache(_Known).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
     raise Busy("Too many memories are stored at once.")
 
 
-def _commit(process: Process, space_id: str, kind: Kind, state: State, wanted: Operation) -> State | None:
-    """The state after the operation; None if somebody else has its number."""
-    key = keys.operation(space_id, kind, wanted.number)
-    try:
-        etag = process.store.put(key, wanted.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        there = process.store.get(key)
-        # Perhaps our own first try, whose answer was lost.
-        if not there or there.body != wanted.to_bytes():
-            return None
-        etag = there.etag
-    return states.applied(state, [wanted], etag)
+def _is_there(process: Process, key: str, wanted: Operation, body: bytes, state: State) -> bool:
+    """Whether what took the place of an operation is itself: of the first try of a write, whose answer was lost."""
+    done = state.done.get(wanted.op_id)
+    if not done or done.number != wanted.number:
+        return False
+    there = process.store.get(key)
+    # Somebody else may have done the same for the same cause.
+    return there is not None and there.body == body
 
 
 def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Operation:

@@ -32,6 +32,10 @@ class Near:
     score: float
     by: By
 
+    @property
+    def text(self) -> str:
+        return self.memory.content
+
 
 def merge(candidate: Candidate, near: Near, verdict: Verdict | None, now: datetime) -> tuple[Memory, Merged] | None:
     """The memory that is there after it has met the candidate; None if both must stand: what holds for a time never

@@ -1,15 +1,15 @@
-"""Which memory is nearest to what is to be stored, and whether it says the same."""
+"""Which memories are near to what is to be stored, and of which it becomes a part."""
 
 import heapq
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from cachetools import LRUCache
 
 from livemem.memories import likeness, thresholds, vectors
 from livemem.memories.likeness import Grams
 from livemem.memories.memory import Memory
-from livemem.memories.merging import Near, Verdict
+from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
 from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process, Timer
@@ -17,8 +17,10 @@ from livemem.store.memory_keys import Kind
 
 Judge = Callable[[str, str], Verdict | None]
 """Says of a new and a former content whether they say the same; None: nobody knows."""
-NEAREST = 3
-"""Memories that are looked at: beside what holds for ever may stand what holds for a time, and is as near."""
+NEAREST = 30
+"""Memories that are looked at: what is said of ten people in the same words is nearly as near as what is said of one,
+and beside what holds for ever may stand what holds for a time.
+"""
 MOST_PREPARED = 50_000
 """Texts whose n-grams a process keeps: some 4 kB each."""
 
@@ -54,7 +56,7 @@ def by_meaning(process: Process, memories: Sequence[Memory], vector: Floats, row
 def nearest(
     process: Process, alive: Sequence[Memory], content: str, vector: Floats | None, rows: Rows | None
 ) -> list[Near]:
-    """The memories that are most like `content`, by meaning, or else by n-grams: up to 3, the nearest first."""
+    """The memories that are most like `content`, by meaning, or else by n-grams: up to 30, the nearest first."""
     by: By = "lexical"
     if vector is not None and rows is not None:
         scores, by = by_meaning(process, alive, vector, rows), "vector"
@@ -71,21 +73,39 @@ def nearest(
     ]
 
 
-def says_the_same(process: Process, kind: Kind, content: str, near: Near, judge: Judge) -> tuple[bool, Verdict | None]:
-    """Whether the nearest memory is of the same, and what the LLM said of it where it was asked.
+def same(
+    process: Process, kind: Kind, candidate: Candidate, there: Sequence[Near], judge: Judge
+) -> Iterator[tuple[Near, Verdict | None]]:
+    """The memories that say the same as a candidate, that first of which it should become a part, each with what the
+    LLM said of it where it was asked.
 
-    At or above the threshold it is, unless the texts speak of different things; from `ambiguous_from` on, and where
-    they do, the LLM decides. Where there is none they stand apart: what is there twice can be merged later, what was
-    merged wrongly is hidden.
+    At or above the threshold they do, unless the texts speak of different things. If it becomes a part of none of those
+    the LLM is asked of the others, from `ambiguous_from` on. Where there is none they stand apart: what is there twice
+    can be merged later, what was merged wrongly is hidden.
     """
-    if near.by == "text":
-        return True, None
     model = process.settings.embeddings_model
-    bounds = thresholds.of(kind, model) if near.by == "vector" else thresholds.LEXICAL
-    apart = likeness.differs(content, near.memory.content)
-    if near.score >= bounds.same and not apart:
-        return True, None
-    if near.score < bounds.ambiguous_from:
-        return False, None
-    verdict = judge(content, near.memory.content)
-    return verdict in ("same", "contradicts"), verdict
+    sure, doubtful = [], []
+    for near in there:
+        bounds = thresholds.of(kind, model) if near.by == "vector" else thresholds.LEXICAL
+        if near.by == "text" or (near.score >= bounds.same and not likeness.differs(candidate.content, near.text)):
+            sure.append(near)
+        elif near.score >= bounds.ambiguous_from:
+            doubtful.append(near)
+    for near in sorted(sure, key=lambda near: _lives_otherwise(candidate, near)):
+        yield near, None
+    for near in doubtful:
+        verdict = judge(candidate.content, near.text)
+        if verdict in ("same", "contradicts"):
+            yield near, verdict
+
+
+def _lives_otherwise(candidate: Candidate, near: Near) -> bool:
+    """Whether one of both holds for ever and the other does not.
+
+    What holds for ever belongs to what holds for ever: as a part of what stands beside that for a time it would be
+    there twice. But what is most similar is replaced, however long it lives.
+    """
+    temporary = candidate.memory.expires_at is not None
+    if temporary and candidate.replace:
+        return False
+    return temporary != (near.memory.expires_at is not None)

@@ -209,9 +209,9 @@ def _decide(
     candidate, now = wanted.candidate, process.clock()
     alive = found.alive(now)
     met: tuple[Memory, Merged] | None = None
-    for there in near.nearest(process, alive, candidate.content, vector, rows):
-        same, said = near.says_the_same(process, wanted.kind, candidate.content, there, judge)
-        met = merging.merge(candidate, there, said, now) if same else None
+    there = near.nearest(process, alive, candidate.content, vector, rows)
+    for one, said in near.same(process, wanted.kind, candidate, there, judge):
+        met = merging.merge(candidate, one, said, now)
         if met:
             break
     if met is None and len(found.memories) >= MOST:

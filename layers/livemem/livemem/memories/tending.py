@@ -29,13 +29,13 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
 def _tend(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     listed = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
     numbers = sorted({one.number for key in listed if (one := keys.parse_snapshot(key))})
-    old = numbers[:-SNAPSHOTS_KEPT]
+    kept = numbers[-SNAPSHOTS_KEPT:]
     named = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in listed}
-    # Also vectors whose snapshot was never written.
-    doomed = [key for key, one in named.items() if one and old and one.number <= old[-1]]
+    # Vectors whose snapshot was never written too: who stored them has died.
+    doomed = [key for key, one in named.items() if one and kept and one.number < kept[-1] and one.number not in kept]
     if doomed:
         process.store.delete_many(doomed)
-    return expiry.delete_expired(process, space_id, kind), len(old)
+    return expiry.delete_expired(process, space_id, kind), len(numbers) - len(kept)
 
 
 ROOM = Room(owns=keys.is_of_memories, tend=tend)

@@ -5,12 +5,13 @@ They come with the operations, or from beside the snapshot; what has none of the
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from livemem.errors import EmbeddingUnavailable
+from livemem.errors import EmbeddingUnavailable, StoreUnavailable
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.memories import operation
@@ -134,7 +135,9 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
             fresh = embed(process, [missing[name].content for name in some])
             rows.add(dict(zip(some, fresh, strict=True)), dimensions)
     if len(missing) >= WORTH_KEEPING and state.snapshot:
-        keep(process, space_id, kind, state.snapshot, rows, state.memories.values())
+        # It only saves the next one the same work.
+        with suppress(StoreUnavailable):
+            keep(process, space_id, kind, state.snapshot, rows, state.memories.values())
     return rows
 
 

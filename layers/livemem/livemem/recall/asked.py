@@ -6,17 +6,24 @@ from dataclasses import dataclass, replace
 from livemem import clock as clocks
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.notes import pages
-from livemem.recall import talk
+from livemem.recall import chatter, facts, talk
 from livemem.recall.sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
 from livemem.search.index import Filter
 from livemem.search.words import Query
-from livemem.store import conversation_keys, keys
+from livemem.store import conversation_keys, keys, room_keys
 
-KINDS = {"live": (LIVE,), "bank": (BANK,), "archive": (ARCHIVE,), "conversations": (talk.TURN, talk.SUMMARY)}
+KINDS = {
+    "live": (LIVE,),
+    "bank": (BANK,),
+    "archive": (ARCHIVE,),
+    "conversations": (talk.TURN, talk.SUMMARY),
+    "memories": (facts.MEMORY,),
+    "rooms": (chatter.MESSAGE,),
+}
 """What a scope is called in a request, and its kinds of documents."""
-DEFAULT, OF_CONVERSATION = "live,bank", "conversations"
-"""The scope where none is asked for; and where a conversation is."""
+DEFAULT, OF_CONVERSATION, OF_ROOMS = "live,bank", "conversations", "rooms"
+"""The scope where none is asked for; where a conversation is; and where rooms are."""
 ALL = "all"
 QUERY_CHARACTERS = 4_000
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
@@ -37,6 +44,8 @@ class Asked:
     """Of which documents are looked at; None for all."""
     conversations: tuple[str, ...] | None = None
     """Those that alone are looked at; None where it is not about some of them alone."""
+    room: str | None = None
+    """The one that alone is looked at; None where it is not about one alone."""
     levels: tuple[int, ...] = talk.LEVELS
     least: float | None = None
     """The least relevance, a cosine: documents that have none are not held to it."""
@@ -110,6 +119,19 @@ class Asked:
             raise InvalidRequest.of("include_turns", "leaves nothing to look at where `levels` is 0 alone")
         found = cls.of(text, scope=OF_CONVERSATION, limit=max_results)
         return replace(found, levels=wanted, least=min_score)
+
+    @classmethod
+    def of_rooms(cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT) -> "Asked":
+        """What is looked for in rooms, or in one. Raises InvalidRequest, InvalidName."""
+        if room is not None:
+            room_keys.check_room(room)
+        if not 1 <= limit <= LIMIT_MOST:
+            raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
+        found = cls.of(text, scope=OF_ROOMS, limit=limit)
+        if room is None:
+            return found
+        # Of a room there is nothing else.
+        return replace(found, filter=replace(found.filter, kinds=None, groups=(chatter.group(room),)), room=room)
 
     def within(self, conversation_ids: Sequence[str] | None, *, all_of_space: bool = False) -> "Asked":
         """The same in some conversations alone, or in all of the space where it is None.

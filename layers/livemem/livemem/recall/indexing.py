@@ -13,8 +13,8 @@ from livemem.conversations import removal
 from livemem.errors import SearchNotReady
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
-from livemem.recall import search, talk
-from livemem.recall.sources import sources
+from livemem.recall import facts, search, talk
+from livemem.recall.sources import sources, uncounted
 from livemem.search import segments, snapshots
 from livemem.search.segments import Segments
 from livemem.search.vectors import BadSegment
@@ -54,7 +54,7 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
     with search.viewing(process, head.meta) as view:
         known = view.index.count()
         try:
-            view.follow(process.store, sources(process, space_id), in_time)
+            view.follow(process.store, sources(process, space_id, whole=True), in_time)
         except SearchNotReady:
             done["status"] = "unfinished"
         if orders and done["status"] == "done":
@@ -84,7 +84,7 @@ def _snapshot(process: Process, meta: Meta, view: View, *, whole: bool) -> bool:
     if view.damaged:
         store.delete_many(view.damaged)
         view.damaged = ()
-    number, said = (meta.changes, talk.count(view)) if whole else (PARTIAL, 0)
+    number, said = (meta.changes, uncounted(view)) if whole else (PARTIAL, 0)
     listed = snapshots.listed(store, space_id)
     newest = listed[0][:2] if listed else (PARTIAL, 0)
     if whole and number <= newest[0] and said <= newest[1] + talk.GROWN:
@@ -114,16 +114,19 @@ def _forget(
 
 
 def _take_back(process: Process, view: View, space_id: str, in_time: Callable[[], bool]) -> None:
-    """Where a conversation was removed while it was indexed, order anew that it is forgotten: what was written just now
-    may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations, none where there are none.
+    """Where a conversation was removed, or a memory erased, while it was indexed, order anew that it is forgotten: what
+    was written just now may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations and of
+    memories, none where there are none.
     """
     known = talk.known(view, space_id)
+    gone = facts.rewritten(process, view, space_id)
     if known:
         # What is not read in time is gone on with by the next one.
         with suppress(SearchNotReady):
             view.follow(process.store, [talk.all_of(process, space_id)], in_time)
-        if known - talk.known(view, space_id):
-            removal.forget(process, space_id, process.new_id())
+        gone = gone or bool(known - talk.known(view, space_id))
+    if gone:
+        removal.forget(process, space_id, process.new_id())
 
 
 def _erased_meanwhile(process: Process, meta: Meta) -> bool:

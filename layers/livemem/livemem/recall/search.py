@@ -20,9 +20,9 @@ from livemem.errors import InvalidName, InvalidRequest, NotFound, SearchNotReady
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import talk
+from livemem.recall import chatter, talk
 from livemem.recall.asked import Asked
-from livemem.recall.sources import sources
+from livemem.recall.sources import sources, uncounted
 from livemem.recall.talk import Looks
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, Question
@@ -184,6 +184,17 @@ def in_conversations(
     return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 
 
+def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | None = None) -> Answer:
+    """The best of what is said in rooms, or in one, that is relevant enough (ROOM_MIN_RELEVANCE): as `search`.
+
+    `until`: when it reads no further. Raises NotFound, SearchNotReady.
+    """
+    meta = heads.load_recent(process, space_id).meta
+    wanted = replace(asked, least=process.settings.room_min_relevance)
+    with answering(process, meta, [wanted], lambda: vector_of(process, asked.text), until) as (_, answers):
+        return answers[0]
+
+
 def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> Answer:
     return found_in(process, meta, [asked], embedded)[0]
 
@@ -236,7 +247,7 @@ def answering(
                     view.index,
                     view.shape(),
                     meaning,
-                    Question(one.query, _filter(view, space_id, one), one.limit, one.recency, one.least, one.excerpts),
+                    _question(view, space_id, one, as_of),
                 ),
                 "bm25" if vector.values is None else "hybrid",
                 left,
@@ -248,7 +259,7 @@ def answering(
             )
             for one in questions
         ]
-        behind = (view.snapshot or 0) < meta.changes or talk.count(view) > view.said + talk.GROWN
+        behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + talk.GROWN
         stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
@@ -262,9 +273,17 @@ def _follow(
     about some alone.
     """
     if asked.conversations is None:
-        view.follow(process.store, sources(process, space_id, asked.kinds), in_time)
+        some = sources(process, space_id, asked.kinds)
+        if asked.room is not None:
+            some = [chatter.of_room(process, space_id, asked.room)]
+        view.follow(process.store, some, in_time)
         return None
     return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
+
+
+def _question(view: View, space_id: str, asked: Asked, moment: str) -> Question:
+    wanted = _filter(view, space_id, asked)
+    return Question(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
 
 
 def _filter(view: View, space_id: str, asked: Asked) -> Filter:

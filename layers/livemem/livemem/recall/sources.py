@@ -1,5 +1,5 @@
-"""What a search finds in a space: documents made of its live notes, its bank files and its records, and of its
-conversations (talk.py).
+"""What a search finds in a space: documents made of its live notes, its bank files and its records; of its
+conversations (talk.py), its memories (facts.py), and of what is said in its rooms (chatter.py).
 """
 
 import logging
@@ -14,9 +14,9 @@ from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import talk
+from livemem.recall import chatter, facts, talk
 from livemem.search.documents import Document, Reading, storable
-from livemem.search.view import Source, held
+from livemem.search.view import Source, View, held
 from livemem.spaces import contents
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
@@ -29,17 +29,29 @@ NOTES = "notes/{}"
 """The group of the notes of a day: what was written just before and after is a note's neighbour, whoever wrote it."""
 
 
-def sources(process: Process, space_id: str, kinds: Collection[str] | None = None) -> list[Source]:
-    """Where the documents of a space come from, or those of some kinds."""
-    of_memory = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
+def sources(
+    process: Process, space_id: str, kinds: Collection[str] | None = None, *, whole: bool = False
+) -> list[Source]:
+    """Where the documents of a space come from, or those of some kinds. `whole`: all is listed each time."""
+    of_notes = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
     of_talk = kinds is None or not {talk.TURN, talk.SUMMARY}.isdisjoint(kinds)
     return [
-        *(_of_memory(process, space_id) if of_memory else ()),
+        *(_of_notes(process, space_id) if of_notes else ()),
         *([talk.all_of(process, space_id)] if of_talk else []),
+        *([facts.all_of(process, space_id, whole=whole)] if kinds is None or facts.MEMORY in kinds else []),
+        *([chatter.all_of(process, space_id)] if kinds is None or chatter.MESSAGE in kinds else []),
     ]
 
 
-def _of_memory(process: Process, space_id: str) -> list[Source]:
+def uncounted(view: View) -> int:
+    """How many objects the view knows that came without a change of the space, and stay there.
+
+    Messages of rooms are not among them: a digest takes them away.
+    """
+    return talk.count(view) + facts.count(view)
+
+
+def _of_notes(process: Process, space_id: str) -> list[Source]:
     """Of notes and the bank, always all of them: a note moves from its own object into a record, and back."""
     return [
         Source(

@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 2
+SCHEMA = 3
 """Grows with every change of the tables, of what is indexed of a text, or of what the bucket's objects tell."""
 
 _TABLES = """
@@ -25,13 +25,14 @@ CREATE INDEX claims_of ON claims(object);
 CREATE TABLE documents(
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, object TEXT NOT NULL, kind TEXT NOT NULL,
     part TEXT NOT NULL, position TEXT NOT NULL, title TEXT NOT NULL, time TEXT NOT NULL, author TEXT NOT NULL,
-    role TEXT NOT NULL, category TEXT NOT NULL, source TEXT NOT NULL,
+    role TEXT NOT NULL, category TEXT NOT NULL, source TEXT NOT NULL, expires TEXT NOT NULL,
     -- What the text is like (words.Traits).
     asks INTEGER NOT NULL, tells INTEGER NOT NULL
 );
 -- Apart from the rest, which is read whole whenever something has changed.
 CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL, more TEXT NOT NULL);
 CREATE INDEX documents_in_order ON documents(part, position, n);
+CREATE INDEX documents_expiring ON documents(expires) WHERE expires <> '';
 CREATE TABLE tags(n INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(tag, n)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(n);
 CREATE TABLE passages(

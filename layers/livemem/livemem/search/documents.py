@@ -21,6 +21,8 @@ class Document:
     title: str = ""
     time: str = ""
     """ISO 8601, UTC; empty where it has none."""
+    expires: str = ""
+    """From when on it is not found any more: ISO 8601, UTC, in milliseconds; empty: never."""
     author: str = ""
     role: str = ""
     """Of a turn of a conversation: `user` for what a person said, `assistant` for what a model answered; `tool` and

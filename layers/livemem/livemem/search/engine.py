@@ -38,6 +38,8 @@ class Question:
     """The least relevance of a hit; what has none is not held to it."""
     excerpts: bool = True
     """Whether hits come with a snippet; else it is empty."""
+    moment: str | None = None
+    """What has expired by then is not found (documents.Document.expires); None: whatever the time is."""
 
 
 @dataclass(frozen=True)
@@ -200,9 +202,12 @@ def _candidates(index: Index, whole: Shape, question: Question) -> NDArray[np.bo
             mask = np.zeros(count, dtype=np.bool_)
             mask[whole.documents_at(numbers)] = True
             allowed = mask if allowed is None else allowed & mask
-    for phrase in query.excluded:
+    refused = [index.with_phrase(phrase) for phrase in query.excluded]
+    if question.moment is not None:
+        refused.append(index.expired(question.moment))
+    for numbers in filter(None, refused):
         allowed = np.ones(count, dtype=np.bool_) if allowed is None else allowed
-        allowed[whole.documents_at(index.with_phrase(phrase))] = False
+        allowed[whole.documents_at(numbers)] = False
     return allowed
 
 

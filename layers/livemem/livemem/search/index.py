@@ -188,6 +188,7 @@ class Index:
             "role": document.role,
             "category": document.category,
             "source": json.dumps(dict(document.source), ensure_ascii=False),
+            "expires": document.expires,
             "asks": traits.asks,
             "tells": traits.tells,
         }
@@ -311,18 +312,22 @@ class Index:
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
         return [row[0] for row in found]
 
+    def expired(self, moment: str) -> list[int]:
+        """The numbers of the documents that have expired by then (documents.Document.expires)."""
+        return [row[0] for row in self._all("SELECT n FROM documents WHERE expires <> '' AND expires <= ?", (moment,))]
+
     def document(self, number: int) -> Document:
         """A document whole."""
         row = self._all(
-            "SELECT id, kind, text, part, position, title, time, author, role, category, source, more "
+            "SELECT id, kind, text, part, position, title, time, author, role, category, expires, source, more "
             "FROM documents JOIN texts USING(n) WHERE n = ?",
             (number,),
         )[0]
         tags = [tag for (tag,) in self._all("SELECT tag FROM tags WHERE n = ? ORDER BY tag", (number,))]
-        names = "id kind text group position title time author role category".split()
-        told: dict[str, Any] = dict(zip(names, row[:10], strict=True))
-        more = json.loads(row[11]) if row[11] else {}
-        return Document(**told, tags=tuple(tags), source=json.loads(row[10]), more=more)
+        names = "id kind text group position title time author role category expires".split()
+        told: dict[str, Any] = dict(zip(names, row[:11], strict=True))
+        more = json.loads(row[12]) if row[12] else {}
+        return Document(**told, tags=tuple(tags), source=json.loads(row[11]), more=more)
 
     def named(self, name: str) -> Document | None:
         """The document of this id, or None."""

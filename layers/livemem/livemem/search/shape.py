@@ -15,8 +15,8 @@ from livemem.search.ranking import Corpus, Instances
 
 Numbers = NDArray[np.int64]
 
-TURN = "turn"
-"""The kind of documents that were said in a conversation."""
+SPOKEN = {"turn", "message"}
+"""The kinds of documents that were said: in a conversation, in a room."""
 SILENT = {"tool", "system"}
 """Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
@@ -152,9 +152,8 @@ def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Do
     for author in rows.authors:
         by_name.setdefault(author, len(by_name))
     # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
-    spoken = np.array(
-        [kind == TURN and role not in SILENT for kind, role in zip(rows.kinds, rows.roles, strict=True)], dtype=np.bool_
-    )
+    said = zip(rows.kinds, rows.roles, strict=True)
+    spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
     return _Documents(
         list(zip(rows.parts, rows.positions, rows.numbers, strict=True)),
         np.array(rows.numbers, dtype=np.int64),

@@ -27,7 +27,7 @@ from livemem.search.index import Index, Unusable
 from livemem.search.segments import Segments
 from livemem.search.shape import Shape
 from livemem.search.vectors import Pool, Rows
-from livemem.store import conversation_keys, listing
+from livemem.store import conversation_keys, listing, room_keys
 from livemem.store.objects import Entry, Object, Store
 
 logger = logging.getLogger(__name__)
@@ -286,6 +286,9 @@ class View:
 
 def folder_of(key: str) -> str:
     """Where what is known of an object is kept: sources are told apart by the folders that they follow."""
+    said = room_keys.parse_message(key)
+    if said:
+        return room_keys.room_prefix(key.partition("/")[0], said.room)
     return conversation_keys.searched_folder(key) or "/".join(key.split("/", 2)[:2]) + "/"
 
 

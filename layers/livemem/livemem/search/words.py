@@ -166,6 +166,11 @@ _SYNTAX = re.compile(
 )
 
 
+def plain(text: str) -> str:
+    """The text as a query without syntax: what somebody said is looked for by its words."""
+    return re.sub(r"(?<!\S)-+", " ", re.sub(r'["*]', " ", text))
+
+
 def marks(text: str, query: Query) -> list[tuple[int, int]]:
     """Where the words of a query stand in a text: character ranges within it, sorted, apart from each other."""
     return _merged([(start, end) for start, end, _ in found(text, query)])

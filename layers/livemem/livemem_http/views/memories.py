@@ -373,7 +373,7 @@ class MemoryChangeView(Sparse):
         What,
         told(
             "`stored`: a new memory; `merged`: it met one that says the same; `corrected` by its id; `deleted`; "
-            "`expired`; `restored`.",
+            "`expired`; `restored`; `erased`: nothing is left of what it said.",
             "stored",
         ),
     ]

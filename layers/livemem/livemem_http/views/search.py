@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
-from livemem.recall import search, talk
+from livemem.recall import chatter, facts, search, talk
 from livemem.recall.briefing import ShownSummary, ShownTurn
 from livemem.recall.context import Context
 from livemem.recall.search import Answer
@@ -19,18 +19,19 @@ class HitView(Sparse):
     """A document that was found."""
 
     kind: Annotated[
-        Literal["note", "archive", "bank", "turn", "summary"],
+        Literal["note", "archive", "bank", "turn", "summary", "memory", "message"],
         told(
             "`note`: a live note; `archive`: a consolidated one; `bank`: a section of a bank file; `turn`: one side of "
-            "a turn of a conversation, or its tools; `summary`: a summary of turns or of summaries.",
+            "a turn of a conversation, or its tools; `summary`: a summary of turns or of summaries; `memory`: a "
+            "memory; `message`: what somebody said in a room.",
             "note",
         ),
     ]
     id: Annotated[
         str,
         told(
-            "Its id, unique in the space: that of the note, the file's path and the section's headings, or the "
-            "conversation with turn and side, or with level and number.",
+            "Its id, unique in the space: that of the note or the memory, the file's path and the section's headings, "
+            "the conversation with turn and side, or with level and number, or the room with the message's place.",
             "20260220T140000_cline-dev_decision_1a2b3c4d",
         ),
     ]
@@ -43,16 +44,18 @@ class HitView(Sparse):
     ]
     title: Annotated[str | None, told("Of a section: the file's path and the headings that lead to it.")] = None
     time: Annotated[Moment, told("When it was written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str | None, told("Of a note or a turn: who wrote it.", "cline-dev")] = None
+    author: Annotated[str | None, told("Who wrote it; of a section and a summary nobody.", "cline-dev")] = None
     role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.")] = None
-    category: Annotated[str | None, told("Of a note: what kind of note it is.", "decision")] = None
+    category: Annotated[str | None, told("Of a note or a memory: what kind it is.", "decision")] = None
+    subjects: Annotated[list[str] | None, told("Of a memory: what it is about.")] = None
+    expires_at: Annotated[Moment | None, told("Of a memory that expires: when, UTC.")] = None
     source: Annotated[
         dict[str, str],
         told(
             "`href`: what to GET for the whole. Of a section `section`, its headings as edits name it; of a "
             "consolidated note `consolidation`, the number of the one that folded it; of a turn `conversation_id` and "
             "`turn_index`; of a summary `conversation_id`, `level`, `number`, `covers`, its first and last turn, and "
-            "from level 2 on `children`.",
+            "from level 2 on `children`; of a memory `memory_id` and `kind`; of a message `room` and `message_id`.",
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),
     ]
@@ -75,17 +78,24 @@ class HitView(Sparse):
             author=document.author or None,
             role=document.role or None,
             category=document.category or None,
-            source=_source(space_id, hit),
+            subjects=list(document.tags) or None if document.kind == facts.MEMORY else None,
+            expires_at=document.more.get("expires_at"),
+            source=source_of(space_id, hit),
             explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
         )
 
 
-def _source(space_id: str, hit: Hit) -> dict[str, str]:
+def source_of(space_id: str, hit: Hit) -> dict[str, str]:
+    """What tells of a hit where the whole of it is."""
     document = hit.document
     if document.kind in talk.KINDS:
         conversation = f"conversations/{document.source['conversation_id']}"
         what = "summaries" if document.kind == talk.SUMMARY else f"turns/{document.source['turn_index']}"
         below = f"{conversation}/{what}"
+    elif document.kind == facts.MEMORY:
+        below = f"memories/{document.id}"
+    elif document.kind == chatter.MESSAGE:
+        below = f"rooms/{document.source['room']}/messages"
     else:
         below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
     return {"href": f"/v1/spaces/{space_id}/{below}", **document.source}
@@ -163,7 +173,7 @@ class TalkHitView(Sparse):
             level=None if turn else int(source["level"]),
             number=None if turn else int(source["number"]),
             covers=talk.ends(source, "covers"),
-            source=_source(space_id, hit),
+            source=source_of(space_id, hit),
         )
 
 
@@ -175,7 +185,7 @@ class Seen(BaseModel):
     as_of: Annotated[Moment, told("The moment of which it knows everything, UTC.", "2026-02-20T14:00:00.120Z")]
 
 
-class _Answer(Sparse):
+class Ranked(Sparse):
     """What all answers tell of a search."""
 
     ranking: Annotated[
@@ -196,7 +206,7 @@ class _Answer(Sparse):
     view: Annotated[Seen, told("What was looked at; of several spaces together.")]
 
 
-class SearchAnswer(_Answer):
+class SearchAnswer(Ranked):
     """What was found, the best first."""
 
     items: Annotated[list[HitView], told("The documents.")]
@@ -209,20 +219,21 @@ class SearchAnswer(_Answer):
     def of_several(cls, answers: Sequence[Answer], limit: int, *, explain: bool, named: bool = True) -> "SearchAnswer":
         hits = search.merged(answers, limit)
         items = [HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
-        return cls(items=items, **_told(answers))
+        return cls(items=items, **ranked(answers))
 
 
-class TalkAnswer(_Answer):
+class TalkAnswer(Ranked):
     """What was found in conversations, the best first."""
 
     items: Annotated[list[TalkHitView], told("What was said, and summaries.")]
 
     @classmethod
     def of(cls, answer: Answer) -> "TalkAnswer":
-        return cls(items=[TalkHitView.of(answer.space_id, hit) for hit in answer.hits], **_told([answer]))
+        return cls(items=[TalkHitView.of(answer.space_id, hit) for hit in answer.hits], **ranked([answer]))
 
 
-def _told(answers: Sequence[Answer]) -> dict[str, Any]:
+def ranked(answers: Sequence[Answer]) -> dict[str, Any]:
+    """What is told of a search, by the names of Ranked's fields."""
     failures = [answer.failure for answer in answers if answer.failure]
     hybrid = any(answer.ranking == "hybrid" for answer in answers)
     return {
@@ -351,5 +362,9 @@ def _hit(hit: HitView | TalkHitView) -> str:
     else:
         where = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
         told = [where, hit.time, hit.author, hit.role]
-    text = " ".join(hit.snippet.split())
-    return f"- [{' '.join(part for part in told if part)}] {text} ({hit.source['href']})"
+    return line(told, hit.snippet, hit.source["href"])
+
+
+def line(told: Sequence[str | None], snippet: str, href: str) -> str:
+    """A hit as one line of Markdown: what is told of it, its excerpt, and where the whole of it is."""
+    return f"- [{' '.join(part for part in told if part)}] {' '.join(snippet.split())} ({href})"

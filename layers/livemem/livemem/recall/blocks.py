@@ -1,0 +1,120 @@
+"""What an agent is told before it answers somebody: what was said in rooms, and facts, as two blocks of text.
+
+Pure functions. Each message and each fact is one line, whatever is in it, and only this service begins a line.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Literal
+
+from livemem import clock
+
+Lang = Literal["fr", "en"]
+LANGUAGES: tuple[Lang, ...] = ("fr", "en")
+TEXT_CHARACTERS = 500
+"""Of a message that are shown; of a longer one the part that fits the question, or its beginning."""
+FACT_CHARACTERS = 1_000
+ROOMS_NAMED = 3
+"""Rooms up to which a heading names all of them."""
+MORE = "…"
+_LIVE = {
+    "fr": "[Contexte live - extraits pertinents {}, pas une conversation complète]",
+    "en": "[Live context - relevant excerpts from {}, not a complete conversation]",
+}
+_FACTS = {"fr": "[Mémoire - faits que tu connais]", "en": "[Memory - facts that you know]"}
+_SEVERAL = {"fr": "de plusieurs salons", "en": "several rooms"}
+# French puts a blank before a colon.
+_COLON = {"fr": " :", "en": ":"}
+_JOINERS = "\u200c\u200d"
+_HEADING = re.compile(
+    rf"\[(?=[\s{_JOINERS}]*(?:contexte\s+live|live\s+context|m(?:é|e\u0301?)moire\s*-|memory\s*-))", re.IGNORECASE
+)
+_OF_AUTHORS = re.compile(r"[()\[\]:]")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message that is shown, as it was written.
+
+    `part`: the characters of its content that are shown where it is long; `relevance`: the cosine with the question,
+    None where nothing was compared.
+    """
+
+    room: str
+    message_id: str
+    author: str
+    content: str
+    timestamp: str
+    part: tuple[int, int] | None = None
+    relevance: float | None = None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact that is shown, as it was stored; `score` is None where nothing was compared (memories/reading.py)."""
+
+    memory_id: str
+    content: str
+    score: float | None = None
+
+
+def markdown(said: Sequence[Said], facts: Sequence[Fact], lang: Lang, zone: tzinfo, room: str | None = None) -> str:
+    """Both blocks, those that have something in them; empty if none has. `room`: the one that was asked about."""
+    blocks = []
+    if said:
+        rooms = [room] if room is not None else sorted({one.room for one in said})
+        lines = (f"• {_author(one.author)} ({_moment(one, zone)}){_COLON[lang]} {_text(one)}" for one in said)
+        blocks.append("\n".join([_LIVE[lang].format(_rooms(rooms, lang)), *lines]))
+    if facts:
+        kept = (f"• {_cut(one_line(one.content), FACT_CHARACTERS)}" for one in facts)
+        blocks.append("\n".join([_FACTS[lang], *kept]))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, in which nothing looks like a line or a heading of the blocks."""
+    flat = "".join(character for character in " ".join(text.split()) if _is_visible(character))
+    return _HEADING.sub("(", flat.replace("•", "·")).strip()
+
+
+def _is_visible(character: str) -> bool:
+    """Whether a reader sees it: what turns or hides what is around it is left out, but not what joins emoji."""
+    return character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+
+
+def _author(name: str) -> str:
+    return " ".join(_OF_AUTHORS.sub(" ", one_line(name)).split()) or "?"
+
+
+def _moment(said: Said, zone: tzinfo) -> str:
+    return f"{clock.parse(said.timestamp).astimezone(zone):%d/%m %H:%M}"
+
+
+def _text(said: Said) -> str:
+    whole = one_line(said.content)
+    if len(whole) <= TEXT_CHARACTERS or said.part is None:
+        return _cut(whole, TEXT_CHARACTERS)
+    start, end = said.part
+    before = f"{MORE} " if said.content[:start].strip() else ""
+    after = f" {MORE}" if said.content[end:].strip() else ""
+    return f"{before}{_cut(one_line(said.content[start:end]), TEXT_CHARACTERS)}{after}"
+
+
+def _cut(text: str, most: int) -> str:
+    """Its beginning, up to a blank where there is one nearby."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(" ", most // 2, most)
+    return f"{text[: end if end > 0 else most].rstrip()} {MORE}"
+
+
+def _rooms(rooms: Sequence[str], lang: Lang) -> str:
+    """The rooms as the heading has them, with what French puts before each."""
+    if len(rooms) > ROOMS_NAMED:
+        return _SEVERAL[lang]
+    names = [f"{'du ' if lang == 'fr' else ''}{room[:1].upper()}{room[1:]}" for room in rooms]
+    joint = " et " if lang == "fr" else " and "
+    return joint.join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

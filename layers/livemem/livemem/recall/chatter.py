@@ -1,0 +1,61 @@
+"""What a search finds in rooms: each message that waits for a digest."""
+
+from livemem import clock
+from livemem.process import Process
+from livemem.rooms import message as messages
+from livemem.search.documents import Document, Reading, storable
+from livemem.search.view import Source, held
+from livemem.store import room_keys as keys
+from livemem.store.objects import Object
+
+MESSAGE = "message"
+"""A kind of documents: what somebody said in a room."""
+LEAST_CHARACTERS = 3
+"""Of a content that can be found: `ok`, or a smiley, says nothing without what is around it."""
+
+
+def group(room: str) -> str:
+    """The group of a room's messages."""
+    return f"rooms/{room}"
+
+
+def all_of(process: Process, space_id: str) -> Source:
+    """Where the messages of all rooms of a space come from: 1 LIST per 1,000, and 1 GET for each that is new.
+
+    They are listed whole each time: what a digest has taken away is found no more.
+    """
+    return _below(process, keys.rooms_prefix(space_id))
+
+
+def of_room(process: Process, space_id: str, room: str) -> Source:
+    """Where those of one room come from: the same of them alone."""
+    return _below(process, keys.room_prefix(space_id, room))
+
+
+def _below(process: Process, prefix: str) -> Source:
+    return Source(
+        prefix,
+        held(lambda key: keys.parse_message(key) is not None),
+        _read,
+        lambda: list(process.store.scan(prefix)),
+    )
+
+
+def _read(item: Object) -> Reading:
+    name = keys.parse_message(item.key)
+    assert name
+    told = messages.read(name, item)
+    if len(told.content.strip()) < LEAST_CHARACTERS:
+        return Reading(item.key, item.etag)
+    document = Document(
+        id=name.name.removeprefix("rooms/").removesuffix(".json"),
+        kind=MESSAGE,
+        text=storable(told.content),
+        group=group(name.room),
+        position=name.name,
+        time=clock.iso(clock.parse(told.timestamp)),
+        author=storable(told.author),
+        source={"room": name.room, "message_id": storable(told.message_id)},
+        more={"timestamp": told.timestamp},
+    )
+    return Reading(item.key, item.etag, (document,))

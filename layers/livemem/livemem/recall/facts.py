@@ -1,0 +1,96 @@
+"""What a search finds in memories: each as the newest operation of its kind's log has it (memories/log.py)."""
+
+import logging
+from collections.abc import Iterable
+
+from livemem import clock
+from livemem.errors import MemoriesBroken
+from livemem.memories import operation as operations
+from livemem.memories.memory import Memory
+from livemem.process import Process
+from livemem.search.documents import Document, Reading, storable
+from livemem.search.view import Source, Tail, View, held
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import KINDS
+from livemem.store.objects import Object
+
+logger = logging.getLogger(__name__)
+
+MEMORY = "memory"
+"""A kind of documents: a durable fact, or what an agent knows of itself, or wants."""
+
+
+def all_of(process: Process, space_id: str, *, whole: bool = False) -> Source:
+    """Where the documents of all memories of a space come from: 3 LISTs, and 1 GET for each new operation; once a
+    minute 1 LIST per 1,000 operations instead.
+
+    What is stored, corrected, deleted or has expired is a new operation, behind the last one. An erasure ends with such
+    a one too; what it rewrites is seen within the minute, or at once if the `whole` log is to be listed.
+    """
+    prefix = keys.prefix(space_id)
+    return Source(
+        prefix,
+        held(lambda key: keys.parse_operation(key) is not None),
+        _read,
+        lambda: list(process.store.scan(prefix)),
+        tails=None if whole else lambda known: _tails(space_id, known),
+    )
+
+
+def _tails(space_id: str, known: Iterable[str]) -> list[Tail]:
+    some = list(known)
+    prefixes = [keys.log_prefix(space_id, kind) for kind in KINDS]
+    return [(prefix, max((key for key in some if key.startswith(prefix)), default="")) for prefix in prefixes]
+
+
+def rewritten(process: Process, view: View, space_id: str) -> bool:
+    """Whether an operation that the view knows is another one by now, or gone: 1 LIST per 1,000, none where it knows
+    none.
+    """
+    prefix = keys.prefix(space_id)
+    known = view.known.get(prefix)
+    if not known:
+        return False
+    there = {entry.key: entry.etag for entry in process.store.scan(prefix)}
+    return any(there.get(key) != mark for key, mark in known.items())
+
+
+def count(view: View) -> int:
+    """How many operations the view knows."""
+    return sum(len(marks) for folder, marks in view.known.items() if keys.is_of_memories(folder.partition("/")[2]))
+
+
+def _read(item: Object) -> Reading:
+    """What an operation tells; one that can't be read tells nothing."""
+    parsed = keys.parse_operation(item.key)
+    assert parsed
+    try:
+        told = operations.read(item)
+    except MemoriesBroken:
+        # Told by the routes that need it; a search goes on without.
+        logger.warning("operation of a memory can't be read", extra={"key": item.key})
+        return Reading(item.key, item.etag)
+    memory_id = told.memory.memory_id
+    if told.op == "delete" or not told.memory.content:
+        # Of one that was erased nothing is left but that it was there.
+        return Reading(item.key, item.etag, rank=parsed.number, gives_back=(memory_id,))
+    return Reading(item.key, item.etag, (_of_memory(told.memory),), parsed.number)
+
+
+def _of_memory(memory: Memory) -> Document:
+    expires = clock.iso_millis(clock.parse(memory.expires_at)) if memory.expires_at else ""
+    return Document(
+        id=memory.memory_id,
+        kind=MEMORY,
+        text=storable(memory.content),
+        # A fact stands for itself: that another one was stored before or after it says nothing.
+        group=f"memories/{memory.memory_id}",
+        position="",
+        time=clock.iso(clock.parse(memory.updated_at)),
+        expires=expires,
+        author=storable(memory.provenance.author),
+        category=storable(memory.category or ""),
+        tags=tuple(storable(subject) for subject in memory.subjects),
+        source={"memory_id": memory.memory_id, "kind": memory.kind},
+        more={"expires_at": memory.expires_at} if memory.expires_at else {},
+    )

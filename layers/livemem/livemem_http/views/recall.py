@@ -1,0 +1,159 @@
+"""What was said in rooms, and facts, as answers. Only the search function loads this (search.py)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
+
+from livemem.recall.blocks import Fact, Said
+from livemem.recall.memory_context import MemoryContext
+from livemem.recall.search import Answer
+from livemem.search.engine import Hit
+from livemem_http.views import search
+from livemem_http.views.fields import Moment, Sparse, told
+
+Relevance = Annotated[
+    float | None,
+    told(
+        "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there is "
+        "no vector to compare with.",
+        0.71,
+    ),
+]
+
+
+class RoomHitView(Sparse):
+    """A message that was found."""
+
+    kind: Annotated[Literal["message"], told("What was found.", "message")] = "message"
+    id: Annotated[
+        str, told("Its id, unique in the space: its room and place.", "salon/20260220T140000_0123456789abcdef")
+    ]
+    room: Annotated[str, told("Its room.", "salon")]
+    message_id: Annotated[str, told("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    author: Annotated[str, told("Who said it.", "Ann")]
+    timestamp: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    score: Annotated[float, told("How well it fits. Comparable within one answer only.", 3.2)]
+    relevance: Relevance
+    snippet: Annotated[str, told("The part of its text that fits best.", "Who turned the oven off?")]
+    highlights: Annotated[
+        list[tuple[int, int]],
+        told("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[15, 19]]),
+    ]
+    source: Annotated[
+        dict[str, str],
+        told("`href`: what to GET for what was said around it.", {"href": "/v1/spaces/demo/rooms/salon/messages"}),
+    ]
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # That there is nothing to compare with is told.
+        found = serialise(self)
+        return {name: value for name, value in found.items() if value is not None or name == "relevance"}
+
+    @classmethod
+    def of(cls, space_id: str, hit: Hit) -> "RoomHitView":
+        document, (start, end) = hit.document, hit.snippet
+        return cls(
+            id=document.id,
+            room=document.source["room"],
+            message_id=document.source["message_id"],
+            author=document.author,
+            timestamp=document.more["timestamp"],
+            score=round(hit.score, 4),
+            relevance=_rounded(hit.relevance),
+            snippet=document.text[start:end],
+            highlights=list(hit.highlights),
+            source={"href": search.source_of(space_id, hit)["href"]},
+        )
+
+
+class RoomAnswer(search.Ranked):
+    """What was found in rooms, the best first."""
+
+    items: Annotated[list[RoomHitView], told("What was said.")]
+
+    @classmethod
+    def of(cls, answer: Answer) -> "RoomAnswer":
+        return cls(items=[RoomHitView.of(answer.space_id, hit) for hit in answer.hits], **search.ranked([answer]))
+
+
+class SaidView(BaseModel):
+    """A message of a room."""
+
+    room: Annotated[str, told("Its room.", "salon")]
+    message_id: Annotated[str, told("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    author: Annotated[str, told("Who said it.", "Ann")]
+    content: Annotated[str, told("What was said, whole.", "Who turned the oven off?")]
+    timestamp: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    relevance: Relevance
+
+    @classmethod
+    def of(cls, said: Said) -> "SaidView":
+        return cls(
+            room=said.room,
+            message_id=said.message_id,
+            author=said.author,
+            content=said.content,
+            timestamp=said.timestamp,
+            relevance=_rounded(said.relevance),
+        )
+
+
+class FactView(BaseModel):
+    """A fact."""
+
+    memory_id: Annotated[str, told("Its id.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    content: Annotated[str, told("What is known.", "The oven is a Bosch.")]
+    score: Annotated[
+        float | None,
+        told(
+            "How near it is to the question: a cosine, or the likeness of their letters. Null without a question.", 0.7
+        ),
+    ]
+
+    @classmethod
+    def of(cls, fact: Fact) -> "FactView":
+        return cls(memory_id=fact.memory_id, content=fact.content, score=_rounded(fact.score))
+
+
+class MemoryContextView(BaseModel):
+    """What an agent is told before it answers somebody."""
+
+    markdown: Annotated[
+        str, told("Both blocks, ready for a prompt.", "[Mémoire - faits que tu connais]\n• Le four est un Bosch.\n")
+    ]
+    messages: Annotated[list[SaidView], told("What was said, in the order of time.")]
+    facts: Annotated[list[FactView], told("What is known, the nearest first; without a question the newest.")]
+    chars: Annotated[int, told("Characters of the Markdown.", 56)]
+    degraded: Annotated[
+        list[str], told("Sources that failed or were late, and are left out: some of `messages`, `facts`.", [])
+    ]
+
+    @classmethod
+    def of(cls, context: MemoryContext) -> "MemoryContextView":
+        return cls(
+            markdown=context.markdown,
+            messages=[SaidView.of(one) for one in context.said],
+            facts=[FactView.of(one) for one in context.facts],
+            chars=len(context.markdown),
+            degraded=list(context.degraded),
+        )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def rooms_as_markdown(answer: RoomAnswer) -> str:
+    """The hits one below the other, each with where the rest is, ready for a prompt."""
+    if not answer.items:
+        return "Nothing was found.\n"
+    lines = (
+        search.line([hit.room, hit.timestamp, hit.author], hit.snippet, hit.source["href"]) for hit in answer.items
+    )
+    return "\n".join(lines) + "\n"
+
+
+def memory_context_as_markdown(answer: MemoryContextView) -> str:
+    """The blocks as they are."""
+    return answer.markdown

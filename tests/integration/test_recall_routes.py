@@ -1,0 +1,161 @@
+"""Searches in rooms, and what is known of a message, called as API Gateway calls them."""
+
+import json
+
+import pytest
+
+from livemem.memories import memory as memories
+from livemem.memories import storing
+from livemem.rooms import message as messages
+from livemem.rooms import posting
+from livemem.store import memory_keys
+from livemem_http.environment import process
+from tests.support.service import Service
+
+SPACE = "/v1/spaces/{space_id}"
+
+
+@pytest.fixture
+def told(service: Service):
+    """A space in whose rooms something is said, and that knows a few facts."""
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    for room, author, content, time in (
+        ("salon", "Ann Smith", "Who turned the oven off?", "2026-02-20T14:00:00Z"),
+        ("kitchen", "bob", "The oven is on again.", "2026-02-20T14:05:00.250Z"),
+    ):
+        draft = messages.Draft(author, content, f"m-{author[:3]}", time)
+        posting.post(process(), "demo", room, draft)
+    fact = memories.Draft("The oven is a Bosch.", category="kitchen", subjects=["oven"], ttl="7d")
+    storing.store(process(), "demo", "ann", fact)
+
+    def get(what, **query):
+        headers = {"accept": "text/markdown"} if query.pop("markdown", False) else {}
+        space_id = query.pop("space_id", "demo")
+        return service.http("search", "GET", f"{SPACE}/{what}", space_id=space_id, query=query, headers=headers)
+
+    return get
+
+
+def body(answer, status=200):
+    assert answer["statusCode"] == status, answer["body"]
+    return json.loads(answer["body"])
+
+
+def test_what_is_said_in_rooms_is_found(told):
+    answer = body(told("rooms/search", q="who turned the oven off"))
+    best, other = answer["items"]
+
+    assert best == {
+        "kind": "message",
+        "id": best["id"],
+        "room": "salon",
+        "message_id": "m-Ann",
+        "author": "Ann Smith",
+        "timestamp": "2026-02-20T14:00:00.000Z",
+        "score": best["score"],
+        "relevance": None,
+        "snippet": "Who turned the oven off?",
+        "highlights": best["highlights"],
+        "source": {"href": "/v1/spaces/demo/rooms/salon/messages"},
+    }
+    assert best["id"].startswith("salon/20260220T140000_")
+    assert (other["room"], other["message_id"]) == ("kitchen", "m-bob")
+    assert (answer["ranking"], answer["view"]["documents"]) == ("bm25", 2)
+    assert [hit["room"] for hit in body(told("rooms/search", q="oven", room="kitchen"))["items"]] == ["kitchen"]
+    assert len(body(told("rooms/search", q="oven", limit="1"))["items"]) == 1
+
+
+def test_hits_come_as_markdown_for_a_prompt(told):
+    text = told("rooms/search", q="turned", markdown=True)["body"]
+
+    assert text == (
+        "- [salon 2026-02-20T14:00:00.000Z Ann Smith] Who turned the oven off? (/v1/spaces/demo/rooms/salon/messages)\n"
+    )
+    assert told("rooms/search", q="violin", markdown=True)["body"] == "Nothing was found.\n"
+
+
+def test_the_context_is_two_blocks_and_the_same_as_data(told):
+    answer = body(told("memories/context", q="oven", room="salon"))
+
+    assert answer["markdown"] == (
+        "[Contexte live - extraits pertinents du Salon, pas une conversation complète]\n"
+        "• Ann Smith (20/02 15:00) : Who turned the oven off?\n"
+        "\n"
+        "[Mémoire - faits que tu connais]\n"
+        "• The oven is a Bosch.\n"
+    )
+    assert answer["chars"] == len(answer["markdown"])
+    (said,), (fact,) = answer["messages"], answer["facts"]
+    assert said == {
+        "room": "salon",
+        "message_id": "m-Ann",
+        "author": "Ann Smith",
+        "content": "Who turned the oven off?",
+        "timestamp": "2026-02-20T14:00:00.000Z",
+        "relevance": None,
+    }
+    assert fact["content"] == "The oven is a Bosch."
+    assert 0 < fact["score"] <= 1
+    assert answer["degraded"] == []
+
+
+def test_the_context_comes_as_markdown_in_both_languages_and_without_a_question(told):
+    text = told("memories/context", q="oven", lang="en", markdown=True)["body"]
+
+    assert text == (
+        "[Live context - relevant excerpts from Kitchen and Salon, not a complete conversation]\n"
+        "• Ann Smith (20/02 15:00): Who turned the oven off?\n"
+        "• bob (20/02 15:05): The oven is on again.\n"
+        "\n"
+        "[Memory - facts that you know]\n"
+        "• The oven is a Bosch.\n"
+    )
+    assert told("memories/context", lang="en", markdown=True)["body"] == text
+    (fact,) = body(told("memories/context"))["facts"]
+    assert fact["score"] is None
+
+
+def test_a_search_of_the_space_finds_memories_and_messages(told):
+    items = {hit["kind"]: hit for hit in body(told("search", q="oven", scope="all"))["items"]}
+    memory, message = items["memory"], items["message"]
+
+    assert (memory["category"], memory["subjects"], memory["author"]) == ("kitchen", ["oven"], "ann")
+    assert memory["source"] == {
+        "href": f"/v1/spaces/demo/memories/{memory['id']}",
+        "memory_id": memory["id"],
+        "kind": "fact",
+    }
+    assert memory["expires_at"] > memory["time"]
+    assert message["source"]["href"] == f"/v1/spaces/demo/rooms/{message['source']['room']}/messages"
+    assert body(told("search", q="oven"))["items"] == []
+    assert {hit["kind"] for hit in body(told("search", q="oven", scope="memories"))["items"]} == {"memory"}
+    assert memory_keys.check_memory_id(memory["id"])
+
+
+@pytest.mark.parametrize(
+    ("what", "query", "field"),
+    [
+        ("rooms/search", {}, "q"),
+        ("rooms/search", {"q": "?"}, "q"),
+        ("rooms/search", {"q": "oven", "limit": "0"}, "limit"),
+        ("rooms/search", {"q": "oven", "limit": "101"}, "limit"),
+        ("rooms/search", {"q": "oven", "room": "a/b"}, "room"),
+        ("memories/context", {"lang": "de"}, "lang"),
+        ("memories/context", {"limit": "51"}, "limit"),
+        ("memories/context", {"room": ".."}, "room"),
+    ],
+)
+def test_what_can_not_be_asked_is_refused_by_name(told, what, query, field):
+    answer = body(told(what, **query), 422)
+    assert [one["field"] for one in answer["errors"]] == [field]
+
+
+@pytest.mark.parametrize("what", ["rooms/search", "memories/context"])
+def test_a_space_that_is_not_there_is_not_found(told, what):
+    assert told(what, q="oven", space_id="nowhere")["statusCode"] == 404
+
+
+def test_the_indexer_may_read_what_it_keeps_ready(told, service):
+    # What its role refuses is an AssertionError.
+    assert service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
+    assert body(told("search", q="oven", scope="memories,rooms"))["view"]["documents"] == 3

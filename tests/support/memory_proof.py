@@ -1,0 +1,461 @@
+"""A small world of memories in which much goes wrong, and what must be true of its bucket all the same.
+
+What the log has come to is told here by a reader of its own, which shares nothing with the one that is proved. Used by
+memory_crash.py, memory_histories.py and benchmarks/memories_proof.py.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, cast
+
+from livemem.errors import LiveMemoryError
+from livemem.llm.client import Reply
+from livemem.memories import correcting, expiry, forgetting, log, reading, storing, tending
+from livemem.memories.correcting import Correction
+from livemem.memories.memory import Draft
+from livemem.process import Process
+from livemem.spaces import room
+from livemem.store.memory_keys import FOLDERS, KINDS, Kind
+from tests.support.actors import Actor
+from tests.support.bucket import FakeS3
+from tests.support.memories import URL, Meaning
+from tests.support.world import INVOCATION, World
+
+SPACE = "demo"
+AUTHORS = ("ann", "bob", "eva")
+SERVICE = "live-memory"
+HISTORY = 20
+SKEW = 300
+"""Seconds by which clocks may be off."""
+SNAPSHOT_EVERY = 5
+"""So few that short histories have several snapshots."""
+TOPICS: tuple[tuple[tuple[str, ...], ...], ...] = (
+    (("The port is 8080.", "The port is 9090.", "The port is 9090 since Monday.", "the PORT is 8080"),),
+    (("Notes are kept.", "Notes are kept in S3.", "Notes are kept in S3, in the bucket eu-data."),),
+    (("We deploy on Tuesdays.", "We don't deploy on Tuesdays.", "We deploy on Tuesdays at 9."),),
+    # Near by their vectors, and of two things by their texts: they must stand apart.
+    tuple(
+        (f"Since May {name} drinks tea.", f"Since May {name} drinks tea at noon.", f"since MAY {name} drinks tea")
+        for name in ("Ann", "Bob", "Eva", "Max", "Tom", "Zoe")
+    ),
+    *(
+        (
+            (
+                f"The {thing} is blue.",
+                f"The {thing} is blue and new.",
+                f"The {thing} is blue, new and large.",
+                f"the {thing.upper()} is blue",
+            ),
+        )
+        for thing in ("lamp", "door", "desk", "roof", "wall", "boat", "fork", "coat", "cart", "bell")
+    ),
+)
+"""Topics, the things that each speaks of, and the words for them. Those of one thing are one memory."""
+MIXED = 4
+"""Topics of random histories; the rest are simple ones, for many who write at once."""
+
+
+def text(topic: int, thing: int, wording: int) -> str:
+    """What somebody stores: its topic is what the embedding model sees of it."""
+    return f"{topic}: {TOPICS[topic][thing][wording]}"
+
+
+@cache
+def thing_of(content: str) -> tuple[int, int] | None:
+    """What a text is about; two that have a topic in common and not the thing are near, and stand apart."""
+    number, _, words = content.partition(": ")
+    return next(
+        ((int(number), place) for place, things in enumerate(TOPICS[int(number)]) if words in things),
+        None,
+    )
+
+
+def plain(content: str) -> str:
+    """The same for two that differ in case and full stops alone."""
+    return content.casefold().rstrip(".")
+
+
+def op_id(cause: str) -> str:
+    """What names the operation that a cause has."""
+    return hashlib.sha256(cause.encode()).hexdigest()[:24]
+
+
+class MemoryWorld(World):
+    """A world all of whose processes have an embedding model."""
+
+    meaning = Meaning()
+
+    def with_parts(self, **parts: Any) -> Process:
+        return super().with_parts(**{"embed": self.meaning, **parts})
+
+    @classmethod
+    def of(cls, other: World | None = None, **settings: Any) -> "MemoryWorld":
+        """A new one, or one that goes on from another on its own."""
+        world = cls(**{"embeddings_api_url": URL, **settings})
+        world.meaning = Meaning()
+        world.llm = lambda *asked: Reply('{"verdict": "different"}', {})  # type: ignore[assignment]
+        if other:
+            world.settings = other.settings
+            world.new_process()
+        world.client.carry = world.carry
+        if other:
+            other.inner.copy_to(world.inner)
+            world.clock.moment = other.clock.moment
+            world.ids.count = other.ids.count
+        return world
+
+    def carry(self, request: Any) -> Any:
+        self.note_sent(request)
+        return request.send(self.inner)
+
+
+@contextmanager
+def snapshots_often() -> Iterator[None]:
+    """Snapshots after a few operations instead of a hundred."""
+    usual = log.SNAPSHOT_EVERY
+    log.SNAPSHOT_EVERY = SNAPSHOT_EVERY
+    try:
+        yield
+    finally:
+        log.SNAPSHOT_EVERY = usual
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a caller was told: the number of an operation of a kind's log, its cause and what it stored."""
+
+    kind: Kind
+    number: int
+    cause: str | None
+    content: str
+    memory_id: str
+
+
+@dataclass
+class Scene:
+    """A world with memories, and what its users did and were told.
+
+    `shortens` has causes that may make a memory temporary; `by_hand` those that put a memory beside another one that
+    says the same: corrections and what is brought back. `deletions` are causes of deletions by users. `skew`: by how
+    many seconds clocks are off.
+    """
+
+    world: MemoryWorld
+    told: list[Told] = field(default_factory=list)
+    asked: dict[str, Draft] = field(default_factory=dict)
+    """What each cause stores."""
+    shortens: set[str] = field(default_factory=set)
+    by_hand: set[str] = field(default_factory=set)
+    deletions: set[str] = field(default_factory=set)
+    skew: int = 0
+    begun: int = 0
+
+    @classmethod
+    def new(cls, *, llm: bool = False) -> "Scene":
+        world = MemoryWorld.of(llmaas_api_url="http://llm.invalid/v1" if llm else "")
+        world.create_space(SPACE)
+        return cls(world)
+
+    def fork(self) -> "Scene":
+        """One that goes on from here on its own."""
+        return replace(
+            self,
+            world=MemoryWorld.of(self.world),
+            told=list(self.told),
+            asked=dict(self.asked),
+            shortens=set(self.shortens),
+            by_hand=set(self.by_hand),
+            deletions=set(self.deletions),
+        )
+
+    @property
+    def bucket(self) -> FakeS3:
+        return cast("FakeS3", self.world.inner)
+
+    def cause(self, name: str) -> str:
+        """A cause that nothing had before."""
+        self.begun += 1
+        return f"{name}/{self.begun}"
+
+    # What users and schedules do: each is given the process that does it.
+
+    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> storing.Stored:
+        if cause:
+            self.asked[cause] = draft
+            if draft.replace and draft.ttl:
+                self.shortens.add(op_id(cause))
+        stored = storing.store(process, SPACE, author, draft, op_id=cause)
+        self.told.append(Told(draft.kind, stored.number, cause, draft.content, stored.memory.memory_id))
+        return stored
+
+    def correct(self, process: Process, memory_id: str, wanted: Correction, cause: str) -> storing.Stored:
+        self.by_hand.add(op_id(cause))
+        if isinstance(wanted.ttl, str):
+            self.shortens.add(op_id(cause))
+        done = correcting.correct(process, SPACE, "ann", memory_id, wanted, op_id=cause)
+        content = wanted.content if isinstance(wanted.content, str) else done.memory.content
+        self.told.append(Told(done.memory.kind, done.number, cause, content, memory_id))
+        return done
+
+    def delete(self, process: Process, memory_id: str, cause: str) -> None:
+        self.deletions.add(op_id(cause))
+        forgetting.delete(process, SPACE, "ann", memory_id, "It is wrong.", op_id=cause, anyone=True)
+
+    def bring_back(self, process: Process, memory_id: str, cause: str) -> storing.Stored:
+        self.by_hand.add(op_id(cause))
+        # What was deleted for its time lives for an hour.
+        self.shortens.add(op_id(cause))
+        done = forgetting.restore(process, SPACE, "ann", memory_id, op_id=cause, anyone=True)
+        self.told.append(Told(done.memory.kind, done.number, cause, done.memory.content, memory_id))
+        return done
+
+    def sweep(self, process: Process, until: datetime) -> None:
+        expiry.sweep(process, until)
+
+    def tend(self, process: Process) -> None:
+        space = room.find(process, SPACE, daily=True)
+        assert space
+        tending.tend(process, space)
+
+    # How it comes to rest
+
+    def rest(self) -> None:
+        """What the sweep and the look of the next days do; nobody else does anything."""
+        world = self.world
+        world.pass_time(2 * SKEW)
+        process = world.new_process()
+        self.sweep(process, world.clock() + INVOCATION)
+        world.pass_time(26 * 3_600)
+        self.tend(process)
+        self.sweep(process, world.clock() + INVOCATION)
+
+    def check(self, readers: Sequence[Process] = ()) -> list[str]:
+        """What is wrong now: in the bucket, and in what these processes and a fresh one read."""
+        found = {kind: Log.read(self.bucket, kind) for kind in KINDS}
+        wrong = [one for kind in KINDS for one in _wrong_log(self, kind, found[kind])]
+        if not wrong:
+            # Reading builds on it.
+            wrong = [one for reader in (*readers, self.world.new_process()) for one in self._wrong_reads(reader, found)]
+        return wrong
+
+    def check_rest(self) -> list[str]:
+        """What is wrong when all has come to rest."""
+        wrong = self.check()
+        now = self.world.clock()
+        for kind in KINDS:
+            standing = Log.read(self.bucket, kind).standing()
+            wrong += [f"expired, and it stays: {one}" for one in standing.values() if not alive(one, now)]
+            folder = f"{SPACE}/memories/{FOLDERS[kind]}/snapshot/"
+            there = [key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)]
+            newest = max((name for name in there if name.endswith(".json")), default="")
+            # Vectors that are newer than the newest snapshot may be under way.
+            numbers = {name[:8] for name in there if name <= newest}
+            if len(numbers) > 2:
+                wrong.append(f"old snapshots stay: {numbers}")
+        hour = f"_expiry/{now - timedelta(hours=3):%Y%m%dT%H}"
+        return wrong + [f"an old marker stays: {key}" for key in self.bucket.objects if "_expiry/" <= key < hour]
+
+    def _wrong_reads(self, process: Process, found: Mapping[Kind, "Log"]) -> Iterator[str]:
+        now = process.clock()
+        for kind in KINDS:
+            wanted = {memory_id: memory for memory_id, memory in found[kind].standing().items() if alive(memory, now)}
+            there = {one.memory_id: json.loads(one.model_dump_json()) for one in reading.all_of(process, SPACE, kind)}
+            if there != wanted:
+                yield f"{kind}: reads {there}, in the log is {wanted}"
+        newest = max((one["updated_at"] for log in found.values() for one in log.alive(now)), default=None)
+        recent = reading.recent(process, SPACE)
+        if (recent[0].updated_at if recent else None) != newest:
+            yield f"the newest is of {newest}, not {recent[:1]}"
+
+
+@dataclass(frozen=True)
+class Log:
+    """A kind's log as it is in the bucket, read here alone."""
+
+    operations: list[dict[str, Any]]
+    names: list[str]
+    snapshots: dict[int, dict[str, Any]]
+
+    @classmethod
+    def read(cls, bucket: FakeS3, kind: Kind) -> "Log":
+        folder = f"{SPACE}/memories/{FOLDERS[kind]}/"
+        below = sorted(key for key in bucket.objects if key.startswith(folder))
+        names = [key for key in below if key.startswith(f"{folder}log/")]
+        snapshots = {
+            int(key[-13:-5]): _json(bucket.objects[key].body)
+            for key in below
+            if key.startswith(f"{folder}snapshot/") and key.endswith(".json")
+        }
+        return cls([_json(bucket.objects[key].body) for key in names], names, snapshots)
+
+    def standing(self, number: int | None = None) -> dict[str, dict[str, Any]]:
+        """The memories after so many operations, by their ids."""
+        there: dict[str, dict[str, Any]] = {}
+        for operation in self.operations[:number]:
+            memory = operation["memory"]
+            there.pop(memory["memory_id"], None)
+            if operation["op"] == "put":
+                there[memory["memory_id"]] = memory
+        return there
+
+    def alive(self, now: datetime) -> list[dict[str, Any]]:
+        """Those that have not expired."""
+        return [memory for memory in self.standing().values() if alive(memory, now)]
+
+
+@cache
+def _json(body: bytes) -> Any:
+    # The same objects are read after many histories; nobody changes what is found.
+    return json.loads(body)
+
+
+@cache
+def _moment(told: str) -> datetime:
+    return datetime.fromisoformat(told)
+
+
+def alive(memory: Mapping[str, Any], now: datetime) -> bool:
+    """Whether it has not expired."""
+    return memory["expires_at"] is None or _moment(memory["expires_at"]) > now
+
+
+def says(memory: Mapping[str, Any], content: str) -> bool:
+    """Whether the memory says it, or said it before."""
+    wanted = plain(content)
+    return wanted == plain(memory["content"]) or any(wanted == plain(one["content"]) for one in memory["history"])
+
+
+def _wrong_log(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
+    numbers = [operation["number"] for operation in found.operations]
+    keys = [f"{SPACE}/memories/{FOLDERS[kind]}/log/{number:08d}.json" for number in range(1, len(numbers) + 1)]
+    if numbers != list(range(1, len(numbers) + 1)) or found.names != keys:
+        yield f"{kind}: the numbers are not dense: {found.names}"
+        return
+    causes = [operation["op_id"] for operation in found.operations]
+    if len(set(causes)) < len(causes):
+        yield f"{kind}: a cause has two operations"
+    for check in (_wrong_steps, _wrong_told, _wrong_pairs, _wrong_snapshots):
+        for one in check(scene, kind, found):
+            yield f"{kind}: {one}"
+
+
+def _wrong_steps(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
+    """Each operation follows from the state before: nothing is lost, nothing is shortened that nobody asked for."""
+    there: dict[str, dict[str, Any]] = {}
+    for operation in found.operations:
+        new, number = operation["memory"], operation["number"]
+        old = there.pop(new["memory_id"], None)
+        if new["kind"] != kind:
+            yield f"{number} is of the kind {new['kind']}"
+        if operation["op"] == "delete":
+            yield from (f"{number}: {one}" for one in _wrong_deletion(scene, operation, old))
+            continue
+        there[new["memory_id"]] = new
+        if not old:
+            if new["revision"] != 1 and operation["op_id"] not in scene.by_hand:
+                yield f"{number} changes what is not there"
+            continue
+        if new["revision"] != old["revision"] + 1:
+            yield f"{number}: revision {new['revision']} after {old['revision']}"
+        lost = [one for one in [old, *old["history"]] if not says(new, one["content"])]
+        if lost and len(new["history"]) < HISTORY:
+            yield f"{number} loses {[one['content'] for one in lost]}"
+        if old["expires_at"] is None and new["expires_at"] and operation["op_id"] not in scene.shortens:
+            yield f"{number} makes temporary what holds for ever"
+        if operation["merged"]:
+            yield from (f"{number}: {one}" for one in _wrong_merge(operation, old))
+
+
+def _wrong_deletion(scene: Scene, operation: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[str]:
+    if operation["memory"] != old:
+        yield "what was deleted is not what stood there"
+    if operation["author"] == SERVICE:
+        if alive(operation["memory"], _moment(operation["at"])):
+            yield "deleted for its time, which had not come"
+    elif operation["op_id"] not in scene.deletions:
+        yield "deleted by nobody"
+
+
+def _wrong_merge(operation: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    merged, new = operation["merged"], operation["memory"]
+    if merged["former"] != old["content"]:
+        yield f"was merged into {old['content']}, and tells {merged['former']}"
+    if not alive(old, _moment(operation["at"])):
+        yield "was merged into what had expired"
+    if merged["by"] == "text":
+        # It says what the memory says; which words stand there now tells nothing of the other ones.
+        return
+    other = new["history"][0]["content"] if merged["kept"] == "former" else new["content"]
+    if thing_of(other) != thing_of(old["content"]):
+        yield f"{other} was merged into {old['content']}"
+
+
+def _wrong_told(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
+    """What was acknowledged is in the operation of which its caller was told, or (a repeat) in an earlier one."""
+    for told in scene.told:
+        if told.kind != kind:
+            continue
+        if told.number > len(found.operations):
+            yield f"lost: {told}"
+            continue
+        operation = found.operations[told.number - 1]
+        if told.cause and operation["op_id"] != op_id(told.cause):
+            yield f"{told} is of another cause"
+        if operation["memory"]["memory_id"] != told.memory_id or not says(operation["memory"], told.content):
+            yield f"not in its operation: {told}"
+
+
+def _wrong_pairs(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
+    """No two say the same, but what holds for a time beside what holds for ever, and what was put there by hand."""
+    by_hand = {one["memory"]["memory_id"] for one in found.operations if one["op_id"] in scene.by_hand}
+    shortened = {one["memory"]["memory_id"] for one in found.operations if one["op_id"] in scene.shortens}
+    revived = set(_revived(found, timedelta(seconds=scene.skew)))
+    there: dict[Any, str] = {}
+    for memory in found.alive(scene.world.clock()):
+        memory_id = memory["memory_id"]
+        temporary = memory["expires_at"] is not None
+        if memory_id in by_hand | revived or (temporary and memory_id in shortened):
+            continue
+        place = (thing_of(memory["content"]), temporary)
+        if place in there:
+            yield f"twice: {there[place]} and {memory['content']}"
+        there[place] = memory["content"]
+
+
+def _revived(found: Log, skew: timedelta) -> Iterator[str]:
+    """Memories that somebody refreshed by a clock that is behind, when they may have expired by another one."""
+    there: dict[str, dict[str, Any]] = {}
+    for operation in found.operations if skew else []:
+        memory = operation["memory"]
+        old = there.get(memory["memory_id"])
+        if old and not alive(old, _moment(operation["at"]) + skew):
+            yield memory["memory_id"]
+        there[memory["memory_id"]] = memory
+
+
+def _wrong_snapshots(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
+    """A snapshot of this log says what the log says."""
+    for number, snapshot in found.snapshots.items():
+        if number > len(found.operations) or snapshot["op_id"] != found.operations[number - 1]["op_id"]:
+            # Of a log that there was before the space was restored.
+            continue
+        if snapshot["memories"] != list(found.standing(number).values()):
+            yield f"snapshot {number} is not what the log says"
+        done = {one["op_id"]: one["number"] for one in found.operations[:number]}
+        if {name: one["number"] for name, one in snapshot["done"].items()} != done:
+            yield f"snapshot {number} knows other operations"
+        gone = {one["memory"]["memory_id"]: one["number"] for one in found.operations[:number]}
+        deleted = {name: at for name, at in gone.items() if found.operations[at - 1]["op"] == "delete"}
+        if snapshot["deleted"] != deleted:
+            yield f"snapshot {number} knows other deletions"
+
+
+def check_error(actor: Actor) -> None:
+    """Raise what no caller expects."""
+    if actor.error and not isinstance(actor.error, LiveMemoryError):
+        raise actor.error

@@ -1,0 +1,27 @@
+"""What the daily look removes of memories."""
+
+from livemem.memories import tending
+from livemem.spaces import room
+from livemem.store import memory_keys as keys
+from tests.support.memories import store, world_with_meaning
+
+
+def look(world):
+    space = room.find(world.process, "demo", daily=True)
+    assert space
+    return tending.tend(world.process, space)
+
+
+def test_vectors_whose_snapshot_was_never_written_go_with_the_old_snapshots():
+    world, _ = world_with_meaning()
+    for number in range(300):
+        store(world.process, f"{number % 9}: Fact {number}.")
+    model = world.settings.embeddings_model
+    for number in (50, 150, 250, 350):
+        world.store.put(keys.vectors("demo", "fact", number, model), b"of somebody who died")
+
+    assert look(world) == {"memory_snapshots_removed": 1.0}
+    left = [key.removeprefix(keys.snapshots_prefix("demo", "fact")) for key in world.keys("demo/memories/facts/snap")]
+    # Newer than the newest snapshot: it may be under way.
+    kept = [f"{number:08d}.{kind}" for number in (200, 300) for kind in ("json", f"{model}.npz")]
+    assert left == [*kept, f"00000350.{model}.npz"]
