@@ -1,4 +1,5 @@
-"""Kills, breaks and interleaves all that is done to memories, plays random histories, and prints what came of it.
+"""Kills, breaks and interleaves all that is done to memories, plays random histories of them and of rooms and digests,
+and prints what came of it.
 
     python -m benchmarks.memories_proof --histories 20000 --workers 2
 
@@ -6,7 +7,9 @@ Wrong is: a number of the log that is missing or given twice, a cause with two o
 not in its operation, a content that a later operation of its memory lost, two memories that say the same (but for what
 holds for a time beside what holds for ever, and what somebody put there by hand), what held for ever and became
 temporary though nobody asked for it, a merge of different things, what was deleted before its time or stays after it, a
-snapshot or a reader (fresh, or with what it knew) that does not say what the log says. Exits with 1 if anything is.
+snapshot or a reader (fresh, or with what it knew) that does not say what the log says. Of digests: a message that is
+lost, digested twice, or waits when all has come to rest, a memory that was found and not stored once, a question whose
+answer was there when its asker looked. Exits with 1 if anything is.
 """
 
 import argparse
@@ -17,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from tests.support import memory_crash, memory_histories
+from tests.support import digest_histories, memory_crash, memory_histories
 from tests.support.crash import ERRORS, KILLS
 from tests.support.memory_crash import OPERATIONS, PAIRS
 
@@ -61,14 +64,23 @@ def histories(start: int) -> Row:
     return "random histories", AT_ONCE, found
 
 
+def digests(start: int, *, calm: bool = False) -> Row:
+    """A part of the random histories of rooms and digests."""
+    numbers = range(start, start + AT_ONCE)
+    found = [wrong for number in numbers for wrong in digest_histories.play(number, calm=calm)[0]]
+    return f"random histories of digests{', without faults' if calm else ''}", AT_ONCE, found
+
+
 def rows(workers: int, count: int) -> Iterator[Row]:
-    """All rows; histories and races in one row each."""
+    """All rows; histories and races in one row for each kind."""
     with ProcessPoolExecutor(workers) as pool:
         yield from _each(pool, crashes, range(len(OPERATIONS)))
         yield from _each(pool, pairs, range(len(PAIRS)))
         for found in (
             list(_each(pool, races, range(RACES))),
             list(_each(pool, histories, range(0, count, AT_ONCE))),
+            list(_each(pool, digests, range(0, count, AT_ONCE))),
+            list(_each(pool, partial(digests, calm=True), range(0, count // 10, AT_ONCE))),
         ):
             if found:
                 yield found[0][0], sum(tried for _, tried, _ in found), [one for row in found for one in row[2]]

@@ -251,9 +251,9 @@ def erase_agent(
     summary="Erase a memory",
 )
 def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
-    """Remove all that a memory has ever said, also one that was deleted: from the log of the memories, snapshots,
-    vectors, backups, archives and old versions of objects. That there was one stays. 202: it goes on and will be
-    finished, look at `Location`. There is no way back; to be able to restore it, delete it.
+    """Remove all that a memory ever said for ever, also of one that was deleted or has expired: from its log, backups,
+    archives, old versions of objects, and where it is quoted. Nobody finds it from then on. 202: it goes on and will be
+    finished, look at `Location`. There is no way back.
     """
     return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
+from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story
 from tests.support.talk import extract
 
@@ -32,7 +33,9 @@ def serving(account: Account, *, verdict: str = "different", agent: Any = None) 
 
     def serve(handler: BaseHTTPRequestHandler) -> None:
         body = account.llm.asked[-1].body
-        if "input" in body:
+        if body is None:
+            answer({"object": "list", "data": []})(handler)
+        elif "input" in body:
             data = [_vector(place, text) for place, text in enumerate(body["input"])]
             answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
         elif "tools" in body:
@@ -40,7 +43,7 @@ def serving(account: Account, *, verdict: str = "different", agent: Any = None) 
             answer(_calling(calls))(handler)
         elif "# Messages of the room" in body["messages"][-1]["content"]:
             answer(completion(_facts(body["messages"][-1]["content"])))(handler)
-        elif "verdict" in body["messages"][0]["content"]:
+        elif body["messages"][-1]["content"].startswith("Compare these two notes"):
             answer(completion(dumps({"verdict": verdict})))(handler)
         else:
             answer(completion(extract(body["messages"])))(handler)
@@ -129,6 +132,8 @@ def memories_that_are_nearly_the_same(account: Account) -> None:
         patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
         first = store(account, "1: The ferry leaves at nine.")
         assert store(account, "12: The ferry to Kiel leaves at nine in the morning.", 200) == first
+        # What the first has used is counted.
+        assert store(account, "1: At nine the ferry leaves.", 200) == first
     assert [key for key in account.service.written() if "/_verdicts/" in key]
     # Known by now, also to who comes cold.
     store(account, "2: Something else.")
@@ -207,8 +212,17 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
 
 
 def a_digest_that_is_due(account: Account) -> None:
-    remembering(account)
-    post(account, "1: The ferry leaves at nine.")
+    remembering(account, verdict="same")
+    store(account, "1: The ferry leaves at nine.")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
+        for content in ("12: The ferry to Kiel leaves at nine in the morning.", "1: At nine the ferry leaves."):
+            post(account, content)
+            queued(account).clear()
+            account.call("rooms", "POST", DIGESTS, 202)
+            assert digested(account) == ["done"]
+            account.clock.move(60)
+    post(account, "6: Tom is back.")
     queued(account).clear()
     account.clock.move(5 * HOUR)
     assert account.service.invoke("digest", sample("digest-schedule"))["queued"].keys() == {"demo"}
@@ -217,6 +231,29 @@ def a_digest_that_is_due(account: Account) -> None:
     account.clock.move(5 * HOUR)
     post(account, "5: Tom is away.")
     assert queued(account)
+
+
+def rooms_that_are_empty(account: Account) -> None:
+    remembering(account)
+    post(account, "6: Tom is back.")
+    queued(account).clear()
+    # Somebody has removed the marker.
+    account.service.s3.delete_object(Bucket=BUCKET, Key="_rooms/demo")
+    account.clock.move(HOUR)
+    account.sweep(everything=True)
+    assert "_rooms/demo" in account.service.written()
+    account.call("rooms", "POST", DIGESTS, 202)
+    assert digested(account) == ["done"]
+    account.clock.move(2 * DAY)
+    with pytest.MonkeyPatch.context() as patch:
+        # Something is said while the marker is removed.
+        looks = [True, True, False]
+        patch.setattr("livemem.rooms.marking.is_empty", lambda *_: looks.pop(0))
+        account.service.invoke("digest", sample("digest-schedule"))
+    assert "_rooms/demo" in account.service.written()
+    account.clock.move(2 * DAY)
+    account.service.invoke("digest", sample("digest-schedule"))
+    assert "_rooms/demo" not in account.service.written()
 
 
 def a_digest_that_is_given_up_and_retried(account: Account) -> None:
@@ -300,15 +337,17 @@ def questions_and_their_session(account: Account) -> None:
 
 
 def something_to_find(account: Account) -> None:
-    account.note(content="the ferry leaves at nine")
-    account.correct("# Ferry\n\nIt leaves at nine.\n")
+    """What is in the index, and what came after it, so that it is read."""
+    store(account, "1: The ferry leaves at nine.")
     post(account, "1: The ferry leaves at nine.")
     queued(account).clear()
-    one = store(account, "1: The ferry leaves at nine.")
-    assert one
-    conversation_with_summaries(account)
-    account.service.lambda_api.indexing.clear()
-    assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
+    for part in ("first", "second"):
+        account.note(content=f"the ferry leaves at nine, {part}")
+        account.call("admin", "PUT", f"{SPACE}/bank/{{path+}}", 201, path=f"{part}.md", body={"content": "# Ferry\n"})
+        conversation_with_summaries(account)
+        account.service.lambda_api.indexing.clear()
+        if part == "first":
+            assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
 
 
 def conversation_with_summaries(account: Account) -> None:
@@ -330,7 +369,7 @@ def a_question_that_goes_on(account: Account) -> None:
 
     def late(handler: BaseHTTPRequestHandler) -> None:
         if "tools" in account.llm.asked[-1].body:
-            account.clock.move(500)
+            account.clock.move(868)
         slow(handler)
 
     account.llm.script.clear()
@@ -359,6 +398,7 @@ STORIES: list[Story] = [
     a_memory_that_is_erased,
     what_is_said_in_a_room_becomes_memories,
     a_digest_that_is_due,
+    rooms_that_are_empty,
     a_digest_that_is_given_up_and_retried,
     an_llm_that_does_not_digest,
     questions_and_their_session,

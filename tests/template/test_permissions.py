@@ -140,6 +140,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
             "alpha/conversations/01J/turns/9999999998.turn.json",
             "Admin Archives Backup Sweep Conversations",
         ),
+        ("s3:GetObject", "alpha/memories/facts/snapshot/00000100.json", f"Search Archives Backup Sweep {REMEMBERING}"),
         ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", f"Search Archives Backup {REMEMBERING}"),
         (
             "s3:GetObject",

@@ -12,7 +12,7 @@ from livemem import clock
 from livemem.consolidation import budget
 from livemem.digests import asking, progress, prompt
 from livemem.digests.asking import AskFailed
-from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, StoredFacts, Try
+from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
 from livemem.digests.progress import Progress
 from livemem.errors import InvalidRequest, LiveMemoryError, TooLarge
 from livemem.llm.usage import Usage
@@ -111,8 +111,8 @@ def settle(task: Task, given: Input, seen: Progress) -> bool:
         for one in sorted(set(wave) & seen.extracts):
             if not task.in_time():
                 return False
-            _store(task, given.chunks[one], one)
-            seen.stored.add(one)
+            stored = _store(task, given.chunks[one], one)
+            (seen.stored if stored else seen.dead).add(one)
             task.anything = True
         _count_failures(task, given, seen, failures, answered=bool(seen.extracts))
     return True
@@ -145,8 +145,8 @@ def _count_failures(
             task.anything = True
             seen.tries[number] = _note_try(task, number, seen.tries.get(number, 0) + 1, error)
             if seen.tries[number] >= TRIES:
-                _give_up(task, given.chunks[number], number, error)
-                seen.dead.add(number)
+                given_up = _give_up(task, given.chunks[number], number, error)
+                (seen.dead if given_up else seen.extracts).add(number)
     outage = next((error for _, error in sorted(failures.items()) if not error.counts), None)
     pausing = next((error for _, error in sorted(failures.items()) if error.pauses), None)
     if outage:
@@ -201,10 +201,15 @@ def _known(task: Task, said: Sequence[Message]) -> list[Memory]:
     return found
 
 
-def _store(task: Task, chunk: Chunk, number: int) -> None:
-    """Store what a chunk gave, each under an id made of its place, so that a repeat changes nothing."""
+def _store(task: Task, chunk: Chunk, number: int) -> bool:
+    """Store what a chunk gave, each under an id made of its place, so that a repeat changes nothing; False if the chunk
+    was given up.
+    """
     process, where = task.process, (task.space_id, task.slot, number)
     extract = progress.read(process, keys.extract(*where), Extract)
+    if extract and extract.given_up:
+        _keep_apart(task, chunk, number, extract.given_up)
+        return False
     facts = extract.facts if extract else []
     done = []
     if facts:
@@ -221,6 +226,7 @@ def _store(task: Task, chunk: Chunk, number: int) -> None:
     new = len([one for one in kept if one.fresh])
     counted = StoredFacts(new=new, merged=len(kept) - new, refused=len(refused))
     progress.write(process, keys.stored(*where), counted)
+    return True
 
 
 def _note_try(task: Task, number: int, count: int, error: AskFailed) -> int:
@@ -230,12 +236,27 @@ def _note_try(task: Task, number: int, count: int, error: AskFailed) -> int:
     return count
 
 
-def _give_up(task: Task, chunk: Chunk, number: int, error: AskFailed) -> None:
-    """Keep the messages of a chunk apart, whole, before they leave their room."""
+def _give_up(task: Task, chunk: Chunk, number: int, error: AskFailed) -> bool:
+    """Give a chunk up, unless another worker has got an answer meanwhile; whether it is given up."""
+    wanted = Extract(
+        room=chunk.room,
+        facts=[],
+        messages=0,
+        at=clock.iso_millis(task.process.clock()),
+        given_up=GivenUp(code=error.code, detail=error.detail),
+    )
+    standing = progress.write(task.process, keys.extract(task.space_id, task.slot, number), wanted)
+    if standing.given_up:
+        _keep_apart(task, chunk, number, standing.given_up)
+    return standing.given_up is not None
+
+
+def _keep_apart(task: Task, chunk: Chunk, number: int, why: GivenUp) -> None:
+    """Keep the messages of a chunk that was given up, whole, before they leave their room."""
     dead = DeadChunk(
         room=chunk.room,
-        code=error.code,
-        detail=error.detail,
+        code=why.code,
+        detail=why.detail,
         at=clock.iso_millis(task.process.clock()),
         messages=said_in(task.process, task.space_id, chunk),
     )
@@ -243,5 +264,5 @@ def _give_up(task: Task, chunk: Chunk, number: int, error: AskFailed) -> None:
     task.dead.append(number)
     logger.error(
         "a chunk of messages was given up",
-        extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": error.code},
+        extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": why.code},
     )

@@ -35,8 +35,18 @@ class Fact(Document):
         )
 
 
+class GivenUp(Document):
+    """Why nothing more is asked about a chunk."""
+
+    code: str
+    detail: str
+
+
 class Extract(Document):
-    """`extract/{chunk}.json`: what the model answered, as far as it is stored."""
+    """`extract/{chunk}.json`: what the model answered, as far as it is stored; or that the chunk was given up.
+
+    The first writer of it decides, so that no chunk is given up of which another worker gets an answer.
+    """
 
     room: str
     facts: list[Fact]
@@ -45,6 +55,7 @@ class Extract(Document):
     """How many were there to be read."""
     usage: Usage = Usage()
     at: Moment
+    given_up: GivenUp | None = None
 
     @property
     def goals(self) -> int:
