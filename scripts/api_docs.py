@@ -19,6 +19,9 @@ MADE = {
     "backup_id": ("BACKUP", "create_backup", "", "backup_id"),
     "erasure_id": ("ERASURE", "", "", ""),
     "conversation_id": ("CONVERSATION", "list_conversations", "?limit=1", "conversation_id"),
+    "memory_id": ("MEMORY", "search_memories", "?limit=1", "memory_id"),
+    "request_id": ("QUESTION", "ask_question", "", "request_id"),
+    "slot": ("SLOT", "list_digests", "?limit=1", "slot"),
     "job_id": ("JOB", "list_jobs", "?limit=1", "job_id"),
 }
 """Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
@@ -39,7 +42,10 @@ NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{
 ERASURE=$(curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes/$NOTE?erase=true" | sed -E 's/.*"erasure_id": "([^"]+).*/\\1/')"""  # noqa: E501
 BEGUN = """\
 CONVERSATION=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/conversations" | sed -E 's/.*"conversation_id": "([^"]+).*/\\1/')"""  # noqa: E501
-BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED, "delete_conversation": BEGUN}
+DELETED = """\
+MEMORY=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/memories" -d '{"content": "The ferry has a new captain."}' | sed -E 's/.*"memory_id": "([^"]+).*/\\1/')
+curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" $API/spaces/demo/memories/$MEMORY?reason=mistaken"""  # noqa: E501
+BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED, "delete_conversation": BEGUN, "restore_memory": DELETED}
 """What has to be done before an operation can be tried."""
 INTRODUCTION = """\
 # API

@@ -13,7 +13,13 @@ OPERATION = re.compile(
     r"^### (?P<title>[^\n]+)\n\n`[A-Z]+ /[^\n]+\n.*?^```sh\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 LAST = "Delete a space"
-JOBS = {"Update summaries", "Redo a summary"}
+JOBS = {
+    "Update summaries",
+    "Redo a summary",
+    "Start a digest",
+    "Ask the agent that answers from memory",
+    "Get a question",
+}
 """What may go on after the answer, and nobody waits for."""
 STATUS = 'curl() { command curl -w "%{stderr}%{http_code}\\n" "$@"; }\n'
 
@@ -45,6 +51,13 @@ def test_every_line_of_the_guide_is_answered_with_success(service, tmp_path):
                 # What comes next in the guide is what the run leaves, or a change that has to wait for its end.
                 (run_id,) = re.findall(r'"run_id": "(\w+)"', done.stdout)
                 assert service.wait_for_run(space, run_id)["status"] in ("ok", "nothing_to_do")
+            if title == "Start a digest":
+                # What it gave up is tried anew further down.
+                (slot,) = re.findall(r'"slot": "(\w+)"', done.stdout)
+                service.wait_until(
+                    lambda slot=slot: service.get(f"/spaces/{space}/digests/{slot}"),
+                    lambda digest: digest["state"] == "done",
+                )
             if title == "Import turns":
                 # Its summaries are what is listed and made anew further down.
                 wait_for_summaries(service, space)

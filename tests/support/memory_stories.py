@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
+from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story
 from tests.support.talk import extract
 
@@ -32,7 +33,9 @@ def serving(account: Account, *, verdict: str = "different", agent: Any = None) 
 
     def serve(handler: BaseHTTPRequestHandler) -> None:
         body = account.llm.asked[-1].body
-        if "input" in body:
+        if body is None:
+            answer({"object": "list", "data": []})(handler)
+        elif "input" in body:
             data = [_vector(place, text) for place, text in enumerate(body["input"])]
             answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
         elif "tools" in body:
@@ -40,8 +43,10 @@ def serving(account: Account, *, verdict: str = "different", agent: Any = None) 
             answer(_calling(calls))(handler)
         elif "# Messages of the room" in body["messages"][-1]["content"]:
             answer(completion(_facts(body["messages"][-1]["content"])))(handler)
-        elif "verdict" in body["messages"][0]["content"]:
-            answer(completion(dumps({"verdict": verdict})))(handler)
+        elif body["messages"][-1]["content"].startswith("Compare these two notes"):
+            # A model that counts fewer tokens than there are has not read both.
+            used = {"prompt_tokens": 1_500, "completion_tokens": 7, "total_tokens": 1_507}
+            answer(completion(dumps({"verdict": verdict}), usage=used))(handler)
         else:
             answer(completion(extract(body["messages"])))(handler)
 
@@ -129,6 +134,8 @@ def memories_that_are_nearly_the_same(account: Account) -> None:
         patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
         first = store(account, "1: The ferry leaves at nine.")
         assert store(account, "12: The ferry to Kiel leaves at nine in the morning.", 200) == first
+        # What the first has used is counted.
+        assert store(account, "1: At nine the ferry leaves.", 200) == first
     assert [key for key in account.service.written() if "/_verdicts/" in key]
     # Known by now, also to who comes cold.
     store(account, "2: Something else.")
@@ -148,11 +155,14 @@ def so_many_memories_that_they_have_a_snapshot(account: Account) -> None:
 
 
 def a_memory_that_is_erased(account: Account) -> None:
+    # The test's store takes what was written and removed in one moment for removed.
+    account.clock.move(60)
     remembering(account)
     one = store(account, "1: Her number is 555 0199.")
+    account.clock.move(60)
     erased = account.call("backup", "POST", f"{MEMORY}/erase", 200, memory_id=one)
     assert erased["status"] == "done"
-    call(account, "POST", f"{MEMORY}/restore", 404 if not erased else 409, memory_id=one)
+    call(account, "POST", f"{MEMORY}/restore", 409, memory_id=one)
 
 
 def post(account: Account, content: str, status: int = 201, **more: Any) -> Any:
@@ -207,8 +217,17 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
 
 
 def a_digest_that_is_due(account: Account) -> None:
-    remembering(account)
-    post(account, "1: The ferry leaves at nine.")
+    remembering(account, verdict="same")
+    store(account, "1: The ferry leaves at nine.")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
+        for content in ("12: The ferry to Kiel leaves at nine in the morning.", "1: At nine the ferry leaves."):
+            post(account, content)
+            queued(account).clear()
+            account.call("rooms", "POST", DIGESTS, 202)
+            assert digested(account) == ["done"]
+            account.clock.move(60)
+    post(account, "6: Tom is back.")
     queued(account).clear()
     account.clock.move(5 * HOUR)
     assert account.service.invoke("digest", sample("digest-schedule"))["queued"].keys() == {"demo"}
@@ -217,6 +236,29 @@ def a_digest_that_is_due(account: Account) -> None:
     account.clock.move(5 * HOUR)
     post(account, "5: Tom is away.")
     assert queued(account)
+
+
+def rooms_that_are_empty(account: Account) -> None:
+    remembering(account)
+    post(account, "6: Tom is back.")
+    queued(account).clear()
+    # Somebody has removed the marker.
+    account.service.s3.delete_object(Bucket=BUCKET, Key="_rooms/demo")
+    account.clock.move(HOUR)
+    account.sweep(everything=True)
+    assert "_rooms/demo" in account.service.written()
+    account.call("rooms", "POST", DIGESTS, 202)
+    assert digested(account) == ["done"]
+    account.clock.move(2 * DAY)
+    with pytest.MonkeyPatch.context() as patch:
+        # Something is said while the marker is removed.
+        looks = [True, True, False]
+        patch.setattr("livemem.rooms.marking.is_empty", lambda *_: looks.pop(0))
+        account.service.invoke("digest", sample("digest-schedule"))
+    assert "_rooms/demo" in account.service.written()
+    account.clock.move(2 * DAY)
+    account.service.invoke("digest", sample("digest-schedule"))
+    assert "_rooms/demo" not in account.service.written()
 
 
 def a_digest_that_is_given_up_and_retried(account: Account) -> None:
@@ -300,15 +342,17 @@ def questions_and_their_session(account: Account) -> None:
 
 
 def something_to_find(account: Account) -> None:
-    account.note(content="the ferry leaves at nine")
-    account.correct("# Ferry\n\nIt leaves at nine.\n")
+    """What is in the index, and what came after it, so that it is read."""
+    store(account, "1: The ferry leaves at nine.")
     post(account, "1: The ferry leaves at nine.")
     queued(account).clear()
-    one = store(account, "1: The ferry leaves at nine.")
-    assert one
-    conversation_with_summaries(account)
-    account.service.lambda_api.indexing.clear()
-    assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
+    for part in ("first", "second"):
+        account.note(content=f"the ferry leaves at nine, {part}")
+        account.call("admin", "PUT", f"{SPACE}/bank/{{path+}}", 201, path=f"{part}.md", body={"content": "# Ferry\n"})
+        conversation_with_summaries(account)
+        account.service.lambda_api.indexing.clear()
+        if part == "first":
+            assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
 
 
 def conversation_with_summaries(account: Account) -> None:
@@ -324,14 +368,16 @@ def conversation_with_summaries(account: Account) -> None:
 
 
 def a_question_that_goes_on(account: Account) -> None:
-    remembering(account, verdict="same", agent=ALL_TOOLS)
+    remembering(account, verdict="same", agent=[*ALL_TOOLS, [("search_memories", {"query": "1: ferry"})]])
     something_to_find(account)
-    slow = account.llm.script[0]
+    quick = account.llm.script[0]
+    # Seconds that the agent's model takes: longer than a request has, and all that an invocation has.
+    takes = [868, 0, 868]
 
     def late(handler: BaseHTTPRequestHandler) -> None:
-        if "tools" in account.llm.asked[-1].body:
-            account.clock.move(500)
-        slow(handler)
+        if "tools" in account.llm.asked[-1].body and takes:
+            account.clock.move(takes.pop(0))
+        quick(handler)
 
     account.llm.script.clear()
     account.llm.script.extend([late] * 200)
@@ -359,6 +405,7 @@ STORIES: list[Story] = [
     a_memory_that_is_erased,
     what_is_said_in_a_room_becomes_memories,
     a_digest_that_is_due,
+    rooms_that_are_empty,
     a_digest_that_is_given_up_and_retried,
     an_llm_that_does_not_digest,
     questions_and_their_session,

@@ -13,6 +13,7 @@ from livemem.rooms import digested, marking
 from livemem.spaces import head as heads
 from livemem.store import documents
 from livemem.store import room_keys as keys
+from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
 WAIT = timedelta(minutes=21)
@@ -28,10 +29,11 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     keys.check_slot(slot)
     heads.load(process, space_id)
     require_conditional_writes(process.store)
-    _check_ended(process, space_id, slot)
+    done = _ended(process, space_id, slot)
     dead = reading.dead_chunks(process, space_id, slot)
     if not dead:
         return 0
+    _check_age(done)
     marking.leave(process, space_id)
     count = sum(_put_back(process, space_id, slot, list(dead.values())))
     # Only now: until here nothing of it is lost.
@@ -39,12 +41,16 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     return count
 
 
-def _check_ended(process: Process, space_id: str, slot: str) -> None:
+def _ended(process: Process, space_id: str, slot: str) -> Object:
     found = process.store.get(keys.done(space_id, slot))
     if not found:
         if not next(iter(process.store.scan(keys.digest_prefix(space_id, slot), limit=1)), None):
             raise NotFound("digest", slot)
         raise Conflict("The digest has not ended: it is gone on with by itself.", retry_after=600)
+    return found
+
+
+def _check_age(found: Object) -> None:
     if found.age < WAIT:
         left = WAIT - found.age
         raise Conflict(

@@ -185,7 +185,7 @@ class MemoryChange(Body):
     subjects: Annotated[Subjects | None, told("All subjects that it has from now on.")] = None
     ttl: Ttl | None = None
     revision: Annotated[
-        int | None, told("Only while the memory has this revision; else it is refused (`precondition_lost`).", 1)
+        int | None, told("Only while the memory has this revision; else it is refused (`precondition_lost`).")
     ] = None
 
     def correction(self) -> Correction:
