@@ -42,6 +42,10 @@ token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (whil
 demo: setup ## show the whole product at work on real notes, then stop
 	@exec $(PYTHON_BIN) -m local.demo
 
+.PHONY: demo-memories
+demo-memories: setup ## show memories, rooms, digests and questions at work, then stop
+	@exec $(PYTHON_BIN) -m local.demo.memories
+
 .PHONY: demo-conversations
 demo-conversations: setup ## show conversation memory at work on a long true talk, then stop
 	@exec $(PYTHON_BIN) -m local.demo.conversations

@@ -43,6 +43,7 @@ EVENTS = {
     "conversations": "conversations-create",
     "summarize": "summarize-run",
     "memories": "memories-store",
+    "rooms": "rooms-post",
 }
 KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 PROGRAM = """

@@ -18,14 +18,17 @@ from pydantic import BaseModel
 from livemem import __version__, errors
 from livemem.access import management
 from livemem.bank import paths
-from livemem.store import keys
+from livemem.store import keys, room_keys
 from livemem_http import negotiation, problems, sending
 from scripts import api_docs, api_examples, openapi_check
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
-HTTP_FUNCTIONS = ("ingest", "reads", "search", "conversations", "memories", "ask", "admin", "consolidate", "backup")
+HTTP_FUNCTIONS = (
+    *("ingest", "reads", "search", "conversations", "memories", "rooms", "ask"),
+    *("admin", "consolidate", "backup"),
+)
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "space_id": {
@@ -62,6 +65,16 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "description": "The id of the memory, as the answer to its storing and every list give it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
+    "room": {
+        "description": "The name of the room: 1 to 64 letters, digits, `_` and `-`. What is said in it makes it.",
+        "example": "general",
+        "schema": {"pattern": f"^{room_keys.ROOM.pattern}$"},
+    },
+    "slot": {
+        "description": "The time (UTC) at which the digest was due or asked for, as every list gives it.",
+        "example": "20260220T140000",
+        "schema": {"pattern": f"^{room_keys.SLOT.pattern}$"},
     },
     "request_id": {
         "description": "The id of the question, as the answer to it gives it.",
@@ -150,6 +163,8 @@ TAGS = {
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
     "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
+    "rooms": "Live channels that agents listen to: what is said in them waits for a digest.",
+    "digests": "At fixed hours, or on request, an LLM makes memories of what was said in rooms.",
     "ask": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
     "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
     "conversations, memories and rooms.",
@@ -393,6 +408,7 @@ WHAT_CAN_BE_MISSING = (
     "job",
     "memory",
     "deleted_memory",
+    "digest",
     "question",
     "session",
     "route",

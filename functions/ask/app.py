@@ -51,8 +51,8 @@ def ask_question(
         idempotency_key=idempotency_key,
     )
     metrics.report_question("questions", outcome)
-    asked = AskView.of(outcome.question)
-    if outcome.question.ended():
+    asked = AskView.of(outcome.told)
+    if outcome.told.ended():
         return api.json(HTTPStatus.OK, asked)
     headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
     return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)

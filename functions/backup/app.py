@@ -241,6 +241,23 @@ def erase_agent(
     return _receipt(erasure.erase_agent(process(), api.principal(), space_id, agent, _soon(), erase=erase))
 
 
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/memories/{memory_id}/erase",
+    needs="admin",
+    status=HTTPStatus.OK,
+    also=[HTTPStatus.ACCEPTED],
+    tag="erasure",
+    summary="Erase a memory",
+)
+def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
+    """Remove all that a memory ever said for ever, also of one that was deleted or has expired: from its log, backups,
+    archives, old versions of objects, and where it is quoted. Nobody finds it from then on. 202: it goes on and will be
+    finished, look at `Location`. There is no way back.
+    """
+    return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
+
+
 def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
     status = HTTPStatus.OK if receipt.status == "done" else HTTPStatus.ACCEPTED
     headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.erasure_id}"}

@@ -1,9 +1,9 @@
 """`make demo-memories`: a room is listened to, what matters in it becomes memories, and an agent answers from them.
 
 Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as
-those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then the agent is
-asked three questions. The exit status is 0 only if each message was digested once, a fact that was said twice is one
-memory, each answer rests on a memory that answers it, and a memory for a minute is gone when the minute is over.
+those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then
+the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was said
+twice is one memory, each answer rests on a memory that answers it, and a memory for a minute is gone after that minute.
 """
 
 import argparse

@@ -6,8 +6,10 @@ from typing import Any
 
 from local.offline_llm.agent import RESPOND, next_calls
 from local.offline_llm.api import CHARACTERS_PER_TOKEN, ApiError, count_tokens
+from local.offline_llm.digest_prompt import read_digest_request
 from local.offline_llm.extract import summarise
 from local.offline_llm.fold import fold
+from local.offline_llm.listening import listen
 from local.offline_llm.prompt import PromptError, read_request
 from local.offline_llm.summary_prompt import read_summary_request
 from local.offline_llm.verdict_prompt import judge, read_verdict_request
@@ -84,7 +86,7 @@ def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         except PromptError as error:
             # The last kind is the usual one: what it misses tells most.
             problem = str(error)
-    answers = "requests of Live Memory, for a consolidation, a summary or a verdict on two memories"
+    answers = "requests of Live Memory, for a consolidation, a summary, a digest or a verdict on two memories"
     raise ApiError(400, f"{MODEL} only answers {answers}. {problem}", "messages")
 
 
@@ -97,12 +99,21 @@ def _summarise(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return summarise(read_summary_request(messages))
 
 
+def _listen(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return listen(read_digest_request(messages))
+
+
 def _judge(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return judge(*read_verdict_request(messages))
 
 
 # Each takes messages to an answer, or raises PromptError: they are of another kind.
-_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (_summarise, _judge, _consolidate)
+_KINDS: tuple[Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]], ...] = (
+    _summarise,
+    _judge,
+    _listen,
+    _consolidate,
+)
 
 
 def _checked(body: object) -> Mapping[str, Any]:

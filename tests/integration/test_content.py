@@ -42,6 +42,8 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/memories/batch": {"memories": [{"content": "x"}]},
     f"PATCH {SPACE}/memories/{{memory_id}}": {"content": "x"},
     f"POST {SPACE}/ask": {"message": "x"},
+    f"POST {SPACE}/rooms/{{room}}/messages": {"author": "Ann", "content": "x"},
+    f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "Ann", "content": "x"}]},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 }
 WITHOUT_STORE = {

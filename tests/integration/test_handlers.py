@@ -27,6 +27,8 @@ HTTP = {
     "backup": "backup-create",
     "conversations": "conversations-create",
     "memories": "memories-store",
+    "rooms": "rooms-post",
+    "ask": "ask-question",
 }
 
 
@@ -77,9 +79,13 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "conversations-turn": 404,
         "memories-store": 201,
         "memories-search": 200,
+        "rooms-post": 201,
+        "ask-question": 200,
         "summarize-put": {"results": ["gone"]},
         "summarize-run": {"results": ["gone"]},
         "ask-run": {"result": "gone"},
+        "digest-run": {"results": [{"slot": None, "result": "nothing", "error": None}]},
+        "digest-schedule": {"queued": {}, "hours_since_digest": 0.0},
     }
     if name in ("backup-nightly", "backup-space"):
         assert answer["status"] == ("ok" if name == "backup-nightly" else "made")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.support import backup_stories, stories, talk_stories
+from tests.support import backup_stories, memory_stories, stories, talk_stories
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
 
@@ -17,7 +17,7 @@ from tests.support.template import read_template
 NEEDED_BY_LAMBDA_ITSELF = {
     # Lambda sends what it gives up to the failure queue in the name of the function.
     (name, "sqs:SendMessage")
-    for name in ("Counter", "Consolidate", "Backup", "Sweep", "Indexer", "Summarize")
+    for name in ("Counter", "Consolidate", "Backup", "Sweep", "Indexer", "Summarize", "Digest", "Ask")
 }
 
 # Objects that no function has a reason to touch.
@@ -51,7 +51,7 @@ class Told:
 def told(roles: dict[str, Role]) -> Told:
     wrong = {}
     with stories.opened(roles) as account:
-        for story in (*stories.STORIES, *backup_stories.STORIES, *talk_stories.STORIES):
+        for story in (*stories.STORIES, *backup_stories.STORIES, *talk_stories.STORIES, *memory_stories.STORIES):
             try:
                 account.tell(story)
             except AssertionError as error:
@@ -140,7 +140,7 @@ def kind(key: str) -> str:
     `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`, `{space}/conversations/*/turns/*`.
     """
     first, *rest = key.split("/")
-    if first in {"_pending", "_due", "_uploads"}:
+    if first in {"_pending", "_due", "_uploads", "_expiry", "_rooms"}:
         return f"{first}/*"
     if first == "_backups":
         return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"

@@ -107,7 +107,7 @@ REFUSED = [
     ({"q": "x", "recency": "-1"}, "recency"),
     ({"q": "x", "recency": "nan"}, "recency"),
     ({"q": "x", "explain": "perhaps"}, "explain"),
-    ({"q": "x", "scope": "memories"}, "scope"),
+    ({"q": "x", "scope": "memory"}, "scope"),
     ({"q": "x", "cursor": "Zm9yZ2Vk"}, "cursor"),
     ({"q": "x", "until": "soon"}, "until"),
     ({"q": "\udc00"}, "q"),

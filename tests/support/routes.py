@@ -17,6 +17,8 @@ VALUES = {
     "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "conversation_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "memory_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "room": "general",
+    "slot": "20260220T140000",
     "request_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "turn_index": "1",
     "level": "1",

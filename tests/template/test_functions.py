@@ -25,6 +25,8 @@ FUNCTIONS = {
     "ConversationsFunction": "functions/conversations",
     "SummarizeFunction": "functions/summarize",
     "MemoriesFunction": "functions/memories",
+    "RoomsFunction": "functions/rooms",
+    "DigestFunction": "functions/digest",
     "QuestionsFunction": "functions/ask",
     "AskFunction": "functions/ask",
 }
@@ -38,8 +40,9 @@ HTTP_FUNCTIONS = {
     "ConversationsFunction",
     "MemoriesFunction",
     "QuestionsFunction",
+    "RoomsFunction",
 }
-SEARCHING = {f"{name}Function" for name in ("Search", "Indexer", "Memories", "Questions", "Ask")}
+SEARCHING = {f"{name}Function" for name in ("Search", "Indexer", "Memories", "Rooms", "Digest", "Questions", "Ask")}
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -154,7 +157,7 @@ def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(fun
     told = {name: variables(function).get("LLMAAS_API_KEY") for name, function in functions.items()}
 
     # Health, among the reads, asks for the LLM's models.
-    asking = ("Consolidate", "Reads", "Conversations", "Summarize", "Memories", "Questions", "Ask")
+    asking = ("Consolidate", "Reads", "Conversations", "Summarize", "Memories", "Digest", "Questions", "Ask")
     assert {name: value for name, value in told.items() if value} == {
         f"{name}Function": {"Ref": "LlmApiKeyParameter"} for name in asking
     }
@@ -164,11 +167,11 @@ def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never
     told = {name: variables(function).get("EMBEDDINGS_API_KEY") for name, function in functions.items()}
 
     assert {name: value for name, value in told.items() if value} == {
-        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in {"ReadsFunction", *SEARCHING}
+        name: {"Ref": "EmbeddingsApiKeyParameter"} for name in {"ReadsFunction", *SEARCHING} - {"RoomsFunction"}
     }
 
 
-@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize", "Ask"])
+@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize", "Digest", "Ask"])
 def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
     name = functions[f"{invoked}Function"]["FunctionName"]
 

@@ -12,6 +12,7 @@ from aws_lambda_powertools import Metrics
 
 from livemem.ask.work import Outcome
 from livemem.conversations.making import Made
+from livemem.digests.work import Outcome as Digested
 from livemem.llm.usage import Usage
 from livemem.runs.run import FINAL, Run
 from livemem_http import metrics as run_metrics
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
-REMEMBERING = {"MemoriesFunction", "QuestionsFunction", "AskFunction"}
+REMEMBERING = {f"{name}Function" for name in ("Memories", "Rooms", "Digest", "Questions", "Ask")}
 EVERYTHING = (
     SEARCHING
     | TALKING
@@ -31,6 +32,7 @@ EVERYTHING = (
         for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Backup", "Counter", "Consolidate", "Sweep")
     }
 )
+RESERVED = {f"{name}Function" for name in ("Consolidate", "Backup", "Summarize", "Digest", "Ask")}
 OURS = "LiveMemory/StackName"
 """The namespace of our own metrics, as `plain` reads it."""
 
@@ -99,6 +101,8 @@ def emitted():
     for service in ("summarize", "conversations"):
         made = [Made(1, 1, "name", Usage(1, 100, 20))]
         found |= told(partial(run_metrics.report_summaries, service, made))
+    found |= told(partial(run_metrics.report_digests, "digest", [Digested("done")]))
+    found |= told(partial(run_metrics.report_waiting, "digest", 3.5))
     for service in ("questions", "ask"):
         found |= told(partial(run_metrics.report_question, service, Outcome("failed")))
     return found | {
@@ -198,7 +202,9 @@ def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_e
     refused = of_functions(alarms["ThrottlesAlarm"], "Throttles")
     refused |= of_functions(alarms["ConversationErrorsAlarm"], "Throttles")
     refused |= of_functions(alarms["MemoryErrorsAlarm"], "Throttles")
-    assert refused == EVERYTHING - {f"{name}Function" for name in ("Consolidate", "Backup", "Summarize", "Ask")}
+    assert refused == EVERYTHING - {
+        f"{name}Function" for name in ("Consolidate", "Backup", "Summarize", "Digest", "Ask")
+    }
     assert watched(alarms["WaitingAlarm"]) == [
         ("AWS/Lambda", "AsyncEventAge", (("FunctionName", "ConsolidateFunction"),))
     ]
@@ -224,19 +230,10 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
             "SlowAlarm",
             {
                 f"{name}Function"
-                for name in (
-                    "Ingest",
-                    "Reads",
-                    "Admin",
-                    "Start",
-                    "Archives",
-                    "Counter",
-                    "Conversations",
-                    "Memories",
-                    "Questions",
-                )
+                for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
             },
         ),
+        ("SlowMemoryAlarm", {"MemoriesFunction", "RoomsFunction", "QuestionsFunction"}),
         ("SlowBackupAlarm", {"BackupFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
         ("SlowSweepAlarm", {"SweepFunction"}),
@@ -263,7 +260,7 @@ def test_the_tokens_of_all_runs_within_a_day_raise_an_alarm_at_the_limit(alarms)
     alarm = alarms["TokensAlarm"]
 
     # One metric over all statuses: a sum over several would miss a status that is added later.
-    asking = ("consolidate", "summarize", "conversations", "questions", "ask")
+    asking = ("consolidate", "summarize", "conversations", "digest", "questions", "ask")
     assert watched(alarm) == [(OURS, "llm_tokens_used", (("service", one),)) for one in asking]
     whole, *parts = alarm["Metrics"]
     assert whole["Expression"] == "SUM(METRICS())"
@@ -278,6 +275,19 @@ def test_runs_that_fail_again_and_again_raise_an_alarm(alarms):
 
 def test_summaries_that_can_not_be_made_again_and_again_raise_an_alarm(alarms):
     assert watched(alarms["FailedSummariesAlarm"]) == [(OURS, "SummariesFailed", (("service", "summarize"),))]
+
+
+@pytest.mark.parametrize(
+    ("alarm", "metric", "threshold"),
+    [
+        ("DigestAgeAlarm", "HoursSinceDigest", 8),
+        ("FailedDigestsAlarm", "DigestsWaiting", 3),
+        ("DeadChunksAlarm", "DeadChunks", 1),
+    ],
+)
+def test_digests_that_are_missing_or_give_up_raise_an_alarm(alarms, alarm, metric, threshold):
+    assert watched(alarms[alarm]) == [(OURS, metric, (("service", "digest"),))]
+    assert alarms[alarm]["Threshold"] == threshold
 
 
 def test_questions_that_can_not_be_answered_again_and_again_raise_an_alarm(alarms):
@@ -310,14 +320,13 @@ def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
     # Fifty metrics are free: throttles are shown of all at once, and durations of what nobody waits for are left to the
     # alarms.
-    unheard = {
-        f"{name}Function" for name in ("Indexer", "Consolidate", "Backup", "Counter", "Sweep", "Summarize", "Ask")
-    }
+    unheard = RESERVED | {f"{name}Function" for name in ("Indexer", "Counter", "Sweep")}
+    others = {f"{name}Function" for name in ("Start", "Admin", "Archives", "Questions", "Rooms")}
     assert [dimensions for _, name, dimensions in drawn(dashboard) if name == "Throttles"] == [()]
-    left_out = {"Errors": set(), "Duration": unheard | {"StartFunction", "QuestionsFunction"}}
-    for metric, others in left_out.items():
+    left_out = {"Errors": set(), "Duration": unheard | others}
+    for metric, hidden in left_out.items():
         shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
-        assert shown == EVERYTHING - others, metric
+        assert shown == EVERYTHING - hidden, metric
 
 
 def test_the_dashboard_is_small_enough_to_be_one_of_the_three_free_ones(dashboard):

@@ -8,11 +8,11 @@ from tests.support.policy import Request, as_list, object_arn, role_name
 
 FUNCTIONS = [
     *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
-    *"Conversations Summarize Memories Questions Ask".split(),
+    *"Conversations Summarize Memories Rooms Digest Questions Ask".split(),
 ]
 WHOLE_SPACES = {"Archives", "Backup"}
 """What takes whatever lies below a space, and brings it back."""
-REMEMBERING = "Memories Questions Ask"
+REMEMBERING = "Memories Digest Questions Ask"
 WORKERS = "Start Archives Backup Counter Consolidate Sweep"
 BUCKET = "arn:${AWS::Partition}:s3:::${BucketName}"
 
@@ -91,7 +91,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/_meta.json",
-            f"Ingest Reads Search Indexer Admin Conversations {REMEMBERING} {WORKERS}",
+            f"Ingest Reads Search Indexer Admin Conversations Rooms {REMEMBERING} {WORKERS}",
         ),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
@@ -109,7 +109,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "_system/tokens.json",
-            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Questions",
+            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions",
         ),
         ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup Questions Ask"),
         # Orders to forget what is deleted lie there too.
@@ -122,7 +122,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "_system/probe/conditional-writes",
-            f"Ingest Reads Admin Start Archives Backup Counter Consolidate Sweep Conversations Summarize {REMEMBERING}",
+            f"Ingest Reads Admin {WORKERS} Conversations Summarize Rooms {REMEMBERING}",
         ),
         (
             "s3:GetObject",
@@ -140,17 +140,32 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
             "alpha/conversations/01J/turns/9999999998.turn.json",
             "Admin Archives Backup Sweep Conversations",
         ),
-        ("s3:GetObject", "alpha/memories/facts/log/00000001.json", "Search Indexer Archives Backup"),
-        ("s3:GetObject", "alpha/memories/facts/snapshot/00000100.json", "Search Archives Backup"),
-        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.json", "Archives Backup"),
-        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", "Search Archives Backup"),
-        ("s3:GetObject", "alpha/rooms/salon/20260220T140000_0123456789abcdef.json", "Search Indexer Archives Backup"),
+        ("s3:GetObject", "alpha/memories/facts/snapshot/00000100.json", f"Search Archives Backup Sweep {REMEMBERING}"),
+        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", f"Search Archives Backup {REMEMBERING}"),
+        (
+            "s3:GetObject",
+            "alpha/rooms/general/20260220T140000_0123456789abcdef.json",
+            "Search Indexer Archives Backup Rooms Digest Questions Ask",
+        ),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:GetObject", "alpha/memories/facts/log/00000001.json", f"Archives Backup Sweep {REMEMBERING}"),
+        (
+            "s3:GetObject",
+            "alpha/memories/facts/log/00000001.json",
+            f"Search Indexer Archives Backup Sweep {REMEMBERING}",
+        ),
         ("s3:PutObject", "alpha/memories/facts/log/00000001.json", f"Archives Backup Sweep {REMEMBERING}"),
         ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.json", f"Archives Backup {REMEMBERING}"),
         ("s3:DeleteObject", "alpha/memories/facts/log/00000001.json", "Admin Archives Backup Sweep"),
         ("s3:PutObject", "alpha/bank/memories/facts/log/a.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "alpha/rooms/general/20260220T140000_0123456789abcdef.json", "Archives Backup Rooms"),
+        (
+            "s3:DeleteObject",
+            "alpha/rooms/general/20260220T140000_0123456789abcdef.json",
+            "Admin Archives Backup Sweep Digest",
+        ),
+        ("s3:PutObject", "alpha/bank/rooms/a.md", "Admin Archives Backup Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_digests/20260220T140000/done.json", "Archives Backup Rooms Digest"),
+        ("s3:PutObject", "alpha/_asks/01J.json", "Archives Backup Questions Ask"),
         ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", f"Archives Backup {REMEMBERING}"),
         ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize Questions Ask"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
@@ -181,6 +196,7 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         "Sweep": {"consolidate", "backup", "indexer", "summarize", "ask"},
         "Conversations": {"summarize", "indexer"},
         "Summarize": {"summarize"},
+        **{name: {"digest"} for name in ("Rooms", "Digest")},
         **{name: {"ask", "indexer"} for name in ("Questions", "Ask")},
     }
 
@@ -192,7 +208,9 @@ KEYS_OF_MODELS = {
     "Indexer": ["EmbeddingsApiKeyParameter"],
     "Conversations": ["LlmApiKeyParameter"],
     "Summarize": ["LlmApiKeyParameter"],
-    **{name: ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"] for name in ("Memories", "Questions", "Ask")},
+    **{
+        name: ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"] for name in ("Memories", "Digest", "Questions", "Ask")
+    },
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from livemem.runs.run import QUEUE_LIFE
+from livemem.settings import Settings
 from scripts.openapi import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,7 @@ ROUTES = {
         "POST /v1/spaces/import",
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
         "DELETE /v1/spaces/{space_id}/notes",
+        "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
         "GET /v1/spaces/{space_id}/erasures",
         "GET /v1/spaces/{space_id}/erasures/{erasure_id}",
         "POST /v1/admin/gc",
@@ -115,6 +117,16 @@ ROUTES = {
         "PATCH /v1/spaces/{space_id}/memories/{memory_id}",
         "DELETE /v1/spaces/{space_id}/memories/{memory_id}",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/restore",
+    },
+    "RoomsFunction": {
+        "POST /v1/spaces/{space_id}/rooms/{room}/messages",
+        "POST /v1/spaces/{space_id}/rooms/{room}/messages/batch",
+        "GET /v1/spaces/{space_id}/rooms",
+        "GET /v1/spaces/{space_id}/rooms/{room}/messages",
+        "POST /v1/spaces/{space_id}/digests",
+        "GET /v1/spaces/{space_id}/digests",
+        "GET /v1/spaces/{space_id}/digests/{slot}",
+        "POST /v1/spaces/{space_id}/digests/{slot}/retry",
     },
     "QuestionsFunction": {
         "POST /v1/spaces/{space_id}/ask",
@@ -217,13 +229,14 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
         ("IndexerFunction", 2, 3600),
         ("SummarizeFunction", 2, 3600),
         ("AskFunction", 2, 3600),
+        ("DigestFunction", 2, 3600),
     ],
 )
 def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
     configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
 
     assert set(configs) == {
-        f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer Summarize Ask".split()
+        f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer Summarize Ask Digest".split()
     }
     assert configs[name]["MaximumRetryAttempts"] == retries
     assert configs[name]["MaximumEventAgeInSeconds"] == seconds
@@ -250,13 +263,14 @@ def test_the_calls_to_the_llm_in_flight_are_capped_and_requests_to_start_one_are
     assert functions["SummarizeFunction"]["ReservedConcurrentExecutions"] == {
         "Fn::If": ["ReserveSummaryConcurrency", {"Ref": "SummaryConcurrency"}, {"Ref": "AWS::NoValue"}]
     }
-    assert functions["AskFunction"]["ReservedConcurrentExecutions"] == {
-        "Fn::If": ["ReserveMemoryConcurrency", {"Ref": "MemoryConcurrency"}, {"Ref": "AWS::NoValue"}]
-    }
+    for name in ("AskFunction", "DigestFunction"):
+        assert functions[name]["ReservedConcurrentExecutions"] == {
+            "Fn::If": ["ReserveMemoryConcurrency", {"Ref": "MemoryConcurrency"}, {"Ref": "AWS::NoValue"}]
+        }
     for name in ("ConsolidationConcurrency", "SummaryConcurrency", "MemoryConcurrency"):
         assert source["Parameters"][name]["Default"] > 0
     capped = {name for name in functions if "ReservedConcurrentExecutions" in functions[name]}
-    assert capped == {"ConsolidateFunction", "BackupFunction", "SummarizeFunction", "AskFunction"}
+    assert capped == {"ConsolidateFunction", "BackupFunction", "SummarizeFunction", "AskFunction", "DigestFunction"}
     assert not any(routes(functions[name]) for name in capped)
 
 
@@ -269,6 +283,16 @@ def test_all_spaces_are_backed_up_by_night_in_the_time_zone_of_the_parameters(fu
     assert json.loads(night["Input"]) == {"do": "nightly"}
     defaults = {name: source["Parameters"][name]["Default"] for name in ("BackupSchedule", "BackupTimezone")}
     assert defaults == {"BackupSchedule": "cron(0 2 * * ? *)", "BackupTimezone": "UTC"}
+
+
+def test_rooms_are_looked_at_every_hour_at_the_full_hour_of_the_default_time_zone(functions, source):
+    (hourly,) = events(functions["DigestFunction"], "ScheduleV2")
+
+    # Zones may be half an hour off: at their full hours digests are due.
+    assert hourly["ScheduleExpression"] == "cron(0 * * * ? *)"
+    assert hourly["ScheduleExpressionTimezone"] == {"Ref": "DefaultTimezone"}
+    assert source["Parameters"]["DefaultTimezone"]["Default"] == Settings.model_fields["default_timezone"].default
+    assert source["Parameters"]["DigestHours"]["Default"] == Settings.model_fields["digest_hours"].default
 
 
 def test_the_api_has_a_domain_only_if_one_is_asked_for_and_then_in_front_of_its_stage(compiled):

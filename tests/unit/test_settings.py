@@ -83,6 +83,9 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
         ("CONSOLIDATION_THRESHOLD", "0", 0),
         ("CONSOLIDATION_TIMEOUT", "0.5", 0.5),
         ("S3_SIGNATURE", "hybrid", "hybrid"),
+        ("DIGEST_HOURS", "0, 12,23", "0,12,23"),
+        ("DIGEST_HOURS", "7", "7"),
+        ("DEFAULT_TIMEZONE", "Asia/Kolkata", "Asia/Kolkata"),
         ("S3_ENDPOINT_URL", "http://127.0.0.1:9000", "http://127.0.0.1:9000"),
     ],
 )
@@ -113,6 +116,14 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("EMBEDDINGS_DIMENSIONS", "8193"),
         ("EMBEDDINGS_QUERY_PREFIX", "x" * 501),
         ("LOG_LEVEL", "loud"),
+        ("DIGEST_HOURS", "24"),
+        ("DIGEST_HOURS", "6,2"),
+        ("DIGEST_HOURS", "2,2"),
+        ("DIGEST_HOURS", "-1"),
+        ("DIGEST_HOURS", "noon"),
+        ("DIGEST_HOURS", ","),
+        ("DEFAULT_TIMEZONE", "Paris"),
+        ("DEFAULT_TIMEZONE", "../etc/localtime"),
     ],
 )
 def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.MonkeyPatch, name: str, value: str):

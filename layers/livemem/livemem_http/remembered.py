@@ -12,6 +12,7 @@ from livemem_http.views.memories import (
     MemoryList,
     MemoryView,
 )
+from livemem_http.views.rooms import RoomMessagePage, RoomMessageView
 
 
 def found(answer: MemoriesFound) -> str:
@@ -36,6 +37,12 @@ def changes(answer: MemoryChangePage) -> str:
     return joined("\n".join(map(_change, answer.items)) or "Nothing was stored.", more)
 
 
+def messages(answer: RoomMessagePage) -> str:
+    """A page of what was said in a room, one item each."""
+    more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
+    return joined("\n".join(map(_message, answer.items)) or "No messages.", more)
+
+
 def _memories(memories: Sequence[MemoryView]) -> str:
     return joined("\n".join(map(_memory, memories)) or "No memories.")
 
@@ -50,6 +57,10 @@ def _memory(one: MemoryView) -> str:
 
 def _former(one: FormerView) -> str:
     return f"- [{one.at}, {one.author}] {within_item(one.content)}"
+
+
+def _message(one: RoomMessageView) -> str:
+    return f"- [{one.timestamp}] {within_item(one.author)}: {within_item(one.content)}"
 
 
 def _change(one: MemoryChangeView) -> str:

@@ -225,7 +225,8 @@ def test_garbage_behind_the_end_is_refused_and_zeros_are_not(world):
 
 def test_a_changed_byte_anywhere_in_the_stream_is_noticed(world, space):
     whole = packed(space)
-    for position in range(12, len(whole), len(whole) // 23):
+    # The last byte before the 8 of the trailer is filled up with bits that mean nothing.
+    for position in {*range(12, len(whole), len(whole) // 23)} - {len(whole) - 9}:
         broken = bytearray(whole)
         broken[position] ^= 0x10
         assert isinstance(refusal(world, bytes(broken)), InvalidArchive)

@@ -2,13 +2,16 @@ import json
 
 import pytest
 
+from livemem.ask import context as opening
 from livemem.ask import question as questions
 from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.prompt import TURNS
 from livemem.ask.question import MESSAGE_BYTES
 from livemem.conversations import log
-from livemem.errors import InvalidRequest, NotConfigured, NotFound, QuestionBroken, TooLarge
+from livemem.errors import InvalidName, InvalidRequest, NotConfigured, NotFound, QuestionBroken, TooLarge
 from livemem.llm.client import LlmError
+from livemem.rooms import message as messages
+from livemem.rooms import posting
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import usage
 from livemem.store import keys as all_keys
@@ -248,7 +251,8 @@ def test_without_an_llm_nothing_is_begun():
         ({"message": "\ud800"}, InvalidRequest),
         ({"message": "x", "user": ""}, InvalidRequest),
         ({"message": "x", "user": "x" * 201}, TooLarge),
-        ({"message": "x", "room": " "}, InvalidRequest),
+        ({"message": "x", "room": " "}, InvalidName),
+        ({"message": "x", "room": "a/b"}, InvalidName),
         ({"message": "x", "session": "x"}, InvalidRequest),
         ({"message": "x", "key": ""}, InvalidRequest),
         ({"message": "x", "key": "k" * 201}, InvalidRequest),
@@ -260,6 +264,25 @@ def test_what_is_no_question_is_refused_and_nothing_is_written(wrong, error):
     with pytest.raises(error):
         asking.ask(**wrong)
     assert asking.names("_asks/") == asking.names("sessions/") == []
+
+
+def test_the_context_has_what_was_said_in_the_room_of_the_question_and_in_no_other():
+    asking = Asking()
+    for room, content in (("galley", "The oven is on."), ("bridge", "The oven is off.")):
+        posting.post(asking.process, "demo", room, messages.Draft("Zoé", content))
+    asking.remember("The oven is a Bosch.")
+
+    def context(room):
+        return opening.block(asking.process, "demo", "Is the oven on?", room)
+
+    assert context("galley") == (
+        "[Live context - relevant excerpts from Galley, not a complete conversation]\n"
+        "• Zoé (20/02 15:00): The oven is on.\n"
+        "\n"
+        "[Memory - facts that you know]\n"
+        "• The oven is a Bosch.\n"
+    )
+    assert context(None) == "• The oven is a Bosch."
 
 
 def test_a_question_is_found_by_its_id_and_by_no_other():

@@ -338,3 +338,18 @@ def test_the_marker_stays_while_anything_waits_and_goes_when_it_is_old(chatter):
 
 def test_the_system_prompt_is_the_same_for_all():
     assert "$" not in prompt.system()
+
+
+def test_chunks_that_are_asked_side_by_side_by_threads_store_each_memory_once():
+    chatter = Chatter(World(threads=8))
+    for number in range(20):
+        chatter.say(fact(number), room=f"room-{number:02}")
+    chatter.llm.default = lambda messages: answer(
+        goal(len(chatter.llm.asked) % 4), memory(shown(messages)[0]["content"])
+    )
+
+    done = chatter.digested()
+
+    assert len(chatter.llm.asked) == done.chunks == 20
+    assert chatter.memories() == [fact(number) for number in range(20)]
+    assert len(chatter.memories("goal")) <= 2

@@ -2,17 +2,20 @@
 
 import pytest
 
+from livemem.erasure import erasure
 from livemem.memories import correcting, expiry, forgetting, log, operation
 from livemem.memories.correcting import Correction
 from livemem.process import Process
 from livemem.recall import search
 from livemem.recall.asked import Asked
 from livemem.search import database
+from livemem.search.index import hash_of
+from livemem.search.vectors import decode
 from livemem.store import memory_keys as keys
 from tests.support.memories import store
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
 from tests.support.talk import Talk
-from tests.support.world import World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 DEMO = "demo"
 
@@ -261,6 +264,28 @@ def test_what_was_erased_while_it_was_indexed_is_ordered_anew_to_be_forgotten(mo
     run_indexer(world)
     assert not world.keys("demo/_search/forget/")
     assert not any(b"zyx5550199" in stored.body for stored in world.inner.objects.values())
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_after_an_erasure_nothing_that_was_derived_holds_what_a_memory_said(monkeypatch, cold):
+    monkeypatch.setattr("livemem.recall.talk.GROWN", 0)
+    world, _ = searching_world()
+    world.create_space()
+    plain = world.with_parts(embed=None)
+    kept = store(plain, "Her number is zyx5550199.").memory
+    correcting.correct(plain, DEMO, "ann", kept.memory_id, Correction(content="Her number is zyx5550200."))
+    other = store(plain, "An oven stands in the kitchen.").memory
+    assert run_indexer(world)["snapshot"]
+    assert any(b"zyx5550200" in stored.body for key, stored in world.inner.objects.items() if "/_search/" in key)
+
+    erasure.erase_memory(plain, EVERYONE, DEMO, kept.memory_id, world.clock() + INVOCATION)
+    process = world.with_parts(embed=world.process.embed) if cold else world.process
+    # By its meaning whatever is there may be found.
+    assert ids(find(process, "number zyx5550199 zyx5550200", scope="all")) == [other.memory_id]
+    run_indexer(world, process)
+    assert not any(b"zyx55" in stored.body for key, stored in world.inner.objects.items())
+    (segment,) = world.keys("demo/_vectors/")
+    assert decode(world.store.get(segment).body, 64)[0] == [hash_of("", "An oven stands in the kitchen.")]
 
 
 def test_a_memory_is_found_by_its_meaning():

@@ -15,7 +15,7 @@ from livemem.bank import paths
 from livemem.errors import InvalidName
 from livemem.llm import embeddings
 from livemem.settings import Settings
-from livemem.store import ask_keys, conversation_keys, keys, memory_keys
+from livemem.store import ask_keys, conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import KINDS
 from tests.support import hostile
 
@@ -24,6 +24,7 @@ MODULES = (
     (conversation_keys, "conversations: "),
     (memory_keys, "memories: "),
     (ask_keys, "asks: "),
+    (room_keys, "rooms: "),
 )
 BUILDERS: dict[str, Callable[..., str]] = {
     f"{prefix}{name}": function
@@ -32,6 +33,7 @@ BUILDERS: dict[str, Callable[..., str]] = {
     if function.__module__ == module.__name__
     and not name.startswith("check_")
     and "space_id" in inspect.signature(function).parameters
+    and inspect.signature(function).return_annotation is str
 }
 """All that take a space's id."""
 PARAMETERS = {name: inspect.signature(build).parameters.keys() for name, build in BUILDERS.items()}
@@ -67,6 +69,10 @@ BELOW = {
     **{kind: "sessions/" for kind in BUILDERS if kind.startswith("asks: session")},
     "conversations: by_cwd_prefix": "_by_cwd/",
     **{kind: "memories/" for kind in BUILDERS if kind.startswith("memories: ")},
+    "memories: verdict": "_verdicts/",
+    **{kind: "_digests/" for kind in BUILDERS if kind.startswith("rooms: ")},
+    **{f"rooms: {kind}": "rooms/" for kind in ("rooms_prefix", "room_prefix", "message", "named")},
+    **{f"rooms: {kind}": "_room_ids/" for kind in ("ids_prefix", "message_id")},
 }
 """The prefix of its kind; of others the space's own."""
 DAY = date(2026, 2, 20)
@@ -85,6 +91,7 @@ OUTSIDE = {
     "export_state": "_exports/{}/",
     "conversations: due": "_due/20260220T1400/{}/",
     "memories: expiry": "_expiry/20260220T14/{}/",
+    "rooms: marker": "_rooms/{}",
 }
 """Kinds that lie in no space: what a key of theirs begins with, the space's id in it."""
 
@@ -121,6 +128,9 @@ def given_to(kind: str, checked: dict[str, Any]) -> dict[str, Any] | None:
     """What a builder is called with, None where one of its names did not pass. A summary's name is a digest."""
     if kind.startswith("conversations: "):
         checked = checked | {"name": checked["digest"]}
+    if kind.startswith("rooms: "):
+        # That of a message, as its key was parsed.
+        checked = checked | {"name": f"rooms/general/20260220T140000_{str(checked['digest'])[:16]}.json"}
     return {one: checked[one] for one in PARAMETERS[kind]} if PARAMETERS[kind] <= checked.keys() else None
 
 
@@ -177,6 +187,9 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     checked |= {"message_id": text_of(path), "host": text_of(note_id), "cwd": text_of(path), "user": text_of(path)}
     for one in ("conversation_id", "job_id", "order_id", "memory_id"):
         checked |= {one: run_id} if passes(conversation_keys.check_conversation_id, run_id) else {}
+    checked |= {"chunk": number % 10_000}
+    checked |= {"room": path} if passes(room_keys.check_room, path) else {"room": space_id}
+    checked |= {"slot": backup_id} if passes(room_keys.check_slot, backup_id) else {"slot": "20260220T140000"}
     checked |= {"request_id": run_id} if passes(ask_keys.check_request_id, run_id) else {}
     checked |= {"note_id": note_id} if passes(keys.parse_note_id, note_id) else {}
     checked |= {"run_id": run_id} if passes(keys.check_run_id, run_id) else {}
@@ -232,7 +245,7 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
         "kind": "self",
     }
     tried |= {"message_id": "../m", "host": "..", "cwd": "/a/../b", "user": "../u"}
-    tried |= {"request_id": "0" * 26}
+    tried |= {"request_id": "0" * 26, "room": "general", "slot": "20260220T140000", "chunk": 3}
 
     for kind, build in BUILDERS.items():
         arguments = given_to(kind, tried)

@@ -10,7 +10,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
-from livemem.store import documents
+from livemem.store import documents, room_keys
 from livemem.store import keys as all_keys
 from livemem.store.documents import Document, Moment
 
@@ -22,7 +22,6 @@ EXPRESSIONS: tuple[Expression, ...] = get_args(Expression)
 
 MESSAGE_BYTES = 16_000
 USER_BYTES = 200
-ROOM_BYTES = 200
 
 
 class Overtaken(LiveMemoryError):
@@ -143,7 +142,7 @@ class Wanted:
         if self.user is not None:
             limits.check_text("user", self.user, USER_BYTES)
         if self.room is not None:
-            limits.check_text("room", self.room, ROOM_BYTES)
+            room_keys.check_room(self.room)
         if self.session is not None:
             all_keys.check_ulid("session", self.session)
 

@@ -54,6 +54,12 @@ class Outcome:
     question: Question | None = None
     used: Usage = field(default_factory=Usage)
 
+    @property
+    def told(self) -> Question:
+        """The question, which whoever asked it always gets."""
+        assert self.question
+        return self.question
+
 
 @dataclass
 class _Task:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from livemem.errors import MemoriesBroken
-from livemem.memories import expiry, log, operation
+from livemem.memories import erasing, expiry, log, operation
 from livemem.memories.operation import MEND, Operation
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
-What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored"]
+What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased"]
 DEFAULT, MOST = 20, 50
 
 
@@ -86,6 +86,8 @@ def told(kind: Kind, done: Operation) -> Change:
     """What an operation did."""
     memory, merged = done.memory, done.merged
     latest = memory.history[0].content if memory.history else None
+    if erasing.is_blank(done):
+        return Change(kind, "erased", done, None)
     if done.op == "delete":
         return Change(kind, "expired" if done.author == expiry.SERVICE else "deleted", done, None)
     if merged:

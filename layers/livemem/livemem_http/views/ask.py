@@ -6,7 +6,6 @@ from livemem import limits
 from livemem.ask.question import (
     EXPRESSIONS,
     MESSAGE_BYTES,
-    ROOM_BYTES,
     USER_BYTES,
     Answer,
     Called,
@@ -15,6 +14,7 @@ from livemem.ask.question import (
     Status,
     Wanted,
 )
+from livemem.store import room_keys
 from livemem_http.views.fields import Body, Moment, Sparse, View, told
 
 RequestId = Annotated[str, told("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -53,7 +53,7 @@ class NewQuestion(Body):
     ] = None
     room: Annotated[
         str | None,
-        told("The room whose messages belong to the context.", minLength=1, maxLength=ROOM_BYTES),
+        told("The room whose messages belong to the context.", "salon", pattern=f"^{room_keys.ROOM.pattern}$"),
     ] = None
 
     def wanted(self) -> Wanted:

@@ -29,6 +29,7 @@ class ErasureView(Sparse):
     ]
     agent: Annotated[str | None, told("Where all notes of an agent are erased: the agent.")] = None
     note_ids: Annotated[list[str], told("The notes.", ["20260220T140000_cline-dev_decision_1a2b3c4d"])]
+    memory_ids: Annotated[list[str], told("Or the memory, an ULID.", [])] = []
     requested_by: Annotated[str, told("The token that asked for it.", "admin")]
     started_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00Z")]
     finished_at: Annotated[Moment | None, told("When it was done, UTC.", "2026-02-20T14:00:03Z")] = None
@@ -38,7 +39,7 @@ class ErasureView(Sparse):
     ]
     files: Annotated[list[str], told("Bank files that quoted a note word for word, and now say `[erased]` there.", [])]
     sections: Annotated[list[SectionToCorrect], told("Sections of the bank to be looked at, and corrected by hand.")]
-    quoted_in: Annotated[list[str], told("Notes of other ids that quote one; they are others' words.", [])]
+    quoted_in: Annotated[list[str], told("Notes and memories of other ids that quote it; they are others' words.", [])]
     versions: Annotated[
         Literal["removed", "not_kept", "not_reachable"] | None,
         told("What became of former versions of objects, where the bucket keeps them.", "removed"),

@@ -94,5 +94,5 @@ def test_the_length_of_an_extract_is_about_what_was_asked_for():
 
 
 def test_what_is_no_request_for_a_summary_is_no_summary():
-    with pytest.raises(ApiError, match="a summary or a verdict"):
+    with pytest.raises(ApiError, match="a summary, a digest or a verdict"):
         asked([{"role": "user", "content": "Summarise this in about 10 characters.\n\n# Turns\n[]"}])

@@ -1,0 +1,367 @@
+"""What can happen to memories, rooms and questions, told as in stories.py."""
+
+import re
+from http.server import BaseHTTPRequestHandler
+from json import dumps, loads
+from typing import Any
+
+import pytest
+
+from tests.support.functions import sample
+from tests.support.llm_server import answer, completion
+from tests.support.stories import HOUR, SPACE, Account, Story
+from tests.support.talk import extract
+
+MEMORIES = f"{SPACE}/memories"
+MEMORY = f"{MEMORIES}/{{memory_id}}"
+ROOM = f"{SPACE}/rooms/{{room}}/messages"
+DIGESTS = f"{SPACE}/digests"
+DIGEST = f"{DIGESTS}/{{slot}}"
+ASK = f"{SPACE}/ask"
+QUESTION = f"{ASK}/{{request_id}}"
+DAY = 24 * HOUR
+DIRECTIONS = 40
+TOPIC = re.compile(r"([0-9]+): ")
+
+
+def serving(account: Account, *, verdict: str = "different", agent: Any = None) -> None:
+    """From here on the models answer: vectors by the topic that a text begins with, facts of what was said in a room,
+    verdicts, and an agent that calls `agent`'s tools and then responds.
+    """
+    steps = list(agent or ())
+
+    def serve(handler: BaseHTTPRequestHandler) -> None:
+        body = account.llm.asked[-1].body
+        if "input" in body:
+            data = [_vector(place, text) for place, text in enumerate(body["input"])]
+            answer({"object": "list", "model": "text-embedding-3-small", "data": data})(handler)
+        elif "tools" in body:
+            calls = steps.pop(0) if steps else [("respond", {"expression": "neutral", "message": "x", "sources": []})]
+            answer(_calling(calls))(handler)
+        elif "# Messages of the room" in body["messages"][-1]["content"]:
+            answer(completion(_facts(body["messages"][-1]["content"])))(handler)
+        elif "verdict" in body["messages"][0]["content"]:
+            answer(completion(dumps({"verdict": verdict})))(handler)
+        else:
+            answer(completion(extract(body["messages"])))(handler)
+
+    account.llm.script.clear()
+    account.llm.script.extend([serve] * 200)
+
+
+def _vector(place: int, text: str) -> dict[str, Any]:
+    found = TOPIC.match(text)
+    topic = int(found[1]) if found else len(text)
+    angle = [0.0] * DIRECTIONS
+    # Those of one topic are the same, `12: ` is somewhat like `1: `, others are like nothing else.
+    angle[1 if topic in (1, 12) else 2 + topic % (DIRECTIONS - 2)] = 1.0
+    if topic == 12:
+        angle[0], angle[1] = 0.6, 0.8
+    return {"object": "embedding", "index": place, "embedding": angle}
+
+
+def _calling(calls: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = [
+        {"id": f"c{place}", "type": "function", "function": {"name": name, "arguments": dumps(given)}}
+        for place, (name, given) in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": None, "tool_calls": made}
+    return completion(finish_reason="tool_calls", message=message)
+
+
+def _facts(prompt: str) -> str:
+    lines = prompt.split("\n")
+    place = next(place for place, line in enumerate(lines) if line.startswith("# Messages of the room"))
+    said = loads(lines[place + 1])
+    found = [{"kind": "fact", "content": one["content"], "messages": [one["number"]]} for one in said]
+    return dumps({"memories": [{**one, "ttl": "1d"} for one in found]})
+
+
+def call(account: Account, method: str, route: str, status: int, **rest: Any) -> Any:
+    return account.call("memories", method, route, status, **rest)
+
+
+def store(account: Account, content: str, status: int = 201, **more: Any) -> str:
+    return str(call(account, "POST", MEMORIES, status, body={"content": content, **more})["memory_id"])
+
+
+def remembering(account: Account, **models: Any) -> None:
+    account.create()
+    serving(account, **models)
+
+
+def token(account: Account, *permissions: str) -> str:
+    wanted = {"name": "ann", "permissions": list(permissions), "space_ids": ["demo"]}
+    return str(account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"])
+
+
+def a_memory_from_its_storing_to_its_end(account: Account) -> None:
+    remembering(account)
+    ann = token(account, "read", "write")
+    made = call(account, "POST", MEMORIES, 201, body={"content": "1: We keep S3.", "ttl": "1d"}, token=ann)
+    one = made["memory_id"]
+    store(account, "1: We keep S3 as the only store.", 200, ttl="1d")
+    batch = {"memories": [{"content": "3: I listen.", "kind": "self"}, {"content": "4: Learn.", "kind": "goal"}]}
+    assert call(account, "POST", f"{MEMORIES}/batch", 200, body=batch)["failed"] == 0
+    assert call(account, "GET", MEMORIES, 200, query={"q": "1: store"})["ranking"] == "vector"
+    assert len(call(account, "GET", f"{MEMORIES}/recent", 200)["items"]) == 3
+    call(account, "PATCH", MEMORY, 200, memory_id=one, body={"content": "1: We keep S3 alone."})
+    assert call(account, "GET", MEMORY, 200, memory_id=one)["revision"] == 3
+    call(account, "DELETE", MEMORY, 204, memory_id=one, query={"reason": "x"})
+    call(account, "POST", f"{MEMORY}/restore", 200, memory_id=one)
+    assert len(call(account, "GET", f"{MEMORIES}/changes", 200)["items"]) == 7
+    searched(account, f"{MEMORIES}/context", q="1: store")
+    account.clock.move(2 * DAY)
+    assert account.sweep()["memories_expired"] == {"demo": 1}
+    call(account, "GET", MEMORY, 404, memory_id=one)
+    account.delete()
+    account.clock.move(HOUR)
+    account.sweep()
+
+
+def searched(account: Account, route: str, **query: str) -> Any:
+    return account.call("search", "GET", route, 200, query=query)
+
+
+def memories_that_are_nearly_the_same(account: Account) -> None:
+    remembering(account, verdict="same")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
+        first = store(account, "1: The ferry leaves at nine.")
+        assert store(account, "12: The ferry to Kiel leaves at nine in the morning.", 200) == first
+    assert [key for key in account.service.written() if "/_verdicts/" in key]
+    # Known by now, also to who comes cold.
+    store(account, "2: Something else.")
+
+
+def so_many_memories_that_they_have_a_snapshot(account: Account) -> None:
+    remembering(account)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
+        for number in range(7):
+            store(account, f"{100 + number}: {number}")
+    assert searched(account, f"{SPACE}/search", q="100", scope="memories")["items"]
+    assert searched(account, f"{MEMORIES}/context", q="100: x")["markdown"]
+    account.clock.move(2 * DAY)
+    assert account.sweep(everything=True)["memory_snapshots_removed"]
+    call(account, "GET", MEMORIES, 200, query={"q": "100"})
+
+
+def a_memory_that_is_erased(account: Account) -> None:
+    remembering(account)
+    one = store(account, "1: Her number is 555 0199.")
+    erased = account.call("backup", "POST", f"{MEMORY}/erase", 200, memory_id=one)
+    assert erased["status"] == "done"
+    call(account, "POST", f"{MEMORY}/restore", 404 if not erased else 409, memory_id=one)
+
+
+def post(account: Account, content: str, status: int = 201, **more: Any) -> Any:
+    who = {"token": more.pop("token")} if "token" in more else {}
+    body = {"author": "Ines", "content": content, **more}
+    return account.call("rooms", "POST", ROOM, status, room="general", body=body, **who)
+
+
+def queued(account: Account) -> list[tuple[str, Any]]:
+    return account.service.lambda_api.invoked
+
+
+def digested(account: Account) -> list[str]:
+    """What became of the digests that are queued."""
+    done = []
+    while queued(account):
+        done += [one["result"] for one in account.service.work()["results"]]
+    return done
+
+
+def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
+    remembering(account)
+    ann = token(account, "read", "write")
+    store(account, "9: I listen.")
+    post(account, "1: The ferry leaves at nine.", message_id="m-1", token=ann)
+    post(account, "1: The ferry leaves at nine.", 200, message_id="m-1")
+    several = {"messages": [{"author": "Tom", "content": "5: Tom is away."}, {"author": "Tom", "content": "ok"}]}
+    account.call("rooms", "POST", f"{ROOM}/batch", 200, room="general", body=several)
+    queued(account).clear()
+    assert account.call("rooms", "GET", f"{SPACE}/rooms", 200)["items"][0]["has_messages"]
+    assert len(account.call("rooms", "GET", ROOM, 200, room="general")["items"]) == 3
+    assert searched(account, f"{SPACE}/rooms/search", q="1: ferry")
+    assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
+    assert searched(account, f"{SPACE}/search", q="ferry", scope="all")["items"]
+    assert searched(account, f"{MEMORIES}/context", q="1: ferry", room="general")["markdown"]
+    slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
+    account.call("rooms", "GET", DIGEST, 200, slot=slot)
+    assert digested(account) == ["done"]
+    assert account.call("rooms", "GET", DIGEST, 200, slot=slot)["counts"]["messages"] == 3
+    assert len(account.call("rooms", "GET", DIGESTS, 200)["items"]) == 1
+    assert account.call("rooms", "GET", ROOM, 200, room="general")["items"] == []
+    assert len(call(account, "GET", f"{MEMORIES}/recent", 200)["items"]) == 4
+    # Late: it was digested.
+    assert post(account, "1: The ferry leaves at nine.", 200, message_id="m-1")["digested"]
+    account.clock.move(HOUR)
+    assert account.service.invoke("digest", sample("digest-schedule"))["queued"] == {}
+    account.call("rooms", "POST", f"{DIGEST}/retry", 200, slot=slot)
+    account.call("reads", "GET", "/v1/health", 200)
+    account.clock.move(100 * DAY)
+    account.sweep(everything=True)
+    account.delete()
+
+
+def a_digest_that_is_due(account: Account) -> None:
+    remembering(account)
+    post(account, "1: The ferry leaves at nine.")
+    queued(account).clear()
+    account.clock.move(5 * HOUR)
+    assert account.service.invoke("digest", sample("digest-schedule"))["queued"].keys() == {"demo"}
+    assert digested(account) == ["done"]
+    # Missed, and found by who posts next.
+    account.clock.move(5 * HOUR)
+    post(account, "5: Tom is away.")
+    assert queued(account)
+
+
+def a_digest_that_is_given_up_and_retried(account: Account) -> None:
+    remembering(account)
+    post(account, "1: The ferry leaves at nine.")
+    queued(account).clear()
+    account.llm.script.clear()
+    account.llm.script.extend([answer(completion("no JSON"))] * 50)
+    slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
+    for _ in range(4):
+        digested(account)
+        account.clock.move(HOUR)
+        account.call("rooms", "POST", DIGESTS, 202)
+        digested(account)
+    (given_up,) = account.call("rooms", "GET", DIGEST, 200, slot=slot)["given_up"]
+    assert given_up["messages"] == 1
+    account.clock.move(HOUR)
+    assert account.call("rooms", "POST", f"{DIGEST}/retry", 200, slot=slot)["messages"] == 1
+    assert len(account.call("rooms", "GET", ROOM, 200, room="general")["items"]) == 1
+
+
+def an_llm_that_does_not_digest(account: Account) -> None:
+    remembering(account)
+    post(account, "1: The ferry leaves at nine.")
+    queued(account).clear()
+    account.llm.script.clear()
+    account.llm.script.extend([answer({}, 500)] * 50)
+    account.call("rooms", "POST", DIGESTS, 202)
+    assert digested(account) == ["waiting"]
+    account.call("reads", "GET", "/v1/health", 200)
+    serving(account)
+    account.clock.move(2 * HOUR)
+    account.service.invoke("digest", sample("digest-schedule"))
+    assert digested(account) == ["done"]
+
+
+def ask(account: Account, status: int = 200, **more: Any) -> Any:
+    headers = {"idempotency-key": more.pop("key")} if "key" in more else {}
+    who = {"token": more.pop("token")} if "token" in more else {}
+    body = {"message": "1: When does the ferry leave?", **more}
+    return account.call("ask", "POST", ASK, status, body=body, headers=headers, **who)
+
+
+ALL_TOOLS: list[list[tuple[str, Any]]] = [
+    [
+        ("search_memories", {"query": "1: ferry"}),
+        ("get_recent_memories", {"limit": 5}),
+        ("search_self", {"query": "3: me"}),
+        ("search_goals", {"query": "4: goal"}),
+        ("search_notes", {"query": "ferry"}),
+        ("search_conversations", {"query": "ferry"}),
+    ],
+    [
+        ("store_memory", {"content": "12: The ferry leaves at nine sharp.", "subjects": ["ferry"], "ttl": "1d"}),
+        ("store_self", {"content": "3: I know ferries.", "category": "capability"}),
+    ],
+]
+
+RESPOND: list[tuple[str, Any]] = [("respond", {"expression": "neutral", "message": "x", "sources": []})]
+
+
+def questions_and_their_session(account: Account) -> None:
+    remembering(account, verdict="same", agent=[*ALL_TOOLS, RESPOND, *ALL_TOOLS])
+    ann = token(account, "read", "write")
+    something_to_find(account)
+    answered = ask(account, key="k", room="general", token=ann)
+    assert answered["status"] == "done", answered
+    assert len(answered["tool_calls"]) == 9, answered
+    assert ask(account, key="k", room="general", token=ann)["request_id"] == answered["request_id"]
+    request = answered["request_id"]
+    assert account.call("ask", "GET", QUESTION, 200, request_id=request)["message"] == "x"
+    # The session goes on, and what was said in it is found.
+    account.clock.move(60)
+    again = ask(account, token=ann)
+    assert again["session"] == answered["session"], again
+    account.clock.move(HOUR)
+    assert ask(account, token=ann)["session"] != again["session"]
+    account.clock.move(100 * DAY)
+    account.sweep(everything=True)
+    account.delete()
+
+
+def something_to_find(account: Account) -> None:
+    account.note(content="the ferry leaves at nine")
+    account.correct("# Ferry\n\nIt leaves at nine.\n")
+    post(account, "1: The ferry leaves at nine.")
+    queued(account).clear()
+    one = store(account, "1: The ferry leaves at nine.")
+    assert one
+    conversation_with_summaries(account)
+    account.service.lambda_api.indexing.clear()
+    assert account.service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
+
+
+def conversation_with_summaries(account: Account) -> None:
+    begun = account.call("conversations", "POST", f"{SPACE}/conversations", 201)["conversation_id"]
+    said = {"user_message": "ferry", "assistant_message": "it leaves at nine", "message_id": "m"}
+    route = f"{SPACE}/conversations/{{conversation_id}}/turns"
+    account.call("conversations", "POST", route, 201, conversation_id=begun, body=said)
+    update = f"{SPACE}/conversations/{{conversation_id}}/summaries/update"
+    account.call(
+        "conversations", "POST", f"{SPACE}/conversations/{{conversation_id}}/close", 201, conversation_id=begun
+    )
+    account.call("conversations", "POST", update, 200, conversation_id=begun, body={})
+
+
+def a_question_that_goes_on(account: Account) -> None:
+    remembering(account, verdict="same", agent=ALL_TOOLS)
+    something_to_find(account)
+    slow = account.llm.script[0]
+
+    def late(handler: BaseHTTPRequestHandler) -> None:
+        if "tools" in account.llm.asked[-1].body:
+            account.clock.move(500)
+        slow(handler)
+
+    account.llm.script.clear()
+    account.llm.script.extend([late] * 200)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
+        asked = ask(account, 202)
+        assert account.service.work() == {"result": "unfinished"}
+        while queued(account):
+            account.service.work()
+    assert account.call("ask", "GET", QUESTION, 200, request_id=asked["request_id"])["status"] == "done"
+
+
+def a_question_whose_worker_died(account: Account) -> None:
+    remembering(account)
+    with account.dying("s3:PutObject", "demo/conversations/"):
+        ask(account)
+    assert account.sweep()["questions_started"] == {"demo": 1}
+    assert account.service.work() == {"result": "done"}
+
+
+STORIES: list[Story] = [
+    a_memory_from_its_storing_to_its_end,
+    memories_that_are_nearly_the_same,
+    so_many_memories_that_they_have_a_snapshot,
+    a_memory_that_is_erased,
+    what_is_said_in_a_room_becomes_memories,
+    a_digest_that_is_due,
+    a_digest_that_is_given_up_and_retried,
+    an_llm_that_does_not_digest,
+    questions_and_their_session,
+    a_question_that_goes_on,
+    a_question_whose_worker_died,
+]
