@@ -104,8 +104,7 @@ def fill(process: Process, space_id: str, count: int, model: Embedding) -> None:
     process.store.put(keys.operation(space_id, "fact", count), last.to_bytes())
     standing = State(count, {one.memory_id: one for one in memories}, op_id=last.op_id)
     rows = vectors.Rows()
-    named = zip(vectors.names(process, memories), memories, strict=True)
-    rows.add({name: model.vector(one.content) for name, one in named}, model.dimensions)
+    rows.add({one.content: model.vector(one.content) for one in memories}, model.dimensions)
     vectors.keep(process, space_id, "fact", count, rows, memories)
     process.store.put(keys.snapshot(space_id, "fact", count), state.to_snapshot(standing).to_bytes())
 
