@@ -162,7 +162,7 @@ def _store(
         return _repeated(process, space_id, wanted, after.done[wanted.op_id].number)
     expiry.mark(process, space_id, written.memory)
     if vector is not None and rows is not None:
-        rows.learn(vectors.names(process, [wanted.candidate.memory])[0], vector)
+        rows.learn(wanted.candidate.content, vector)
     snapshots.keep(process, space_id, wanted.kind, after, rows)
     return replace(outcome.told(written), redacted=wanted.redacted)
 
