@@ -67,6 +67,14 @@ recall: setup ## measure the ranking of search: make recall DATA="folder folder"
 dedup: setup ## measure when two memories are one, also by the model of EMBEDDINGS_API_URL (docs/memories.md)
 	@$(PYTHON_BIN) -m benchmarks.dedup $(ARGS)
 
+.PHONY: bench-memories
+bench-memories: setup ## measure what memories cost: store, search, cold, digest (docs/performance.md)
+	@$(PYTHON_BIN) -m benchmarks.memories $(ARGS)
+
+.PHONY: proof-memories
+proof-memories: setup ## the whole proof of memories and digests: kills, pairs, 20,000 histories (docs/reliability.md)
+	@$(PYTHON_BIN) -m benchmarks.memories_proof $(ARGS)
+
 .PHONY: sam-local
 sam-local: setup setup-sam ## start the service on sam local, Docker and MinIO (PORT=3000)
 	@exec $(PYTHON_BIN) -m local.sam

@@ -11,7 +11,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from livemem import clock
 from livemem.memories import changes, correcting, forgetting, operation, reading, storing
 from livemem.memories.memory import SUBJECT_CHARACTERS
-from livemem.memories.storing import Failed, Stored
+from livemem.memories.outcome import Stored
+from livemem.memories.storing import Failed
 from livemem.store import cursors
 from livemem_http import remembered, views
 from livemem_http.api import Api

@@ -62,8 +62,9 @@ def _run(service: Service) -> None:
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.post("/spaces", {"space_id": SPACE, "description": "A team", "rules_template": "standard"})
-    api.post(f"{space}/memories/batch", {"memories": list(SELF)})
     passing = api.post(f"{space}/memories", {"content": PASSING, "ttl": "1m"})["memory_id"]
+    gone = time.monotonic() + MINUTE
+    api.post(f"{space}/memories/batch", {"memories": list(SELF)})
     began = time.monotonic()
     patience = 30.0 if service.offline_llm else 600.0
 
@@ -73,7 +74,7 @@ def _run(service: Service) -> None:
     missed = _await_digest(api, patience)
     print(f"Nobody was there at the last hour of digests: the first message caught up on it.\n{_told(missed)}\n")
     again = _post(api, messages[:FIRST])
-    if any(one["status"] == "new" for one in again) or _waiting(api):
+    if not all(one.get("digested") for one in again) or _waiting(api):
         raise DemoError("Messages that were digested came into the room once more.")
     print(f"The same {FIRST} messages posted once more: all known, none is digested twice.\n")
     _post(api, messages[FIRST:])
@@ -85,7 +86,7 @@ def _run(service: Service) -> None:
     _show_memories(api)
     for question in QUESTIONS:
         _ask(api, question, patience)
-    _await_end(api, passing, began)
+    _await_end(api, passing, gone)
     print(
         f"All {len(messages)} messages were digested once, what was said twice is one memory, each answer rests on a "
         f"memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.0f} s."
@@ -103,7 +104,7 @@ def _messages() -> list[dict[str, str]]:
 
 
 def _post(api: Api, messages: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    answer = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages", {"messages": list(messages)})
+    answer = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages/batch", {"messages": list(messages)})
     return list(answer["items"])
 
 
@@ -117,26 +118,26 @@ def _await_digest(api: Api, patience: float, slot: str | None = None) -> dict[st
     while time.monotonic() < deadline:
         items = api.get(f"/spaces/{SPACE}/digests?limit=5")["items"]
         found = [one for one in items if slot in (None, one["slot"])]
-        if found and found[0]["status"] == "done":
+        if found and found[0]["state"] == "done":
             return dict(found[0])
-        if found and found[0]["status"] == "failed":
+        if found and found[0]["state"] == "failed":
             raise DemoError(f"The digest failed ({found[0].get('error')}).")
         time.sleep(_POLL_SECONDS)
     raise DemoError(f"No digest had ended after {patience:.0f} s.")
 
 
 def _told(digest: dict[str, Any]) -> str:
-    usage = digest["usage"]
+    counts = digest["counts"]
     return (
-        f"  digest {digest['slot']}: {digest['messages']} messages in {digest['chunks']} chunk(s), "
-        f"{usage['llm_calls']} call(s) of the LLM; {digest['new']} new memories, {digest['merged']} merged"
+        f"  digest {digest['slot']}: {counts['messages']} messages in {counts['chunks']} chunk(s), "
+        f"{counts['usage']['calls']} call(s) of the LLM; {counts['new']} new memories, {counts['merged']} merged"
     )
 
 
 def _show_memories(api: Api) -> None:
     """What is remembered now, and what was merged; raises DemoError if nothing was."""
     changes = api.get(f"/spaces/{SPACE}/memories/changes?limit=50")["items"]
-    merged = [one for one in changes if one.get("merged_into")]
+    merged = [one for one in changes if one["what"] == "merged"]
     newest = api.get(f"/spaces/{SPACE}/memories?limit=50")["items"]
     kinds = [[kind, sum(one["kind"] == kind for one in newest)] for kind in ("fact", "self", "goal")]
     print(f"{table(['memories', 'number'], kinds)}\n")
@@ -144,7 +145,7 @@ def _show_memories(api: Api) -> None:
         raise DemoError("Nothing that was said twice was merged.")
     print("Said twice, one memory:")
     for one in merged:
-        memory = api.get(f"/spaces/{SPACE}/memories/{one['memory']['memory_id']}")
+        memory = api.get(f"/spaces/{SPACE}/memories/{one['memory_id']}")
         said = [memory["content"], *(former["content"] for former in memory["history"])]
         for place, text in enumerate(said):
             print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
@@ -171,12 +172,12 @@ def _ask(api: Api, question: Question, patience: float) -> None:
         raise DemoError("The answer does not rest on a memory that answers the question.")
 
 
-def _await_end(api: Api, passing: str, began: float) -> None:
-    """Wait until the memory for a minute is gone from all reads."""
+def _await_end(api: Api, passing: str, gone: float) -> None:
+    """Wait until the memory for a minute is gone from all reads; it is at the moment `gone`."""
     query = f"/spaces/{SPACE}/memories?{urlencode({'q': PASSING, 'limit': 1})}"
-    if time.monotonic() - began < MINUTE - 5 and api.get(query)["items"][0]["memory_id"] != passing:
+    if time.monotonic() < gone - 5 and api.get(query)["items"][0]["memory_id"] != passing:
         raise DemoError("The memory for a minute was gone too early.")
-    time.sleep(max(0.0, MINUTE + 0.5 - (time.monotonic() - began)))
+    time.sleep(max(0.0, gone - time.monotonic()))
     if any(one["memory_id"] == passing for one in api.get(query)["items"]):
         raise DemoError("The memory for a minute is still there.")
     print("The memory for a minute has expired, and no read gives it any more.\n")

@@ -11,7 +11,7 @@ from typing import Any
 from livemem.llm.embeddings import Vector
 from livemem.memories import log, storing
 from livemem.memories.memory import Draft
-from livemem.memories.storing import Stored
+from livemem.memories.outcome import Stored
 from livemem.process import Process
 from livemem.store.memory_keys import Kind
 from tests.support.world import World

@@ -18,6 +18,7 @@ from livemem.llm.client import Reply
 from livemem.memories import correcting, expiry, forgetting, log, reading, storing, tending
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
+from livemem.memories.outcome import Stored
 from livemem.process import Process
 from livemem.spaces import room
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
@@ -184,7 +185,7 @@ class Scene:
 
     # What users and schedules do: each is given the process that does it.
 
-    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> storing.Stored:
+    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> Stored:
         if cause:
             self.asked[cause] = draft
             if draft.replace and draft.ttl:
@@ -193,7 +194,7 @@ class Scene:
         self.told.append(Told(draft.kind, stored.number, cause, draft.content, stored.memory.memory_id))
         return stored
 
-    def correct(self, process: Process, memory_id: str, wanted: Correction, cause: str) -> storing.Stored:
+    def correct(self, process: Process, memory_id: str, wanted: Correction, cause: str) -> Stored:
         self.by_hand.add(op_id(cause))
         if isinstance(wanted.ttl, str):
             self.shortens.add(op_id(cause))
@@ -206,7 +207,7 @@ class Scene:
         self.deletions.add(op_id(cause))
         forgetting.delete(process, SPACE, "ann", memory_id, "It is wrong.", op_id=cause, anyone=True)
 
-    def bring_back(self, process: Process, memory_id: str, cause: str) -> storing.Stored:
+    def bring_back(self, process: Process, memory_id: str, cause: str) -> Stored:
         self.by_hand.add(op_id(cause))
         # What was deleted for its time lives for an hour.
         self.shortens.add(op_id(cause))

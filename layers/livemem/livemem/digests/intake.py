@@ -92,10 +92,11 @@ def cut(messages: Sequence[Listed], tokens: int) -> list[Chunk]:
 
 
 def waits_since(process: Process, space_id: str) -> datetime | None:
-    """When the oldest message was written that waits for a digest, by the store's clock; None where none does: 1 LIST.
+    """When the oldest message that waits for a digest was said, or at the latest written; None where none does.
 
-    Of more than 1,000 messages the first thousand tell.
+    1 LIST. So what is posted after the hour in which it was said is made up for. Of more than 1,000 messages the first thousand
+    tell.
     """
-    found = process.store.first(keys.rooms_prefix(space_id))
-    moments = [entry.last_modified for entry in found.entries if keys.parse_message(entry.key)]
-    return min(moments, default=None)
+    listed = process.store.first(keys.rooms_prefix(space_id)).entries
+    named = [(entry, name) for entry in listed if (name := keys.parse_message(entry.key))]
+    return min((min(name.moment, entry.last_modified) for entry, name in named), default=None)

@@ -6,11 +6,11 @@ from types import EllipsisType
 
 from livemem import clock
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost
-from livemem.memories import log, memory, merging, operation, reading, snapshots, storing, ttl, vectors
+from livemem.memories import expiry, log, memory, merging, operation, outcome, reading, ttl, vectors
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
+from livemem.memories.outcome import Stored
 from livemem.memories.state import State
-from livemem.memories.storing import Stored
 from livemem.notes.redaction import redact
 from livemem.process import Process
 from livemem.store.probe import require_conditional_writes
@@ -67,9 +67,8 @@ def correct(
 
     after, written = log.write(process, space_id, there.kind, decide)
     done = written or log.operation_at(process, space_id, there.kind, after.done[cause].number)
-    storing.mark(process, space_id, done.memory)
-    snapshots.keep(process, space_id, there.kind, after, None)
-    return replace(storing.told(done), repeated=written is None, redacted=redacted)
+    expiry.mark(process, space_id, done.memory)
+    return replace(outcome.told(done), repeated=written is None, redacted=redacted)
 
 
 def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from livemem import clock
 from livemem.errors import LiveMemoryError
 from livemem.memories import log, operation
+from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.state import State, expired
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Expiring, Kind
 from livemem.store.probe import require_conditional_writes
@@ -88,3 +90,10 @@ def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool
         )
 
     return log.write(process, space_id, kind, decide)[1] is not None
+
+
+def mark(process: Process, space_id: str, kept: Memory) -> None:
+    """Mark the hour in which a memory expires, if it does: 1 PUT. Without it the look of once a day finds it."""
+    if kept.expires_at is not None:
+        key = keys.expiry(space_id, kept.kind, kept.memory_id, clock.parse(kept.expires_at))
+        process.store.put(key, b"", content_type=documents.JSON)

@@ -6,11 +6,11 @@ from typing import Literal
 
 from livemem import clock, limits
 from livemem.errors import Conflict, Forbidden, NotFound
-from livemem.memories import log, operation, snapshots, storing
+from livemem.memories import expiry, log, operation, outcome
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
+from livemem.memories.outcome import Stored
 from livemem.memories.state import State, expired
-from livemem.memories.storing import Stored
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
@@ -53,7 +53,6 @@ def delete(
     after, written = log.write(process, space_id, kind, decide)
     if written is None:
         return log.operation_at(process, space_id, kind, after.done[cause].number).memory
-    snapshots.keep(process, space_id, kind, after, None)
     return written.memory
 
 
@@ -83,8 +82,8 @@ def restore(
 
     after, written = log.write(process, space_id, kind, decide)
     done = written or log.operation_at(process, space_id, kind, after.done[cause].number)
-    storing.mark(process, space_id, done.memory)
-    return replace(storing.told(done), repeated=written is None)
+    expiry.mark(process, space_id, done.memory)
+    return replace(outcome.told(done), repeated=written is None)
 
 
 def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:

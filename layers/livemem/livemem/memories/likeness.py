@@ -30,6 +30,8 @@ _WORD = re.compile(r"[^\W_]+")
 GRAM = 3
 MOST = 0.5
 """Share of the words of two texts that both have, from which on they are built alike."""
+SHORT = 2
+"""Words that say something, with which a text is too short to be known by one of them."""
 MOST_WORDS = 200
 """Of each text that are set side by side: the same word over and over takes the square of their number."""
 _IS = frozenset("is are was were est sont etait etaient sera will".split())
@@ -102,11 +104,21 @@ def differs(new: str, old: str) -> bool:
     said, former = read(new), read(old)
     # Which of them is looked at first must not decide.
     one, other = sorted((said.telling, former.telling), key=lambda tokens: [token.root for token in tokens])
+    is_stated = any(token.root in _IS for token in [*said.tokens, *former.tokens])
+    if not is_stated and _are_too_short(one, other):
+        return True
     swaps = _swaps(one[:MOST_WORDS], other[:MOST_WORDS])
     # What one of them denies is no second thing, unless another one is named.
     alike = said.negates == former.negates
-    is_stated = any(token.root in _IS for token in [*said.tokens, *former.tokens])
     return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
+
+
+def _are_too_short(one: Sequence[Token], other: Sequence[Token]) -> bool:
+    """Whether there is nothing to know them by: of two words ("ship 3", "ship 4") one alone is in both."""
+    roots, others = ([token.root for token in tokens] for tokens in (one, other))
+    if min(len(roots), len(others)) > SHORT or _letters(one) == _letters(other):
+        return False
+    return len(set(roots) & set(others)) < SHORT
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Which memories are near to what is to be stored, and of which it becomes a part."""
 
-import heapq
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 from cachetools import LRUCache
 
-from livemem.memories import likeness, thresholds, vectors
+from livemem.memories import likeness, thresholds
 from livemem.memories.likeness import Grams
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
@@ -48,9 +48,21 @@ def by_letters(process: Process, memories: Sequence[Memory], text: str) -> list[
     return [likeness.like(wanted, prepared.get(memory.content)) for memory in memories]
 
 
-def by_meaning(process: Process, memories: Sequence[Memory], vector: Floats, rows: Rows) -> list[float]:
+def by_meaning(memories: Sequence[Memory], vector: Floats, rows: Rows) -> Floats:
     """The cosine of each memory with a vector."""
-    return rows.cosines(vectors.names(process, memories), vector)
+    return rows.cosines([memory.content for memory in memories], vector)
+
+
+def best(scores: Sequence[float] | Floats, count: int) -> list[tuple[int, float]]:
+    """The places of the highest scores and these, the highest first; of equal ones the first."""
+    values = np.asarray(scores, dtype=np.float32)
+    if len(values) > count:
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        found = np.flatnonzero(values >= least)
+    else:
+        found = np.arange(len(values))
+    order = found[np.argsort(-values[found], kind="stable")][:count]
+    return [(int(place), float(values[place])) for place in order]
 
 
 def nearest(
@@ -58,18 +70,18 @@ def nearest(
 ) -> list[Near]:
     """The memories that are most like `content`, by meaning, or else by n-grams: up to 30, the nearest first."""
     by: By = "lexical"
+    scores: Sequence[float] | Floats
     if vector is not None and rows is not None:
-        scores, by = by_meaning(process, alive, vector, rows), "vector"
+        scores, by = by_meaning(alive, vector, rows), "vector"
     else:
         scores = by_letters(process, alive, content)
     # Of two that are as near the one first that was there longer.
-    best = heapq.nsmallest(NEAREST, range(len(alive)), key=lambda place: (-scores[place], place))
     text = likeness.normalised(content)
     return [
         Near(alive[place], 1.0, "text")
         if likeness.normalised(alive[place].content) == text
-        else Near(alive[place], max(0.0, scores[place]), by)
-        for place in best
+        else Near(alive[place], max(0.0, score), by)
+        for place, score in best(scores, NEAREST)
     ]
 
 

@@ -27,6 +27,10 @@ not no never none nobody nothing neither nor cannot without forbidden disabled d
 stopped removed abandoned ne pas jamais aucun aucune rien personne sans ni interdit interdite interdits
 interdites desactive desactivee desactives desactivees refuse refusee refusees abandonne abandonnee supprime supprimee
 """
+_COUNTED = """
+one two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand
+deux trois quatre cinq sept huit dix onze douze vingt trente cent mille
+"""
 _DATES = """
 monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
 sundays january february march april june july august september october november december daily weekly monthly yearly
@@ -38,7 +42,7 @@ midi minuit
 """
 _COMMON = """
 a about all also always an and any are as at be been being both but by can could did do does doing done each
-every for from had has have he her his how if in into is it its itself may me might must my of off on once one
+every for from had has have he her his how if in into is it its itself may me might must my of off on once
 only or other our out over own shall she should since so some still such than that the their them then there
 these they this those through to too until up us was we were what when where which while who whom whose why
 will with would you your now today currently please just very really here au aux avec aussi bien c ca ce cela
@@ -152,7 +156,7 @@ def _token(word: str, *, begins: bool) -> Token:
     if _IDENTIFIER.search(word) or (len(word) == 1 and word.isupper() and not is_common(plain)):
         # Its case may be a part of it.
         return Token(word, is_name=True)
-    if plain[0].isdigit() or plain in _listed(_DATES):
+    if plain[0].isdigit() or plain in _listed(_DATES) or plain in _listed(_COUNTED):
         return Token(_root(plain), is_number=True)
     if is_common(plain) or plain in _listed(_NEGATIONS):
         return Token(plain, is_common=True)

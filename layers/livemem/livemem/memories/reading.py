@@ -74,14 +74,12 @@ def ask(
     if process.embed and any(memories for _, memories in wanted):
         try:
             (vector,) = vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
-            scored = _by_meaning(process, space_id, some, wanted, vector)
+            scored = _by_meaning(process, space_id, some, wanted, vector, limit)
             return Answer(_best(scored, limit), "vector")
         except EmbeddingUnavailable as error:
             degraded = error.detail
     scored = [
-        Found(memory, score)
-        for _, memories in wanted
-        for memory, score in zip(memories, near.by_letters(process, memories, query), strict=True)
+        one for _, memories in wanted for one in _best_of(memories, near.by_letters(process, memories, query), limit)
     ]
     return Answer(_best(scored, limit), "lexical", degraded)
 
@@ -92,13 +90,17 @@ def _by_meaning(
     some: Sequence[tuple[Kind, State]],
     wanted: Sequence[tuple[Kind, list[Memory]]],
     vector: Floats,
+    limit: int,
 ) -> list[Found]:
-    scored = []
+    scored: list[Found] = []
     for (kind, found), (_, memories) in zip(some, wanted, strict=True):
         rows = vectors.of(process, space_id, kind, found, len(vector))
-        cosines = near.by_meaning(process, memories, vector, rows)
-        scored += [Found(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True)]
+        scored += _best_of(memories, near.by_meaning(memories, vector, rows), limit)
     return scored
+
+
+def _best_of(memories: Sequence[Memory], scores: Sequence[float] | Floats, limit: int) -> list[Found]:
+    return [Found(memories[place], score) for place, score in near.best(scores, limit)]
 
 
 def _best(scored: list[Found], limit: int) -> list[Found]:

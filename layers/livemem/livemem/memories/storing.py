@@ -3,21 +3,21 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError
-from livemem.memories import log, memory, merging, near, operation, snapshots, ttl, vectors, verdict
+from livemem.memories import expiry, log, memory, merging, near, operation, outcome, snapshots, ttl, vectors, verdict
 from livemem.memories.memory import Draft, Memory
 from livemem.memories.merging import Candidate, Verdict
-from livemem.memories.operation import By, Kept, Merged, Operation
+from livemem.memories.operation import Merged, Operation
+from livemem.memories.outcome import Stored
 from livemem.memories.state import State
 from livemem.memories.vectors import Floats, Rows
 from livemem.notes.redaction import redact
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
 from livemem.store.probe import require_conditional_writes
@@ -26,35 +26,6 @@ BATCH = 50
 MOST = 20_000
 """Memories of a kind in a space that do not expire before: what one process compares with in a moment."""
 OTHER = "was used for another memory in the last 30 days"
-
-
-@dataclass(frozen=True)
-class Merge:
-    """How a draft met a memory that was there."""
-
-    into: str
-    score: float
-    by: By
-    former: str
-    """The content before."""
-    kept: Kept
-    """Which content stands now."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A memory as it stands after its operation, or as it stood then if that was `repeated`.
-
-    `fresh`: it is one of its own; else `merge` says how it met the one that was there. `redacted` is what was taken out
-    of it, by kind.
-    """
-
-    memory: Memory
-    number: int
-    fresh: bool
-    merge: Merge | None = None
-    repeated: bool = False
-    redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -189,11 +160,11 @@ def _store(
     after, written = log.write(process, space_id, wanted.kind, decide)
     if written is None:
         return _repeated(process, space_id, wanted, after.done[wanted.op_id].number)
-    mark(process, space_id, written.memory)
+    expiry.mark(process, space_id, written.memory)
     if vector is not None and rows is not None:
-        rows.learn(vectors.names(process, [wanted.candidate.memory])[0], vector)
+        rows.learn(wanted.candidate.content, vector)
     snapshots.keep(process, space_id, wanted.kind, after, rows)
-    return replace(told(written), redacted=wanted.redacted)
+    return replace(outcome.told(written), redacted=wanted.redacted)
 
 
 def _decide(
@@ -238,20 +209,4 @@ def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> 
     # Of one that was erased nobody can tell any more what it was.
     if first.request != wanted.request and first.memory.content:
         raise InvalidRequest.of("Idempotency-Key", OTHER)
-    return replace(told(first), repeated=True, redacted=wanted.redacted)
-
-
-def told(written: Operation) -> Stored:
-    """What an operation that stored something is told as."""
-    standing, merged = written.memory, written.merged
-    if not merged:
-        return Stored(standing, written.number, fresh=standing.revision == 1)
-    merge = Merge(standing.memory_id, merged.score, merged.by, merged.former, merged.kept)
-    return Stored(standing, written.number, False, merge)
-
-
-def mark(process: Process, space_id: str, kept: Memory) -> None:
-    """Mark the hour in which a memory expires, if it does: 1 PUT. Without it the look of once a day finds it."""
-    if kept.expires_at is not None:
-        key = keys.expiry(space_id, kept.kind, kept.memory_id, clock.parse(kept.expires_at))
-        process.store.put(key, b"", content_type=documents.JSON)
+    return replace(outcome.told(first), repeated=True, redacted=wanted.redacted)

@@ -1,4 +1,4 @@
-"""The vectors of a kind's memories in this process, by their content, and how near they are to one more.
+"""The vectors of a kind's memories in this process, by their contents, and how near they are to one more.
 
 They come with the operations, or from beside the snapshot; what has none of the present model is embedded.
 """
@@ -41,7 +41,8 @@ class Rows:
     """The vectors of one kind in one space by one model, as far as this process has them."""
 
     def __init__(self) -> None:
-        self._rows: dict[bytes, int] = {}
+        # By the texts, whose hashes Python keeps: to name thousands of them anew for each search takes longer than it.
+        self._rows: dict[str, int] = {}
         self._matrix: Floats = np.empty((0, 0), dtype=np.float32)
         self.snapshot = 0
         """That beside which vectors were looked for last."""
@@ -50,14 +51,14 @@ class Rows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __contains__(self, name: bytes) -> bool:
-        return name in self._rows
+    def __contains__(self, content: str) -> bool:
+        return content in self._rows
 
-    def add(self, vectors: Mapping[bytes, Floats], dimensions: int) -> None:
-        """Take in vectors; those of another length than `dimensions` are left out."""
+    def add(self, vectors: Mapping[str, Floats], dimensions: int) -> None:
+        """Take in vectors of contents; those of another length than `dimensions` are left out."""
         if self._matrix.shape[1] != dimensions:
             self._rows, self._matrix = {}, np.empty((0, dimensions), dtype=np.float32)
-        new = {name: one for name, one in vectors.items() if name not in self._rows and len(one) == dimensions}
+        new = {text: one for text, one in vectors.items() if text not in self._rows and len(one) == dimensions}
         if not new:
             return
         first, end = len(self._rows), len(self._rows) + len(new)
@@ -68,22 +69,26 @@ class Rows:
         self._matrix[first:end] = np.array(list(new.values()), dtype=np.float32)
         self._rows.update(zip(new, range(first, end), strict=True))
 
-    def learn(self, name: bytes, vector: Floats) -> None:
+    def learn(self, content: str, vector: Floats) -> None:
         """Take in one that was just stored."""
         with self.lock:
-            self.add({name: vector}, len(vector))
+            self.add({content: vector}, len(vector))
 
-    def of(self, name: bytes) -> Floats:
-        """The vector of this name."""
-        found: Floats = self._matrix[self._rows[name]]
+    def of(self, content: str) -> Floats:
+        """The vector of this content."""
+        found: Floats = self._matrix[self._rows[content]]
         return found
 
-    def cosines(self, names: Sequence[bytes], vector: Floats) -> list[float]:
+    def cosines(self, contents: Sequence[str], vector: Floats) -> Floats:
         """The cosine of each with a vector, all of length 1."""
-        if not names:
-            return []
-        rows = np.fromiter((self._rows[name] for name in names), dtype=np.int64, count=len(names))
-        found: list[float] = (self._matrix[rows] @ vector).tolist()
+        if not contents:
+            return np.empty(0, dtype=np.float32)
+        rows = np.fromiter(map(self._rows.__getitem__, contents), dtype=np.int64, count=len(contents))
+        matrix, end = self._matrix, int(rows.max()) + 1
+        if end > 2 * len(rows):
+            return matrix[rows] @ vector
+        # Most of them: to pick them out would take longer than to look at all.
+        found: Floats = (matrix[:end] @ vector)[rows]
         return found
 
 
@@ -122,17 +127,18 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
     model = embeddings.name(process.settings)
     rows = process.cache(_Known).get(space_id, kind, model)
     with rows.lock:
-        missing = _missing(process, state, rows)
+        missing = _missing(state, rows)
         if not missing:
             return rows
         rows.add(_of_operations(state, model, missing), dimensions)
-        if state.snapshot and rows.snapshot != state.snapshot and _missing(process, state, rows):
-            rows.add(_of_snapshot(process, space_id, kind, state.snapshot, dimensions), dimensions)
+        if state.snapshot and rows.snapshot != state.snapshot and _missing(state, rows):
+            wanted = _missing(state, rows)
+            rows.add(_of_snapshot(process, space_id, kind, state.snapshot, dimensions, wanted), dimensions)
             rows.snapshot = state.snapshot
-        missing = _missing(process, state, rows)
+        missing = _missing(state, rows)
         for start in range(0, len(missing), AT_ONCE):
             some = list(missing)[start : start + AT_ONCE]
-            fresh = embed(process, [missing[name].content for name in some])
+            fresh = embed(process, some)
             rows.add(dict(zip(some, fresh, strict=True)), dimensions)
     if len(missing) >= WORTH_KEEPING and state.snapshot:
         # It only saves the next one the same work.
@@ -141,10 +147,10 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
     return rows
 
 
-def names(process: Process, memories: Iterable[Memory]) -> list[bytes]:
-    """What the vectors of these memories are found by."""
+def _names(process: Process, contents: Iterable[str]) -> dict[bytes, str]:
+    """The contents by what their vectors are found by in the bucket."""
     prefix = process.settings.embeddings_text_prefix
-    return [name_of(memory.content, prefix) for memory in memories]
+    return {name_of(content, prefix): content for content in contents}
 
 
 def encoded(process: Process, vector: Floats) -> operation.Vector:
@@ -154,28 +160,27 @@ def encoded(process: Process, vector: Floats) -> operation.Vector:
 
 def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
     """Store the vectors of memories beside a snapshot: 1 PUT. What others have stored there stays."""
-    some = [name for name in dict.fromkeys(names(process, memories)) if name in rows]
+    some = _names(process, (memory.content for memory in memories if memory.content in rows))
     if not some:
         return
     key = keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings))
-    body = segments.encode({name: rows.of(name).tolist() for name in some})
+    body = segments.encode({name: rows.of(content) for name, content in some.items()})
     process.store.put(key, body, content_type="application/octet-stream")
 
 
-def _missing(process: Process, state: State, rows: Rows) -> dict[bytes, Memory]:
-    memories = list(state.memories.values())
-    return {name: memory for name, memory in zip(names(process, memories), memories, strict=True) if name not in rows}
+def _missing(state: State, rows: Rows) -> dict[str, Memory]:
+    return {memory.content: memory for memory in state.memories.values() if memory.content not in rows}
 
 
-def _of_operations(state: State, model: str, missing: Mapping[bytes, Memory]) -> dict[bytes, Floats]:
+def _of_operations(state: State, model: str, missing: Mapping[str, Memory]) -> dict[str, Floats]:
     """Those that came with operations since the snapshot."""
     found = {}
-    for name, memory in missing.items():
+    for content, memory in missing.items():
         vector = state.vectors.get(memory.memory_id)
         if vector and vector.model == model:
             one = _decoded(vector)
             if one is not None:
-                found[name] = one
+                found[content] = one
     return found
 
 
@@ -189,7 +194,9 @@ def _decoded(vector: operation.Vector) -> Floats | None:
     return one / length if abs(length - 1) < segments.LENGTH_TOLERANCE else None
 
 
-def _of_snapshot(process: Process, space_id: str, kind: Kind, snapshot: int, dimensions: int) -> dict[bytes, Floats]:
+def _of_snapshot(
+    process: Process, space_id: str, kind: Kind, snapshot: int, dimensions: int, wanted: Iterable[str]
+) -> dict[str, Floats]:
     found = process.store.get(keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings)))
     if not found:
         return {}
@@ -197,4 +204,5 @@ def _of_snapshot(process: Process, space_id: str, kind: Kind, snapshot: int, dim
         some, rows = segments.decode(found.body, dimensions)
     except BadSegment:
         return {}
-    return dict(zip(some, rows, strict=True))
+    by_name = _names(process, wanted)
+    return {by_name[name]: row for name, row in zip(some, rows, strict=True) if name in by_name}

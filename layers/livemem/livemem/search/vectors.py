@@ -32,7 +32,7 @@ class BadSegment(ValueError):
     """The object holds no segment of such vectors: damaged, or written by somebody else."""
 
 
-def encode(vectors: Mapping[bytes, Sequence[float]]) -> bytes:
+def encode(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> bytes:
     """A segment: `hashes` (n x 16 bytes) and `vectors` (n x d, float16), in NumPy's npz. Raises BadSegment."""
     names, rows = stack(vectors)
     hashes = np.frombuffer(b"".join(names), dtype=np.uint8).reshape(-1, HASH_BYTES)
@@ -43,7 +43,7 @@ def encode(vectors: Mapping[bytes, Sequence[float]]) -> bytes:
     return packed.getvalue()
 
 
-def stack(vectors: Mapping[bytes, Sequence[float]]) -> tuple[list[bytes], Vectors]:
+def stack(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> tuple[list[bytes], Vectors]:
     """The names and the vectors as one array. Raises BadSegment where they are not all of one length."""
     try:
         rows = np.array([np.asarray(vector, dtype=np.float32) for vector in vectors.values()], dtype=np.float32)

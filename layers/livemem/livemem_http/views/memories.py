@@ -21,8 +21,9 @@ from livemem.memories.memory import (
     Origin,
 )
 from livemem.memories.operation import By, Kept
+from livemem.memories.outcome import Stored
 from livemem.memories.reading import Answer, Found
-from livemem.memories.storing import BATCH, Failed, Stored
+from livemem.memories.storing import BATCH, Failed
 from livemem.store import conversation_keys, keys
 from livemem.store.memory_keys import Kind
 from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
