@@ -161,6 +161,9 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setattr("moto.s3.models.utcnow", lambda: clock().replace(tzinfo=None))
         patch.setattr("livemem.store.objects.date", lambda answer: clock())
         patch.setattr(environment, "Process", partial(Process, clock=clock))
+        # So few that whoever stores memories comes to a snapshot of them.
+        patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
+        patch.setattr("livemem.memories.vectors.WORTH_KEEPING", 1)
         # A new environment starts with empty caches, but a client that knows nothing takes long to make.
         patch.setattr(clients, "s3_client", cache(clients.s3_client))
         for name in (LLM_KEY, EMBEDDINGS_KEY):
