@@ -27,6 +27,8 @@ from tests.support.memory_crash import OPERATIONS, PAIRS
 WIDTH = 52
 AT_ONCE = 250
 RACES = 20
+STALLS = 70
+"""More requests than a small digest makes."""
 Row = tuple[str, int, list[str]]
 """What was done, how often, and what was wrong after it."""
 
@@ -64,6 +66,16 @@ def histories(start: int) -> Row:
     return "random histories", AT_ONCE, found
 
 
+def stalls(stop: int) -> Row:
+    """A worker that stands still before a request while another one does part of its work."""
+    parts = (None, *range(1, STALLS))
+    return (
+        "digests by two, one of which stands still",
+        len(parts),
+        [one for part in parts for one in digest_histories.stalled(stop, part)],
+    )
+
+
 def digests(start: int, *, calm: bool = False) -> Row:
     """A part of the random histories of rooms and digests."""
     numbers = range(start, start + AT_ONCE)
@@ -78,6 +90,7 @@ def rows(workers: int, count: int) -> Iterator[Row]:
         yield from _each(pool, pairs, range(len(PAIRS)))
         for found in (
             list(_each(pool, races, range(RACES))),
+            list(_each(pool, stalls, range(STALLS))),
             list(_each(pool, histories, range(0, count, AT_ONCE))),
             list(_each(pool, digests, range(0, count, AT_ONCE))),
             list(_each(pool, partial(digests, calm=True), range(0, count // 10, AT_ONCE))),

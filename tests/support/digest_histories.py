@@ -70,6 +70,7 @@ class History:
         ]
         if not self.calm:
             steps += [(self.kill, 2), (self.lose, 3), (self.repeat, 2), (self.break_model, 1), (self.lose_queued, 1)]
+            steps.append((self.stall, 2))
         kinds, weights = zip(*steps, strict=True)
         self.post()
         for step in self.random.choices(kinds, weights, k=self.random.randint(*STEPS)):
@@ -197,6 +198,22 @@ class History:
         if self.world.queued:
             del self.world.queued[self.random.randrange(len(self.world.queued))]
 
+    def stall(self) -> None:
+        """A worker stands still for longer than its claim lives, while more is said and another one goes on."""
+        order, until = Order(forced=True), 900
+
+        def work(actor: Actor) -> Any:
+            return self.scene.digest(actor.process, order, actor.until)
+
+        first = self._spawn("stalled", work, seconds=until, steps=0)
+        first.step(self.random.randint(1, 45))
+        self.post()
+        self.world.pass_time(self.random.choice((130, 400)), beating=False)
+        self._spawn("second", work, seconds=until, steps=60)
+        if self.random.random() < 0.7:
+            first.finish()
+        self._bury()
+
     # Helpers
 
     def _draft(self) -> Draft:
@@ -215,7 +232,8 @@ class History:
         actor = Actor(name, self.world, work, deadline, skew=skew, lists=lists)
         self.scene.model.actors[actor._self] = actor
         self.actors.append(actor)
-        self._step(actor, steps)
+        if steps:
+            self._step(actor, steps)
         return actor
 
     def _step(self, actor: Actor, most: int) -> None:
@@ -232,3 +250,36 @@ class History:
             check_error(actor)
             if actor in self.invocations and (actor.killed or actor.error):
                 self.world.retry(self.invocations[actor])
+
+
+def stalled(stop: int, part: int | None) -> list[str]:
+    """What is wrong after a worker stood still before a request for longer than its claim lives, while more was said
+    and another one did all its work, or as many requests of it.
+    """
+    with small_digests():
+        scene = _begun().fork(BEGINNINGS[0])
+
+        def worker(name: str) -> Actor:
+            until = scene.world.clock() + INVOCATION
+            actor = Actor(
+                name, scene.world, lambda one: scene.digest(one.process, Order(forced=True), one.until), until
+            )
+            scene.model.actors[actor._self] = actor
+            return actor
+
+        def say(*named: bool) -> None:
+            scene.post(scene.world.new_process(), ROOMS[0], [scene.draft(named=one) for one in named])
+
+        say(True, False, True, True)
+        first = worker("first")
+        first.step(stop)
+        say(True, False)
+        scene.world.pass_time(400, beating=False)
+        second = worker("second")
+        second.step(part) if part else second.finish()
+        first.finish()
+        second.finish()
+        for actor in (first, second):
+            check_error(actor)
+        scene.rest()
+        return scene.check()
