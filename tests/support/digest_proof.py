@@ -114,16 +114,16 @@ class Model:
     def _check_call(self, told: list[dict[str, Any]]) -> None:
         """What is asked now must not have been answered when its worker looked."""
         first = told[0]["content"] if told else ""
-        for key in [key for key in self.bucket.objects if key.endswith("/input.json")]:
-            prefix = key.removesuffix("input.json")
-            looked = self.bucket.listed.get((getcurrent(), prefix), 0)
-            for number, chunk in enumerate(_json(self.bucket, key)["chunks"]):
-                extract = f"{prefix}extract/{number:04d}.json"
-                if extract not in self.bucket.objects or self.bucket.written[extract] >= looked:
-                    continue
-                there = [self.bucket.objects.get(f"{SPACE}/{name}") for name in chunk["messages"]]
-                if any(one and json.loads(one.body)["content"] == first for one in there):
-                    self.wrong.append(f"asked again for {extract}")
+        mine = {prefix: when for (who, prefix), when in self.bucket.listed.items() if who is getcurrent()}
+        # What it looked at last is the digest that it works on: an earlier one may have had what came back since.
+        prefix = max((one for one in mine if keys.parse_digest(f"{one}x")), key=mine.__getitem__)
+        for number, chunk in enumerate(_json(self.bucket, f"{prefix}input.json")["chunks"]):
+            extract = f"{prefix}extract/{number:04d}.json"
+            if extract not in self.bucket.objects or self.bucket.written[extract] >= mine[prefix]:
+                continue
+            there = [self.bucket.objects.get(f"{SPACE}/{name}") for name in chunk["messages"]]
+            if any(one and json.loads(one.body)["content"] == first for one in there):
+                self.wrong.append(f"asked again for {extract}")
 
 
 def _json(bucket: FakeS3, key: str) -> Any:
