@@ -494,3 +494,15 @@ def test_keys_of_segments_parse_back():
     assert key == "demo/_vectors/a-384-512/00000007.npz"
     assert keys.parse_segment(key) == ("a-384", 512, 7)
     assert keys.parse_segment("demo/_vectors/a-384-512/7.npz") is None
+
+
+def test_the_first_note_of_a_space_that_was_searched_while_it_was_empty_is_found_by_its_meaning():
+    world, _ = searching_world()
+    world.create_space()
+    for text in ("", "We keep the car in the hall."):
+        if text:
+            world.note(text)
+        # Twice: what a view knows of vectors is kept from one search to the next.
+        for _ in range(2):
+            found = find(world.process, "automobile")
+    assert [hit.document.text for hit in found.hits] == ["We keep the car in the hall."]

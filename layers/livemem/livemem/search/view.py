@@ -150,7 +150,7 @@ class View:
             # A row of a pool is never another one's: only what had none, or is new, is looked for.
             if kept[0] == self.changed:
                 rows = kept[3].copy()
-            elif whole.before is not None and kept[0] == self._before:
+            elif whole.before is not None and kept[0] == self._before and len(kept[3]):
                 rows = np.where(whole.before >= 0, kept[3][whole.before], -1)
         new = np.flatnonzero(rows < 0)
         rows[new] = pool.rows_of(whole.hashes[new].tolist())
