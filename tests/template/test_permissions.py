@@ -145,7 +145,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/rooms/general/20260220T140000_0123456789abcdef.json",
-            "Search Indexer Archives Backup Rooms Digest Questions Ask",
+            "Search Indexer Archives Backup Rooms Digest",
         ),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
         (
@@ -164,7 +164,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
             "Admin Archives Backup Sweep Digest",
         ),
         ("s3:PutObject", "alpha/bank/rooms/a.md", "Admin Archives Backup Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_digests/20260220T140000/done.json", "Archives Backup Rooms Digest"),
+        ("s3:PutObject", "alpha/_digests/20260220T140000/done.json", "Archives Backup Digest"),
         ("s3:PutObject", "alpha/_asks/01J.json", "Archives Backup Questions Ask"),
         ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", f"Archives Backup {REMEMBERING}"),
         ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize Questions Ask"),

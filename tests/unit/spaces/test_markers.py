@@ -26,8 +26,8 @@ from tests.support.world import EVERYONE, World
 
 QUARTER = 15 * 60
 OLD = KEPT_FOR.total_seconds()
-AT_REST = {"LIST": 2}
-"""What a sweep asks where nothing is to be looked at: the lists of markers, of spaces and of conversations."""
+AT_REST = {"LIST": 3}
+"""What a sweep asks where nothing is to be looked at: the lists of markers, of conversations and of memories."""
 
 
 def space(threshold: int = 3, notes: int = 0) -> World:
@@ -135,10 +135,10 @@ def test_a_space_at_rest_is_looked_at_until_its_marker_is_old_enough_and_then_ne
     world = space()
     world.count()
     world.clock.move(OLD - 1)
-    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2}
+    assert requests(world, world.sweep) == {"LIST": 6, "GET": 2}
     assert marked(world) == ["demo"]
     world.clock.move(1)
-    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 6, "GET": 2, "DELETE": 1}
     assert requests(world, world.sweep) == AT_REST
 
 
@@ -146,7 +146,7 @@ def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a
     world = space(notes=2)
     world.count()
     world.clock.move(OLD)
-    assert requests(world, world.sweep) == {"LIST": 5, "GET": 2, "PUT": 1, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 6, "GET": 2, "PUT": 1, "DELETE": 1}
     assert marked(world) == ["demo@20260220T140000"]
     world.clock.move(1_000)
 
@@ -426,8 +426,8 @@ def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000
 
     report = world.sweep()
 
-    # And one of the conversations that are due.
-    assert world.client.counts == {"LIST": lists + 1}
+    # And those of the conversations that are due and of the memories that expire.
+    assert world.client.counts == {"LIST": lists + 2}
     assert (report.spaces, report.most("oldest_pending_note_seconds")) == (0, age)
 
 
@@ -439,4 +439,4 @@ def test_the_daily_sweep_looks_at_each_space_with_2_get_and_5_list():
 
     # Head and lease; live notes, runs, Idempotency-Keys, backups, conversations and what searches keep. And the lists
     # of markers, spaces, due conversations, old days of runs, archives and uploads.
-    assert world.client.counts == {"GET": 2 * 200, "LIST": 5 * 200 + 6, "LIST uploads": 1}
+    assert world.client.counts == {"GET": 2 * 200, "LIST": 5 * 200 + 7, "LIST uploads": 1}

@@ -92,10 +92,9 @@ def cut(messages: Sequence[Listed], tokens: int) -> list[Chunk]:
 
 
 def waits_since(process: Process, space_id: str) -> datetime | None:
-    """When the oldest message that waits for a digest was said, or at the latest written; None where none does.
+    """When the oldest message that waits for a digest was said, or at the latest written; None where none does: 1 LIST.
 
-    1 LIST. So what is posted after the hour in which it was said is made up for. Of more than 1,000 messages the first thousand
-    tell.
+    So what is posted after the hour in which it was said is made up for. Of more than 1,000 the first thousand tell.
     """
     listed = process.store.first(keys.rooms_prefix(space_id)).entries
     named = [(entry, name) for entry in listed if (name := keys.parse_message(entry.key))]

@@ -98,6 +98,6 @@ def test_each_subscribed_function_has_a_webhook_and_a_notification_with_its_filt
 def test_each_function_that_is_invoked_otherwise_than_by_a_route_has_an_event_for_its_first_call():
     functions = read_template(ROOT / "template.yaml").functions
     invoked = {each.code.name: first_event(each) for each in functions if each.schedules or not each.routes}
-    assert {name for name, event in invoked.items() if "space_id" in event} == {"consolidate", "indexer"}
+    assert {name for name, event in invoked.items() if "space_id" in event} == {"ask", "consolidate", "indexer"}
     assert invoked["counter"] == {"Records": []}
     assert {"backup", "sweep"} < set(invoked)
