@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from livemem.search import database, passages, words
 from livemem.search.database import Unusable
 from livemem.search.documents import Document, Reading
+from livemem.search.vectors import HASH_BYTES
 
-HASH_BYTES = 16
-"""Of the SHA-256 by which a passage's vector is found."""
 
 _PLACES = 1 << 20
 """More than a passage has words."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import whitening
-from livemem.search.index import HASH_BYTES
 
 Vectors = NDArray[np.float32]
 """n x d, each of unit length."""
@@ -20,6 +19,8 @@ Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
 """Where vectors are in a pool, -1 for none."""
 
+HASH_BYTES = 16
+"""Of the SHA-256 by which a passage's vector is found."""
 LENGTH_TOLERANCE = 0.01
 """By how much a stored vector's length may differ from 1: float16 has 11 bits, so 0.0005 times a factor for sums."""
 REFIT = 1.1
