@@ -1,0 +1,159 @@
+"""Questions over HTTP: what is answered to good requests, to repeats, and to whatever else may be sent."""
+
+import json
+
+import pytest
+
+from livemem.ask.question import MESSAGE_BYTES
+from livemem.llm.client import LlmError
+from tests.support.agent import calls, responds
+from tests.support.room_api import ASK, ASKED, SPACE, Rooms
+
+CHANGES = {"store_memory", "store_self", "store_goal", "delete_memory"}
+FERRY = {"content": "The ferry leaves at nine.", "subjects": ["ferry"], "ttl": None}
+NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+@pytest.fixture
+def rooms(service, monkeypatch):
+    return Rooms(service, monkeypatch)
+
+
+def memories(rooms):
+    found = rooms.service.http("memories", "GET", f"{SPACE}/memories", space_id="mine")
+    return json.loads(found["body"])["items"]
+
+
+def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms):
+    body = {"content": "Ines looks after the ferry.", "subjects": ["ines"]}
+    made = rooms.service.http("memories", "POST", f"{SPACE}/memories", space_id="mine", body=body)
+    known = json.loads(made["body"])["memory_id"]
+    rooms.agent.queue += [calls(("search_memories", {"query": "ferry"})), responds("Ines.", "happy", [known])]
+
+    asked = rooms.question("Who looks after the ferry?", user="zoé")
+
+    assert (asked["status"], asked["expression"], asked["message"]) == ("done", "happy", "Ines.")
+    assert asked["sources"] == [{"kind": "fact", "id": known, "excerpt": "Ines looks after the ferry."}]
+    search, _ = asked["tool_calls"]
+    assert (search["name"], search["arguments"], search["results"]) == ("search_memories", {"query": "ferry"}, 1)
+    assert (asked["usage"]["llm_calls"], asked["usage"]["prompt_tokens"]) == (2, 200)
+    assert rooms.good("GET", ASKED, request_id=asked["request_id"]) == asked
+    assert rooms.service.lambda_api.invoked == []
+
+
+def test_a_repeat_with_its_key_gets_the_same_answer_and_stores_nothing_twice(rooms):
+    rooms.agent.queue += [calls(("store_memory", FERRY)), responds("I will.")]
+    first = rooms.question("Remember it.", key="k")
+
+    assert rooms.question("Remember it.", key="k") == first
+    assert (len(rooms.agent.asked), [one["content"] for one in memories(rooms)]) == (2, [FERRY["content"]])
+    headers = {"idempotency-key": "k"}
+    for other in ({"message": "Forget it."}, {"message": "Remember it.", "user": "bob"}):
+        assert rooms.fields("POST", ASK, body=other, headers=headers) == ["Idempotency-Key"]
+    # Another token's key is another one.
+    ann = rooms.token("ann", "read")
+    assert rooms.question("Forget it.", key="k", token=ann)["request_id"] != first["request_id"]
+
+
+def test_a_question_that_failed_is_told_and_goes_on_with_a_repeat(rooms):
+    rooms.agent.queue.append(LlmError("llm_refused_request", "400"))
+
+    failed = rooms.question(key="k")
+    again = rooms.question(key="k")
+
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "llm_refused_request")
+    assert "message" not in failed
+    assert (again["status"], again["request_id"]) == ("done", failed["request_id"])
+    assert "error" not in again
+
+
+def test_while_a_user_has_another_question_a_second_one_waits_its_turn(rooms, monkeypatch):
+    seen = []
+
+    def ask_beside(thread):
+        module = rooms.service.modules["ask"]
+        monkeypatch.setattr(module, "REQUEST", -module.REQUEST)
+        answer = rooms.call("POST", ASK, body={"message": "And who else?"})
+        seen.append((answer["statusCode"], answer["headers"].get("Location"), json.loads(answer["body"])))
+        return responds("Ines.")
+
+    rooms.agent.queue.append(ask_beside)
+    first = rooms.question()
+
+    ((status, location, second),) = seen
+    assert (status, location) == (202, f"/v1/spaces/mine/ask/{second['request_id']}")
+    assert (second["status"], "message" in second) == ("queued", False)
+    rooms.work()
+    done = rooms.good("GET", ASKED, request_id=second["request_id"])
+    assert (done["status"], done["session"]) == ("done", first["session"])
+
+
+def test_with_read_alone_no_tool_is_offered_that_changes_a_memory(rooms):
+    rooms.agent.queue += [calls(("store_memory", FERRY)), responds("No.")]
+
+    asked = rooms.question("Remember it.", token=rooms.token("ann", "read"))
+    rooms.question("Remember it.", token=rooms.token("bob", "read", "write"))
+
+    only_reads, *_, may_write = rooms.agent.offered
+    assert not CHANGES & set(only_reads)
+    assert set(may_write) - set(only_reads) == CHANGES
+    # What a model calls all the same is not done.
+    assert "error" in asked["tool_calls"][0]
+    assert memories(rooms) == []
+
+
+def test_who_only_writes_asks_nothing(rooms):
+    token = rooms.token("ann", "write")
+    assert rooms.ask("POST", ASK, token=token, body={"message": "Who?"})[0] == 403
+    assert rooms.agent.asked == rooms.written("/_asks/") == []
+
+
+def test_a_session_goes_on_and_that_of_another_user_does_not(rooms):
+    first = rooms.question(user="zoé")
+    second = rooms.question("And who else?", user="zoé", session=first["session"])
+
+    assert second["session"] == first["session"]
+    assert rooms.question(user="bob")["session"] != first["session"]
+    for user in ("bob", "nobody"):
+        body = {"message": "Who?", "user": user, "session": first["session"]}
+        status, problem = rooms.ask("POST", ASK, body=body)
+        assert (status, problem["code"]) == (404, "session_not_found")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "message"),
+        ({"message": ""}, "message"),
+        ({"message": " \n"}, "message"),
+        ({"message": "Who?", "user": ""}, "user"),
+        ({"message": "Who?", "room": "a/b"}, "room"),
+        ({"message": "Who?", "session": "../x"}, "session"),
+        ({"message": "Who?", "colour": "red"}, "colour"),
+    ],
+)
+def test_a_question_that_is_none_is_refused_by_field(rooms, body, field):
+    assert rooms.fields("POST", ASK, body=body) == [field]
+    assert rooms.agent.asked == rooms.written("/_asks/") == []
+
+
+def test_a_message_or_a_key_that_is_too_long_is_refused(rooms):
+    long = {"message": "é" * (MESSAGE_BYTES // 2) + "x"}
+    assert rooms.ask("POST", ASK, body=long)[0] == 413
+    rooms.question(long["message"][:-1])
+    for key in ("", "k" * 201):
+        headers = {"idempotency-key": key}
+        assert rooms.fields("POST", ASK, body={"message": "Who?"}, headers=headers) == ["Idempotency-Key"]
+
+
+def test_without_a_model_nobody_can_be_asked(rooms, monkeypatch):
+    monkeypatch.setenv("LLMAAS_API_URL", "")
+    rooms.service.cold = True
+    status, problem = rooms.ask("POST", ASK, body={"message": "Who?"})
+    assert (status, problem["code"], rooms.written("/_asks/")) == (503, "not_configured", [])
+
+
+def test_a_question_that_nobody_asked_is_not_found(rooms):
+    status, problem = rooms.ask("GET", ASKED, request_id=NOBODY)
+    assert (status, problem["code"]) == (404, "question_not_found")
+    assert rooms.ask("GET", ASKED, request_id="x y")[0] == 422
