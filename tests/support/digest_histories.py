@@ -18,6 +18,7 @@ from livemem.digests.work import Order
 from livemem.rooms.message import Draft
 from tests.support.actors import Actor, Listing
 from tests.support.digest_proof import BEGINNINGS, ROOMS, Digests, Scene, check_error, days, small_digests
+from tests.support.mishaps import Mishaps
 from tests.support.world import INVOCATION, Invocation
 
 MOST_ACTORS = 4
@@ -39,7 +40,7 @@ def play(number: int, *, calm: bool = False) -> tuple[list[str], Counter[str]]:
     return [f"history {number}: {one}" for one in wrong], history.done
 
 
-class History:
+class History(Mishaps):
     """One history. A `calm` one has no faults: there the LLM is asked once for each chunk."""
 
     def __init__(self, number: int, *, calm: bool = False) -> None:
@@ -171,32 +172,8 @@ class History:
         self._bury()
         self.world.pass_time(seconds, beating=self.calm or self.random.random() < 0.7)
 
-    def kill(self) -> None:
-        if self.actors:
-            self.random.choice(self.actors).kill()
-            self._bury()
-
-    def lose(self) -> None:
-        """The answer to somebody's next write gets lost."""
-        if self.actors:
-            actor = self.random.choice(self.actors)
-            actor.loses = self.random.choice(("again", "again", "for good", "hangs"))
-            while not actor.done and actor.loses:
-                actor.step()
-            self._bury()
-
-    def repeat(self) -> None:
-        """A write of before reaches the store once more."""
-        sent = self.world.repeatable()
-        if sent:
-            self.world.repeat(self.random.choice(sent))
-
     def break_model(self) -> None:
         self.scene.model.fails = self.random.randint(1, 4)
-
-    def lose_queued(self) -> None:
-        if self.world.queued:
-            del self.world.queued[self.random.randrange(len(self.world.queued))]
 
     def stall(self) -> None:
         """A worker stands still for longer than its claim lives, while more is said and another one goes on."""

@@ -32,6 +32,7 @@ from tests.support.memory_proof import (
     snapshots_often,
     text,
 )
+from tests.support.mishaps import Mishaps
 from tests.support.world import INVOCATION
 
 MOST_ACTORS = 4
@@ -84,7 +85,7 @@ def race(number: int, *, lockstep: bool = False) -> Raced:
     return Raced(scene.check(), requests, list(Log.read(scene.bucket, "fact").standing().values()))
 
 
-class History:
+class History(Mishaps):
     """One history."""
 
     def __init__(self, number: int) -> None:
@@ -230,26 +231,6 @@ class History:
             actor.kill()
         self._bury()
         self.world.pass_time(seconds)
-
-    def kill(self) -> None:
-        if self.actors:
-            self.random.choice(self.actors).kill()
-            self._bury()
-
-    def lose(self) -> None:
-        """The answer to somebody's next write gets lost."""
-        if self.actors:
-            actor = self.random.choice(self.actors)
-            actor.loses = self.random.choice(("again", "again", "for good", "hangs"))
-            while not actor.done and actor.loses:
-                actor.step()
-            self._bury()
-
-    def repeat(self) -> None:
-        """A write of before reaches the store once more."""
-        sent = self.world.repeatable()
-        if sent:
-            self.world.repeat(self.random.choice(sent))
 
     def go_back(self) -> None:
         """The space is brought back to what it was; who knew it as it is now goes on."""

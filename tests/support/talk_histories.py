@@ -17,6 +17,7 @@ from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError
 from livemem.store import conversation_keys as keys
 from tests.support.actors import Actor
+from tests.support.mishaps import Mishaps
 from tests.support.talk_proof import SPACE, Scene, check_error, delete
 from tests.support.world import INVOCATION, Invocation
 
@@ -54,7 +55,7 @@ def play(number: int, *, calm: bool = False) -> tuple[list[str], int, int]:
     return [f"history {number}: {one}" for one in wrong], history.scene.model.calls, history.scene.bucket.raced
 
 
-class History:
+class History(Mishaps):
     """One history. A `calm` one has no faults, and clocks that agree: there nothing at all may be asked twice."""
 
     def __init__(self, number: int, *, calm: bool = False) -> None:
@@ -202,32 +203,8 @@ class History:
         self._bury()
         self.world.pass_time(seconds, beating=self.calm or self.random.random() < 0.7)
 
-    def kill(self) -> None:
-        if self.actors:
-            self.random.choice(self.actors).kill()
-            self._bury()
-
-    def lose(self) -> None:
-        """The answer to somebody's next write gets lost."""
-        if self.actors:
-            actor = self.random.choice(self.actors)
-            actor.loses = self.random.choice(("again", "again", "for good", "hangs"))
-            while not actor.done and actor.loses:
-                actor.step()
-            self._bury()
-
-    def repeat(self) -> None:
-        """A write of before reaches the store once more."""
-        sent = self.world.repeatable()
-        if sent:
-            self.world.repeat(self.random.choice(sent))
-
     def break_model(self) -> None:
         self.scene.model.fails = self.random.randint(1, 3)
-
-    def lose_queued(self) -> None:
-        if self.world.queued:
-            del self.world.queued[self.random.randrange(len(self.world.queued))]
 
     # Helpers
 

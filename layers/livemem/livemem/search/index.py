@@ -19,7 +19,6 @@ from livemem.search.database import Unusable
 from livemem.search.documents import Document, Reading
 from livemem.search.vectors import HASH_BYTES
 
-
 _PLACES = 1 << 20
 """More than a passage has words."""
 
