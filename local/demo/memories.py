@@ -89,7 +89,7 @@ def _run(service: Service) -> None:
     _await_end(api, passing, gone)
     print(
         f"All {len(messages)} messages were digested once, what was said twice is one memory, each answer rests on a "
-        f"memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.0f} s."
+        f"memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.1f} s."
     )
 
 
