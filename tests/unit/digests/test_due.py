@@ -1,7 +1,6 @@
 """When digests are begun: by the clock, at first use, by hand."""
 
 from collections import Counter
-from datetime import UTC, datetime
 
 import pytest
 
@@ -30,7 +29,6 @@ def hour(chatter: Chatter) -> dict[str, str]:
 def test_the_slots_are_those_of_the_space(chatter):
     meta = heads.load(chatter.process, "demo").meta
     assert due.latest_slot(chatter.process, meta) == "20260220T130000"
-    assert due.next_slot(chatter.process, meta) == datetime(2026, 2, 20, 17, tzinfo=UTC)
 
     elsewhere = heads.patch(chatter.process, "demo", timezone="Asia/Kolkata")
     assert due.latest_slot(chatter.process, elsewhere) == "20260220T123000"

@@ -40,7 +40,7 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
         timeout = min(settings.consolidation_timeout, left)
         said = process.converse(messages, offered, limit, timeout, required=forced)
     except LlmError as error:
-        used = _usage(error.usage, size if error.code in MAY_COST else 0)
+        used = Usage.of_call(error.usage, size if error.code in MAY_COST else 0)
         if error.code == EMPTY:
             # It may still respond, when it must.
             return Step(forced=forced, called=[]), used
@@ -50,18 +50,12 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
             code = tools.OUT_OF_TIME
         raise RunError(code, error.detail, used.to_metrics()) from error
     written = sum(len(one.arguments) for one in said.calls) + len(said.text)
-    return _step(said, forced=forced), _usage(said.usage, size + written // 4)
+    return _step(said, forced=forced), Usage.of_call(said.usage, size + written // 4)
 
 
 def _step(said: Said, *, forced: bool) -> Step:
     calls = [AskedCall(id=one.id, name=one.name, arguments=one.arguments[:KEPT_CHARACTERS]) for one in said.calls]
     return Step(text=said.text[:KEPT_CHARACTERS], calls=calls, forced=forced, called=None if calls else [])
-
-
-def _usage(told: dict[str, int], estimate: int) -> Usage:
-    """One call: what the provider counted, or else the estimate of its tokens."""
-    prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
-    return Usage(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)
 
 
 def salvaged(question: Question) -> Answer | None:

@@ -91,16 +91,10 @@ def _call(process: Process, messages: Messages, target: int, deadline: datetime,
     try:
         reply = process.ask(messages, limit, min(settings.consolidation_timeout, left), answer.schema())
     except LlmError as error:
-        meter.used += _usage(error.usage, prompt_tokens if error.code in MAY_COST else 0)
+        meter.used += Usage.of_call(error.usage, prompt_tokens if error.code in MAY_COST else 0)
         if error.code == "llm_timeout" and left < settings.consolidation_timeout:
             # It is the invocation that was short, not the model that was slow.
             raise meter.failed(OUT_OF_TIME, error.detail) from error
         raise meter.failed(error.code, error.detail) from error
-    meter.used += _usage(reply.usage, prompt_tokens + len(reply.text) // budget.BYTES_PER_TOKEN)
+    meter.used += Usage.of_call(reply.usage, prompt_tokens + len(reply.text) // budget.BYTES_PER_TOKEN)
     return reply.text
-
-
-def _usage(told: dict[str, int], estimate: int) -> Usage:
-    """One call: what the provider counted, or else the estimate of its tokens."""
-    prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
-    return Usage(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)

@@ -78,15 +78,9 @@ def _call(process: Process, messages: Messages, used: Usage, deadline: datetime)
     try:
         reply = process.ask(messages, limit, min(settings.consolidation_timeout, left), answer.schema())
     except LlmError as error:
-        used += _usage(error.usage, size if error.code in MAY_COST else 0)
+        used += Usage.of_call(error.usage, size if error.code in MAY_COST else 0)
         # It may be the invocation that was short, not the model that was slow.
         short = error.code == "llm_timeout" and left < settings.consolidation_timeout
         code = OUT_OF_TIME if short else error.code
         raise AskFailed(code, error.detail, used, status=error.http_status) from error
-    return reply.text, used + _usage(reply.usage, size + len(reply.text) // budget.BYTES_PER_TOKEN)
-
-
-def _usage(told: dict[str, int], estimate: int) -> Usage:
-    """One call: what the provider counted, or else the estimate of its tokens."""
-    prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
-    return Usage(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)
+    return reply.text, used + Usage.of_call(reply.usage, size + len(reply.text) // budget.BYTES_PER_TOKEN)

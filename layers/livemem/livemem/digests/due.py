@@ -32,12 +32,6 @@ def latest_slot(process: Process, meta: Meta) -> str:
     return all_keys.compact_time(slots.latest(process.clock(), work.zone_of(process, meta), hours))
 
 
-def next_slot(process: Process, meta: Meta) -> datetime:
-    """When the next digest of the space is due."""
-    hours = slots.hours(process.settings.digest_hours)
-    return slots.following(process.clock(), work.zone_of(process, meta), hours)
-
-
 def start_due(process: Process, deadline: datetime) -> dict[str, str]:
     """Queue the digests that are due: by space the slot. It may be done at any time, and again.
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 DAY = timedelta(days=1)
-AROUND = range(-2, 3)
+AROUND = range(-2, 2)
 """Days of the zone, counted from that of UTC, of which slots may be near: zones are up to 14 hours off."""
 
 
@@ -27,16 +27,7 @@ def of_day(day: date, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
     return sorted(found)
 
 
-def _near(moment: datetime, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
-    today = moment.astimezone(UTC).date()
-    return sorted({slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours)})
-
-
 def latest(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
     """The slot that was due last: now, or before."""
-    return max(slot for slot in _near(now, zone, hours) if slot <= now)
-
-
-def following(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
-    """The slot that is due next: after now."""
-    return min(slot for slot in _near(now, zone, hours) if slot > now)
+    today = now.astimezone(UTC).date()
+    return max(slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours) if slot <= now)

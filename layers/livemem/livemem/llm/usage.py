@@ -36,6 +36,12 @@ class Usage:
         )
 
     @classmethod
+    def of_call(cls, told: Mapping[str, int], estimate: int) -> "Usage":
+        """One call: what the provider counted (`prompt_tokens`, `completion_tokens`), or else an estimate of it."""
+        prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
+        return cls(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)
+
+    @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Usage":
         """The usage in metrics of a run; what is missing, or no count, is 0."""
         names = ("llm_calls", "llm_prompt_tokens", "llm_completion_tokens", "llm_tokens_estimated")

@@ -144,12 +144,10 @@ def _asked(process: Process, space_id: str, messages: Messages, until: datetime 
 
 
 def _note(process: Process, space_id: str, told: dict[str, int], estimate: int) -> None:
-    """Note the call for the budget of the day: what the provider counted, or else the estimate. It fails nothing."""
-    prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
-    used = Usage(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)
+    """Note the call for the budget of the day. It fails nothing."""
     call_id = process.new_id()
     with suppress(LiveMemoryError):
-        usage.note(process, space_id, call_id, call_id, used)
+        usage.note(process, space_id, call_id, call_id, Usage.of_call(told, estimate))
 
 
 def _messages(new: str, old: str) -> Messages:

@@ -198,7 +198,7 @@ def _find(process: Process, key: str) -> Message | None:
 
 def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool:
     name = keys.parse_message(key)
-    return bool(name) and name is not None and name.name in digested.since(process, space_id, came - SKEW)
+    return name is not None and name.name in digested.since(process, space_id, came - SKEW)
 
 
 def _compared(one: _Stamped, there: Message, where: str) -> Posted | Refused:

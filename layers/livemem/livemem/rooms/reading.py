@@ -13,8 +13,6 @@ from livemem.store import timeline
 from livemem.store.objects import Entry
 from livemem.store.room_keys import MessageName
 
-PAGE_MESSAGES = 200
-
 
 @dataclass(frozen=True)
 class RoomInfo:

@@ -11,7 +11,6 @@ from livemem.store.keys import RUN_ID, SPACE_ID
 
 FOLDERS = ("_asks", "sessions")
 """Of a space: its questions, and the sessions of its users."""
-_QUESTION = re.compile(rf"{SPACE_ID.pattern}/_asks/(?P<id>{RUN_ID.pattern})\.json")
 _OPEN = re.compile(rf"{SPACE_ID.pattern}/_asks/open/(?P<id>{RUN_ID.pattern})")
 
 
@@ -34,12 +33,6 @@ def asks_prefix(space_id: str) -> str:
 def question(space_id: str, request_id: str) -> str:
     """A question, how far it is, and its answer."""
     return f"{asks_prefix(space_id)}{check_request_id(request_id)}.json"
-
-
-def parse_question(key: str) -> str | None:
-    """The id of a question in its key; None for every other key."""
-    match = _QUESTION.fullmatch(key)
-    return match["id"] if match else None
 
 
 def open_prefix(space_id: str) -> str:

@@ -17,8 +17,6 @@ EXPIRY = "_expiry/"
 """Where the markers are that tell in which hour a memory expires."""
 VERDICTS = "_verdicts/"
 """Below a space, what the LLM said of two contents that are nearly the same."""
-LAST = 99_999_999
-"""The highest number of an operation: eight digits sort as text."""
 _KIND_OF = {folder: kind for kind, folder in FOLDERS.items()}
 _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/memories/(?P<folder>{'|'.join(_KIND_OF)})/"
 _OPERATION = re.compile(rf"{_FOLDER}log/(?P<number>[0-9]{{8}})\.json")

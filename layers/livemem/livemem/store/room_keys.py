@@ -242,8 +242,3 @@ def is_of_rooms(name: str) -> bool:
 def is_of_digests(name: str) -> bool:
     """Whether it is of a digest."""
     return name.startswith("_digests/")
-
-
-def is_message(name: str) -> bool:
-    """Whether it is a message, which is written once."""
-    return _MESSAGE.fullmatch(name) is not None
