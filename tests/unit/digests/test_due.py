@@ -274,3 +274,8 @@ def test_a_document_of_what_is_open_that_can_not_be_read_is_replaced(chatter):
     chatter.say(fact(1))
 
     assert chatter.digested().new == 1
+
+
+def test_what_was_said_before_a_slot_and_posted_after_it_is_made_up_for(chatter):
+    chatter.say("fact: the import runs at night", timestamp="2026-02-20T12:00:00Z")
+    assert hour(chatter) == {"demo": "20260220T130000"}

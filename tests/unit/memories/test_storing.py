@@ -2,9 +2,10 @@
 
 import pytest
 
-from livemem.errors import InvalidRequest, NotFound, TooLarge
-from livemem.memories import log
+from livemem.errors import Forbidden, InvalidRequest, NotFound, PreconditionLost, TooLarge
+from livemem.memories import correcting, forgetting, log
 from livemem.memories import state as states
+from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
 from livemem.memories.storing import BATCH, store_all
 from livemem.store import memory_keys as keys
@@ -223,3 +224,41 @@ def test_what_holds_for_a_time_and_stands_beside_is_found_again_in_other_words(w
     store(world.process, "1: For now the port is 9090.", ttl="2d")
 
     assert len(contents(world.process)) == 2
+
+
+def test_a_snapshot_that_was_made_after_another_operation_of_the_same_number_is_not_believed(world):
+    for number in range(100):
+        store(world.process, f"{number % 9}: Fact {number}.")
+    snapshot = world.store.get(keys.snapshot("demo", "fact", 100))
+    world.store.delete_many([snapshot.key, keys.operation("demo", "fact", 100)])
+    store(world.with_parts(embed=world.process.embed), "21: Another hundredth.")
+    world.store.put(snapshot.key, snapshot.body)
+
+    assert contents(world.with_parts(embed=world.process.embed))[-1] == "21: Another hundredth."
+
+
+def test_what_stands_after_a_vaguer_restatement_is_not_embedded_again():
+    world, meaning = world_with_meaning()
+    store(world.process, "1: Notes are kept in the bucket eu-data since March.")
+    store(world.process, "1: Notes are kept.")
+    meaning.calls.clear()
+    store(world.with_parts(embed=meaning), "2: Something else.")
+
+    assert meaning.calls == [["2: Something else."]]
+
+
+def test_only_its_author_deletes_a_memory_or_who_may_delete_anybodys(world):
+    memory_id = store(world.process, "1: We keep notes in S3.").memory.memory_id
+    with pytest.raises(Forbidden):
+        forgetting.delete(world.process, "demo", "bob", memory_id, "no")
+    assert len(contents(world.process)) == 1
+    forgetting.delete(world.process, "demo", "bob", memory_id, "no", anyone=True)
+    assert contents(world.process) == []
+
+
+def test_a_correction_of_another_revision_is_refused(world):
+    memory_id = store(world.process, "1: The port is 8080.").memory.memory_id
+    with pytest.raises(PreconditionLost):
+        correcting.correct(world.process, "demo", "ann", memory_id, Correction(content="1: The port is 1.", revision=2))
+    correcting.correct(world.process, "demo", "ann", memory_id, Correction(content="1: The port is 2.", revision=1))
+    assert contents(world.process) == ["1: The port is 2."]
