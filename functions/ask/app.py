@@ -3,65 +3,18 @@ asynchronously.
 """
 
 from datetime import timedelta
-from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Header
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
-from livemem.ask import question as questions
 from livemem.ask import work
 from livemem_http import metrics
-from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
-from livemem_http.views.ask import AskView, IdempotencyKey, NewQuestion
+from livemem_http.routes.questions import api
 
 logger = function_logger("ask")
-api = Api()
-
-ALL = "/v1/spaces/{space_id}/ask"
-REQUEST = timedelta(seconds=20)
-"""For how long a request looks for the answer itself; the rest is done by an invocation of its own."""
-
-
-@api.route(
-    "POST", ALL, needs="read", also=[HTTPStatus.ACCEPTED], tag="ask", summary="Ask the agent that answers from memory"
-)
-def ask_question(
-    space_id: str,
-    body: NewQuestion,
-    idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
-) -> Response[AskView]:
-    """Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With `write`
-    it may also store what it learns. 200: it is answered, or has failed (`status`). 202: it goes on, look at
-    `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to repeat
-    the request safely.
-    """
-    principal = api.principal()
-    outcome = work.ask(
-        process(),
-        space_id,
-        principal.name,
-        body.wanted(),
-        may_write="write" in principal.permissions,
-        until=clock.now() + REQUEST,
-        idempotency_key=idempotency_key,
-    )
-    metrics.report_question("questions", outcome)
-    asked = AskView.of(outcome.told)
-    if outcome.told.ended():
-        return api.json(HTTPStatus.OK, asked)
-    headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
-    return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)
-
-
-@api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="ask", summary="Get a question")
-def get_question(space_id: str, request_id: str) -> AskView:
-    """A question and its answer. Ask again until its `status` is final."""
-    return AskView.of(questions.load(process(), space_id, request_id))
 
 
 def carry_on(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

@@ -1,45 +1,20 @@
 """Starts a consolidation over HTTP, and does one when it is invoked asynchronously."""
 
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Any
 
 from aws_lambda_powertools import Metrics
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
 from livemem.consolidation import pipeline as consolidation
-from livemem.runs import queue
 from livemem_http import metrics as run_metrics
-from livemem_http import views
-from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
+from livemem_http.routes.consolidations import api
 
 logger = function_logger("consolidate")
 metrics = Metrics(service="consolidate")
-api = Api()
-
-
-@api.route(
-    "POST",
-    "/v1/spaces/{space_id}/consolidations",
-    needs="write",
-    status=HTTPStatus.ACCEPTED,
-    tag="runs",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
-    summary="Start a consolidation",
-)
-def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
-    """Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer: ask
-    for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold another
-    agent's notes alone needs `admin`. Runs of a space are started by hand ten seconds apart at the least (`cooldown`).
-    """
-    order = (body or views.NewConsolidation()).order(api.principal())
-    run = queue.order(process(), api.principal(), space_id, order)
-    headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}
-    return api.json(HTTPStatus.ACCEPTED, views.RunQueued(run_id=run.run_id, status=run.status), headers=headers)
 
 
 @metrics.log_metrics

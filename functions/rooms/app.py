@@ -1,131 +1,13 @@
 """Rooms: what is said in them is taken in and read; digests, which make memories of it, are started and told of."""
 
-from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem import limits
-from livemem.digests import due, retrying
-from livemem.digests import reading as digests
-from livemem.rooms import posting, reading
-from livemem.store import cursors
-from livemem_http import remembered
-from livemem_http.api import Api
-from livemem_http.environment import process
 from livemem_http.logs import function_logger
-from livemem_http.paging import Cursor, Limit
-from livemem_http.views.rooms import (
-    DigestPage,
-    DigestQueued,
-    DigestRetried,
-    DigestView,
-    MessagePosted,
-    MessagesPosted,
-    NewRoomMessage,
-    NewRoomMessages,
-    RoomList,
-    RoomMessagePage,
-)
+from livemem_http.routes.rooms import api
 
 logger = function_logger("rooms")
-api = Api()
-
-SPACE = "/v1/spaces/{space_id}"
-MESSAGES = f"{SPACE}/rooms/{{room}}/messages"
-DIGESTS = f"{SPACE}/digests"
-MessageLimit = Annotated[
-    int, Query(ge=1, le=100, description="The most messages that the page may hold.", examples=[20])
-]
-MessageOrder = Annotated[
-    Literal["newest", "oldest"], Query(description="`newest` first, or `oldest` first.", examples=["newest"])
-]
-
-
-@api.route(
-    "POST",
-    MESSAGES,
-    needs="write",
-    status=HTTPStatus.CREATED,
-    also=[HTTPStatus.OK],
-    tag="rooms",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
-    summary="Post a message",
-)
-def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[MessagePosted]:
-    """Keep what somebody has said in a room, until the next digest makes memories of it. With a `message_id` the
-    request can be repeated safely: 201 is a new message, 200 one that is there already, or was digested since.
-    """
-    posted = posting.post(process(), space_id, room, body.draft())
-    due.catch_up(process(), space_id)
-    return api.json(HTTPStatus.CREATED if posted.fresh else HTTPStatus.OK, MessagePosted.of(posted))
-
-
-@api.route(
-    "POST",
-    f"{MESSAGES}/batch",
-    needs="write",
-    tag="rooms",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
-    summary="Post messages",
-)
-def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPosted:
-    """Post up to 100 messages at once. All are checked before the first is kept; each has its own result: one whose
-    `message_id` came before with other words has an `error`.
-    """
-    done = posting.post_all(process(), space_id, room, body.drafts())
-    due.catch_up(process(), space_id)
-    sent = zip(done, body.messages, strict=True)
-    return MessagesPosted(items=[MessagePosted.of(one, message.message_id) for one, message in sent])
-
-
-@api.route("GET", f"{SPACE}/rooms", needs="read", tag="rooms", summary="List rooms")
-def list_rooms(space_id: str) -> RoomList:
-    """The rooms in which messages wait for a digest, or in which something was said in the last days."""
-    return RoomList.of(reading.rooms(process(), space_id))
-
-
-@api.route("GET", MESSAGES, needs="read", tag="rooms", markdown=remembered.messages, summary="List messages")
-def list_messages(
-    space_id: str, room: str, limit: MessageLimit = 20, order: MessageOrder = "newest", cursor: Cursor = None
-) -> RoomMessagePage:
-    """The messages of a room that wait for a digest. What was digested is found in memories."""
-    after = cursors.decode_message(cursor)
-    page = reading.page(process(), space_id, room, limit=limit, after=after, oldest_first=order == "oldest")
-    return RoomMessagePage.of(page, cursors.encode(page.next_after))
-
-
-@api.route("POST", DIGESTS, needs="write", status=HTTPStatus.ACCEPTED, tag="digests", summary="Start a digest")
-def start_digest(space_id: str) -> Response[DigestQueued]:
-    """Digest now what is said in the rooms of the space, without waiting for its hour. It goes on after the answer: ask
-    for the digest (`Location`) until its `state` is `done`.
-    """
-    slot = due.start(process(), space_id)
-    headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
-    return api.json(HTTPStatus.ACCEPTED, DigestQueued(slot=slot), headers=headers)
-
-
-@api.route("GET", DIGESTS, needs="read", tag="digests", summary="List digests")
-def list_digests(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> DigestPage:
-    """The digests of the space with what they came to, the newest first."""
-    found, more = digests.page(process(), space_id, limit=limit, after=cursors.decode_slot(cursor))
-    return DigestPage.of(found, cursors.encode(more))
-
-
-@api.route("GET", f"{DIGESTS}/{{slot}}", needs="read", tag="digests", summary="Get a digest")
-def get_digest(space_id: str, slot: str) -> DigestView:
-    """A digest: how it goes, what it came to, and which chunks were given up."""
-    return DigestView.of(digests.load(process(), space_id, slot))
-
-
-@api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry what was given up")
-def retry_digest(space_id: str, slot: str) -> DigestRetried:
-    """Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can be
-    done 21 minutes after the digest has ended.
-    """
-    return DigestRetried(messages=retrying.retry(process(), space_id, slot))
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -1,0 +1,213 @@
+"""Spaces' life and rules, corrections of a bank by hand, and tokens."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Header, Query
+
+from livemem import limits
+from livemem.access import management, rotation, secret, tokens
+from livemem.bank import corrections, history
+from livemem.changes import rules
+from livemem.runs import space_change
+from livemem.spaces import life
+from livemem.store import cursors
+from livemem_http import views
+from livemem_http.api import Api
+from livemem_http.environment import process
+from livemem_http.paging import Cursor, Limit
+
+api = Api()
+
+
+@api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
+def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
+    """Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use only
+    some spaces gets this one added. The id of a deleted space is free again after 21 minutes.
+    """
+    meta = life.create(process(), api.principal(), body.wanted())
+    return api.json(HTTPStatus.CREATED, views.SpaceView.of(meta), headers={"Location": f"/v1/spaces/{meta.space_id}"})
+
+
+@api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
+def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
+    """Change the fields that the body has. Only an admin may change `corrections`. If the threshold is reached now, or
+    the space is no longer paused, a consolidation starts at once; `started_run` names it.
+    """
+    changed = space_change.change(process(), api.principal(), space_id, body.wanted())
+    return views.SpaceChanged.of_change(changed)
+
+
+@api.route(
+    "DELETE",
+    "/v1/spaces/{space_id}",
+    needs="admin",
+    status=HTTPStatus.NO_CONTENT,
+    tag="spaces",
+    summary="Delete a space",
+)
+def delete_space(
+    space_id: str,
+    confirm: Annotated[
+        str | None,
+        Query(description="The id of the space once more. Without it nothing is deleted.", examples=["demo"]),
+    ] = None,
+) -> Response[None]:
+    """Delete a space with its notes, bank, rules and history. The only way back is a backup: those stay. While a change
+    is being written out, or notes are erased, it is refused (`busy`).
+    """
+    life.delete(process(), space_id, confirm)
+    return api.empty()
+
+
+@api.route("PUT", "/v1/spaces/{space_id}/rules", needs="admin", tag="spaces", summary="Change the rules")
+def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
+    """Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone;
+    the bank itself stays as it is until the next consolidation, which is told of it. Rules that are the same already
+    are refused (`conflict`).
+    """
+    return views.Rules(rules=rules.change(process(), api.principal().name, space_id, body.wanted()))
+
+
+@api.route(
+    "PUT",
+    "/v1/spaces/{space_id}/bank/{path+}",
+    needs="admin",
+    also=[HTTPStatus.CREATED],
+    tag="bank",
+    summary="Write a bank file",
+)
+def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.FileView]:
+    """Create a bank file (201) or replace it as a whole (200). The correction goes into the history with its author and
+    can be undone. It waits for nobody: while a consolidation is under way it is refused (`busy`).
+    """
+    author, path = api.principal().name, api.path_rest()
+    file, is_new = corrections.write_file(process(), author, space_id, path, body.content, body.reason)
+    status = HTTPStatus.CREATED if is_new else HTTPStatus.OK
+    return api.json(status, views.FileView.of(file))
+
+
+# What it needs beyond that is the space's own choice (`corrections`), which the domain knows.
+@api.route(
+    "PATCH", "/v1/spaces/{space_id}/bank/{path+}", needs="write", tag="bank", summary="Edit sections of a bank file"
+)
+def patch_bank_file(space_id: str, body: views.SectionEdits) -> views.FileView:
+    """Edit single sections of a bank file; every other line stays as it is. It needs `admin`, or `write` where the
+    space's `corrections` says so. The correction goes into the history with its author and can be undone.
+    """
+    file = corrections.edit_sections(process(), api.principal(), space_id, api.path_rest(), body.wanted(), body.reason)
+    return views.FileView.of(file)
+
+
+@api.route(
+    "DELETE",
+    "/v1/spaces/{space_id}/bank/{path+}",
+    needs="admin",
+    status=HTTPStatus.NO_CONTENT,
+    tag="bank",
+    summary="Delete a bank file",
+)
+def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query()] = None) -> Response[None]:
+    """Delete a bank file. The deletion goes into the history and can be undone. A later consolidation may write the
+    file again, if the rules ask for it.
+    """
+    corrections.delete_file(process(), api.principal().name, space_id, api.path_rest(), reason)
+    return api.empty()
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/consolidations/{number}/undo",
+    needs="admin",
+    tag="consolidations",
+    summary="Undo the newest change",
+)
+def undo_consolidation(space_id: str, number: str) -> views.ChangeDetail:
+    """Bring bank, synthesis and rules back to what they were before a change, and its notes back to life. Only the
+    newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its own;
+    after that of a consolidation no other starts by itself (`auto_paused`).
+    """
+    change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
+    return views.ChangeDetail.of_detail(change)
+
+
+@api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")
+def create_token(body: views.NewToken) -> Response[views.TokenMade]:
+    """Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. If the
+    answer is lost, nobody has the token: revoke it by the list, and make another.
+    """
+    made = tokens.create(process(), api.principal(), secret.new(), body.wanted())
+    return api.json(HTTPStatus.CREATED, views.TokenMade.of_made(made))
+
+
+@api.route("GET", "/v1/tokens", needs="admin", tag="tokens", summary="List tokens")
+def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.TokenPage:
+    """All tokens, also those that are revoked or have expired. With a list of spaces in the caller's own token only
+    those that can reach no other space.
+    """
+    after = cursors.decode_token(cursor)
+    found, more = management.page(process(), api.principal(), limit=limit, after=after)
+    return views.TokenPage(
+        items=[views.TokenShown.of_shown(shown) for shown in found], next_cursor=cursors.encode(more)
+    )
+
+
+@api.route("PATCH", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Change a token")
+def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
+    """Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds."""
+    return views.TokenView.of(management.update(process(), api.principal(), token_hash, body.wanted()))
+
+
+@api.route("POST", "/v1/tokens/{token_hash}/revoke", needs="admin", tag="tokens", summary="Revoke a token")
+def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenView:
+    """Let nobody in by this token any more, nor by those that it was rotated to. It is in force within 30 seconds.
+    There is no way back; its notes stay.
+    """
+    wanted = body or views.Revocation()
+    revoked = management.revoke(process(), api.principal(), token_hash, successors=wanted.successors)
+    return views.TokenView.of(revoked)
+
+
+@api.route(
+    "DELETE",
+    "/v1/tokens/{token_hash}",
+    needs="admin",
+    status=HTTPStatus.NO_CONTENT,
+    tag="tokens",
+    summary="Remove a token",
+)
+def delete_token(token_hash: str) -> Response[None]:
+    """Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within 30
+    seconds. Those that it was rotated to stay; to end them too, revoke it.
+    """
+    management.delete(process(), api.principal(), token_hash)
+    return api.empty()
+
+
+@api.route("POST", "/v1/tokens/purge", needs="admin", tag="tokens", summary="Remove dead tokens")
+def purge_tokens() -> views.TokensPurged:
+    """Remove all tokens that are revoked or have expired, of those that the caller may manage."""
+    purged = management.purge(process(), api.principal())
+    return views.TokensPurged(purged=len(purged), hashes=purged)
+
+
+@api.route(
+    "POST",
+    "/v1/tokens/self/rotate",
+    needs="any",
+    status=HTTPStatus.CREATED,
+    tag="tokens",
+    summary="Replace one's own token",
+)
+def rotate_token(
+    body: views.Rotation | None = None,
+    idempotency_key: Annotated[views.IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
+) -> Response[views.TokenRotated]:
+    """Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
+    (`old_expires_at`). A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost, makes
+    another new token and revokes the lost one.
+    """
+    grace = (body or views.Rotation()).grace_seconds
+    rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)
+    return api.json(HTTPStatus.CREATED, views.TokenRotated.of_rotated(rotated))

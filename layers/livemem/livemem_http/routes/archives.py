@@ -1,0 +1,319 @@
+"""Backups and what rests on them, by request, by schedule, and what takes longer than a request may."""
+
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from livemem import clock, limits
+from livemem.archives import export
+from livemem.archives.export import Archive, Working
+from livemem.arrivals import arrivals, bringing, fork, importing, restore
+from livemem.backups import catalog, retention, snapshots
+from livemem.erasure import erasure, receipts
+from livemem.erasure.receipts import Receipt
+from livemem.spaces.head import Head
+from livemem.store import cursors
+from livemem.upkeep import garbage
+from livemem_http import views
+from livemem_http.api import Api
+from livemem_http.environment import process
+from livemem_http.paging import Cursor, Limit
+
+api = Api()
+
+REQUEST = timedelta(seconds=20)
+"""For how long a request works itself; the rest is done by an invocation of its own."""
+ASK_AGAIN = "5"
+"""Seconds after which to ask again for an archive."""
+
+Erase = Annotated[
+    bool,
+    Query(description="Must be true: notes are never deleted, but they can be erased.", examples=[True]),
+]
+
+
+def _soon() -> datetime:
+    return clock.now() + REQUEST
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/backups",
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.OK, HTTPStatus.ACCEPTED],
+    tag="backups",
+    summary="Take a backup",
+)
+def create_backup(space_id: str, body: views.NewBackup | None = None) -> Response[views.BackupView]:
+    """Copy all that is in the space, within the bucket. 201: it is complete. 202: it goes on, look at `Location`. 200:
+    nothing has changed since the last one, which is answered, and says so (`unchanged_at`).
+    """
+    description = body.description if body else ""
+    wanted = snapshots.Wanted("api", description, api.principal().name)
+    taken = snapshots.take_or_queue(process(), space_id, wanted, deadline=_soon())
+    status = {"made": HTTPStatus.CREATED, "unchanged": HTTPStatus.OK, "unfinished": HTTPStatus.ACCEPTED}
+    headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.backup_id}"}
+    return api.json(status[taken.result], views.BackupView.of(taken.manifest), headers=headers)
+
+
+@api.route("GET", "/v1/spaces/{space_id}/backups", needs="read", tag="backups", summary="List a space's backups")
+def list_backups(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
+    """The space's backups, newest first, also if the space is deleted. Those under way are not `complete`."""
+    before = cursors.decode_backup(cursor)
+    found, more = catalog.page(process(), space_id, limit=limit, before=before, caller=api.principal())
+    return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursors.encode(more))
+
+
+@api.route("GET", "/v1/backups", needs="read", tag="backups", summary="List all backups")
+def list_all_backups(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
+    """The backups of all spaces that the token may see, by space and then newest first, also of deleted spaces."""
+    after = cursors.decode_backup_of(cursor)
+    found, more = catalog.page_of_all(process(), api.principal(), limit=limit, after=after)
+    cursor = cursors.encode("/".join(more)) if more else None
+    return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursor)
+
+
+@api.route("GET", "/v1/spaces/{space_id}/backups/{backup_id}", needs="read", tag="backups", summary="Look at a backup")
+def get_backup(space_id: str, backup_id: str) -> views.BackupView:
+    """One backup, complete or under way."""
+    return views.BackupView.of(catalog.get(process(), space_id, backup_id, api.principal()))
+
+
+@api.route(
+    "DELETE",
+    "/v1/spaces/{space_id}/backups/{backup_id}",
+    needs="admin",
+    status=HTTPStatus.NO_CONTENT,
+    tag="backups",
+    summary="Remove a backup",
+)
+def delete_backup(space_id: str, backup_id: str) -> Response[None]:
+    """Remove a backup, be it the only one."""
+    catalog.remove(process(), space_id, backup_id, api.principal())
+    return api.empty()
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/backups/{backup_id}/restore",
+    needs="admin",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.ACCEPTED],
+    tag="backups",
+    summary="Restore a backup",
+)
+def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None = None) -> Response[views.ArrivalView]:
+    """Bring the space back as the backup has it, under its own id or another one, which must not exist. 201: it is
+    there, each object verified. 202: it goes on, look at `Location`; nobody sees the space until all of it is there.
+    The id of a space that was just deleted is free after 21 minutes.
+    """
+    target = body.target_space_id if body else None
+    return _bring(restore.order(process(), api.principal(), space_id, backup_id, target))
+
+
+@api.route("GET", "/v1/spaces/{space_id}/arrival", needs="read", tag="archives", summary="Look at an arrival")
+def get_arrival(space_id: str) -> views.ArrivalView:
+    """How the restore, fork or import stands that brings the space here, or brought it."""
+    arrival, meta = arrivals.view(process(), space_id)
+    return views.ArrivalView.of(space_id, arrival, meta)
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/fork",
+    needs="admin",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.ACCEPTED],
+    tag="backups",
+    summary="Fork a space",
+)
+def fork_space(space_id: str, body: views.Fork) -> Response[views.ArrivalView]:
+    """Make another space as this one stands now, or stood after change `at` of its history; with the history up to
+    there. 202: it goes on, look at `Location`.
+    """
+    deadline = _soon()
+    return _bring(fork.order(process(), api.principal(), space_id, body.target_space_id, body.at, deadline))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/export",
+    needs="read",
+    also=[HTTPStatus.ACCEPTED],
+    tag="archives",
+    summary="Export a space",
+)
+def export_space(space_id: str) -> Response[views.ArchiveView]:
+    """The space as it stands now as one file: a tar.gz of its objects as they lie in the bucket, without any token or
+    secret. 202: it is being made, ask again. The URL works for 15 minutes, the archive is removed after a day.
+    """
+    return _archive(export.export(process(), api.principal(), space_id, _soon()))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/backups/{backup_id}/download",
+    needs="read",
+    also=[HTTPStatus.ACCEPTED],
+    tag="archives",
+    summary="Download a backup",
+)
+def download_backup(space_id: str, backup_id: str) -> Response[views.ArchiveView]:
+    """The same of a backup, also of a space that is deleted."""
+    return _archive(export.download(process(), space_id, backup_id, _soon(), api.principal()))
+
+
+def _archive(found: Archive | Working) -> Response[views.ArchiveView]:
+    ready = isinstance(found, Archive)
+    status = HTTPStatus.OK if ready else HTTPStatus.ACCEPTED
+    return api.json(status, views.ArchiveView.of(found), headers={} if ready else {"Retry-After": ASK_AGAIN})
+
+
+@api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Begin an upload")
+def create_upload() -> Response[views.UploadView]:
+    """Get a URL to which an archive can be PUT within 15 minutes, to be imported then: an export of this service, or a
+    folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+    """
+    return api.json(HTTPStatus.CREATED, views.UploadView.of(importing.begin_upload(process())))
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/import",
+    needs="admin",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.ACCEPTED],
+    tag="archives",
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="Import a space",
+)
+def import_space(body: views.Import) -> Response[views.ArrivalView]:
+    """Make a space of an uploaded archive. It is checked as a whole first: what breaks a rule is refused
+    (`invalid_archive`, `too_large`), and nothing is written. A folder of Markdown files becomes the bank, with one
+    entry in the history. 202: it goes on, look at `Location`.
+    """
+    deadline = _soon()
+    return _bring(importing.order(process(), api.principal(), body.wanted(), deadline))
+
+
+@api.route(
+    "DELETE",
+    "/v1/spaces/{space_id}/notes/{note_id}",
+    needs="admin",
+    status=HTTPStatus.OK,
+    also=[HTTPStatus.ACCEPTED],
+    tag="erasure",
+    summary="Erase a note",
+)
+def erase_note(space_id: str, note_id: str, erase: Erase = False) -> Response[views.ErasureView]:
+    """Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
+    versions of objects, and where the bank quotes them. The receipt names the sections that rest on the note, for you
+    to correct. 202: it goes on and will be finished, look at `Location`. There is no way back.
+    """
+    return _receipt(erasure.erase_note(process(), api.principal(), space_id, note_id, _soon(), erase=erase))
+
+
+@api.route(
+    "DELETE",
+    "/v1/spaces/{space_id}/notes",
+    needs="admin",
+    status=HTTPStatus.OK,
+    also=[HTTPStatus.ACCEPTED],
+    tag="erasure",
+    summary="Erase an agent's notes",
+)
+def erase_agent(
+    space_id: str,
+    agent: Annotated[views.Agent, Query(examples=["admin"])],
+    erase: Erase = False,
+) -> Response[views.ErasureView]:
+    """The same for all notes of an agent."""
+    return _receipt(erasure.erase_agent(process(), api.principal(), space_id, agent, _soon(), erase=erase))
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/memories/{memory_id}/erase",
+    needs="admin",
+    status=HTTPStatus.OK,
+    also=[HTTPStatus.ACCEPTED],
+    tag="erasure",
+    summary="Erase a memory",
+)
+def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
+    """Remove all that a memory ever said for ever, also of one that was deleted or has expired: from its log, backups,
+    archives, old versions of objects, and where it is quoted. Nobody finds it from then on. 202: it goes on and will be
+    finished, look at `Location`. There is no way back.
+    """
+    return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
+
+
+def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
+    status = HTTPStatus.OK if receipt.status == "done" else HTTPStatus.ACCEPTED
+    headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.erasure_id}"}
+    return api.json(status, views.ErasureView.of(receipt), headers=headers)
+
+
+@api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")
+def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ErasurePage:
+    """The receipts of what was erased in the space, newest first."""
+    found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor))
+    return views.ErasurePage(items=[views.ErasureView.of(one) for one in found], next_cursor=cursors.encode(more))
+
+
+@api.route(
+    "GET", "/v1/spaces/{space_id}/erasures/{erasure_id}", needs="admin", tag="erasure", summary="Look at an erasure"
+)
+def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
+    """One receipt."""
+    return views.ErasureView.of(receipts.view(process(), space_id, erasure_id))
+
+
+@api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")
+def apply_retention(body: views.RetentionWanted | None = None) -> views.RetentionReport:
+    """Remove old backups of all spaces that the token may see, also of deleted ones, as it is done by night: the newest
+    ones and the young ones are kept, and never the only complete one of a space is removed. A dry run unless you say
+    otherwise.
+    """
+    wanted = body or views.RetentionWanted()
+    overview = retention.apply_all(
+        process(),
+        api.principal(),
+        dry_run=wanted.dry_run,
+        deadline=_soon(),
+        keep_last=wanted.keep_last,
+        days=wanted.days,
+        after=wanted.after,
+    )
+    return views.RetentionReport.of(overview, dry_run=wanted.dry_run)
+
+
+@api.route(
+    "POST",
+    "/v1/admin/gc",
+    needs="admin",
+    tag="upkeep",
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="Collect garbage",
+)
+def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageReport:
+    """Start a consolidation where live notes are old, or move them to a record; remove old documents of runs, what
+    interrupted work has left, and archives that have expired. A dry run unless you say otherwise.
+    """
+    wanted = (body or views.GarbageWanted()).wanted()
+    return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))
+
+
+def _bring(head: Head) -> Response[views.ArrivalView]:
+    """What is brought into a space that is claimed: 201, or 202 where it goes on in an invocation of its own."""
+    space_id, arrival = head.meta.space_id, head.meta.arrival
+    assert arrival
+    meta = bringing.carry_on(process(), head, _soon())
+    arrival = (meta and meta.arrival) or arrival
+    status = HTTPStatus.CREATED if meta else HTTPStatus.ACCEPTED
+    headers = {"Location": f"/v1/spaces/{space_id}" if meta else f"/v1/spaces/{space_id}/arrival"}
+    return api.json(status, views.ArrivalView.of(space_id, arrival, meta), headers=headers)

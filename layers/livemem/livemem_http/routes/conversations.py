@@ -1,0 +1,317 @@
+"""Conversations: what was said is appended, read and removed, and their summaries are read and brought up."""
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from livemem import clock, limits
+from livemem.conversations import conversation as conversations
+from livemem.conversations import importing, jobs, log, orders, reading, removal
+from livemem.conversations.log import Appended
+from livemem.store import conversation_keys as keys
+from livemem.store import cursors
+from livemem_http import metrics, transcripts
+from livemem_http.api import Api, Lines
+from livemem_http.environment import process
+from livemem_http.paging import Cursor, Limit
+from livemem_http.views.conversations import (
+    ConversationDetail,
+    ConversationPage,
+    ConversationView,
+    Folder,
+    Host,
+    ListedConversation,
+    OpenConversation,
+)
+from livemem_http.views.summaries import JobPage, JobView, SummariesUpdate, SummaryPage, SummaryView, UpdateView
+from livemem_http.views.turns import (
+    Closing,
+    ClosingView,
+    ImportedView,
+    NewMessage,
+    NewTurn,
+    TurnPage,
+    TurnView,
+    TurnWritten,
+)
+
+api = Api()
+
+ALL = "/v1/spaces/{space_id}/conversations"
+ONE = f"{ALL}/{{conversation_id}}"
+REQUEST = timedelta(seconds=20)
+"""For how long a request makes summaries, or imports turns; the rest is done by an invocation of its own, or asked for
+once more.
+"""
+TURNS = Lines(
+    "Lines of JSON (NDJSON), up to 1 MiB and 2,000 of them: messages (`role`, `content`) or whole turns "
+    "(`user_message`, `assistant_message`), each with a `message_id`, and perhaps `tool_calls` and `timestamp`. Other "
+    "fields are left out.",
+    '{"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"}\n'
+    '{"message_id": "m-2", "role": "assistant", "content": "Port Kiel answers 503 between 2 and 3 a.m."}\n',
+)
+
+TurnLimit = Annotated[int, Query(ge=1, le=100, description="The most turns that the page may hold.", examples=[20])]
+MaxChars = Annotated[
+    int,
+    Query(
+        ge=100,
+        le=1_000_000,
+        description="The most characters of the turns; one turn comes in any case.",
+        examples=[5000],
+    ),
+]
+TurnOrder = Annotated[reading.TurnOrder, Query(description="`newest` first, or `oldest` first.", examples=["newest"])]
+OfLevel = Annotated[int | None, Query(ge=1, le=3, description="Only the summaries of this level.", examples=[1])]
+OfState = Annotated[
+    reading.State | None,
+    Query(description="`sealed`: only those that have their summary; `pending`: those that wait for it."),
+]
+
+
+@api.route("POST", ALL, needs="write", status=HTTPStatus.CREATED, tag="conversations", summary="Begin a conversation")
+def create_conversation(space_id: str, body: OpenConversation | None = None) -> Response[ConversationView]:
+    """Begin a conversation. Nothing has to be said of it; with `cwd` (and `host`) it is found again by its folder. How
+    it is cut into blocks is fixed now: a full update of its summaries can build them anew with other parameters.
+    """
+    wanted = (body or OpenConversation()).wanted()
+    made = conversations.create(process(), space_id, api.principal().name, wanted)
+    headers = {"Location": f"/v1/spaces/{space_id}/conversations/{made.conversation_id}"}
+    return api.json(HTTPStatus.CREATED, ConversationView.of(made), headers=headers)
+
+
+@api.route(
+    "GET",
+    ALL,
+    needs="read",
+    tag="conversations",
+    markdown=transcripts.conversations,
+    summary="List conversations",
+)
+def list_conversations(
+    space_id: str,
+    cwd: Annotated[Folder | None, Query(examples=["/home/ann/ferry"])] = None,
+    host: Annotated[Host | None, Query(examples=["laptop"])] = None,
+    limit: Limit = limits.PAGE_DEFAULT,
+    cursor: Cursor = None,
+) -> ConversationPage:
+    """The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), those first that were begun
+    last.
+    """
+    after = cursors.decode_conversation(cursor)
+    found, more = reading.page(process(), space_id, cwd=cwd, host=host, limit=limit, after=after)
+    return ConversationPage(items=[ListedConversation.of(one) for one in found], next_cursor=cursors.encode(more))
+
+
+@api.route("GET", ONE, needs="read", tag="conversations", summary="Get a conversation")
+def get_conversation(space_id: str, conversation_id: str) -> ConversationDetail:
+    """A conversation: its parameters, how many turns it has, and how far its summaries go."""
+    return ConversationDetail.of_detail(reading.detail(process(), space_id, conversation_id))
+
+
+@api.route(
+    "DELETE",
+    ONE,
+    needs="admin",
+    status=HTTPStatus.NO_CONTENT,
+    tag="conversations",
+    summary="Delete a conversation",
+)
+def delete_conversation(space_id: str, conversation_id: str) -> Response[None]:
+    """Delete a conversation with its turns, summaries, jobs and vectors. The only way back is a backup."""
+    removal.delete(process(), space_id, conversation_id)
+    return api.empty()
+
+
+@api.route(
+    "POST",
+    f"{ONE}/turns",
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.OK],
+    tag="conversations",
+    summary="Append a turn",
+)
+def append_turn(space_id: str, conversation_id: str, body: NewTurn) -> Response[TurnWritten]:
+    """Append a turn, which is never changed afterwards; its author is the name of the token. Summaries follow by
+    themselves. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 the one that is there.
+    """
+    author = api.principal().name
+    return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
+
+
+@api.route(
+    "POST",
+    f"{ONE}/messages",
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.OK],
+    tag="conversations",
+    summary="Append a message",
+)
+def append_message(space_id: str, conversation_id: str, body: NewMessage) -> Response[TurnWritten]:
+    """Append one message, for who has no whole turns: it is a turn of its own with one side empty."""
+    author = api.principal().name
+    return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
+
+
+def _written(appended: Appended) -> Response[TurnWritten]:
+    return api.json(_fresh(appended), TurnWritten.of(appended))
+
+
+def _fresh(appended: Appended | None) -> HTTPStatus:
+    return HTTPStatus.CREATED if appended and appended.fresh else HTTPStatus.OK
+
+
+@api.route(
+    "POST",
+    f"{ONE}/close",
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.OK],
+    tag="conversations",
+    summary="Close a conversation",
+)
+def close_conversation(space_id: str, conversation_id: str, body: Closing | None = None) -> Response[ClosingView]:
+    """Say that the conversation is over for now: what is left of it is summarised at once. Further turns may come. 200:
+    it is closed already, or it has no turn (`closed` is false).
+    """
+    message_id = body.message_id if body else None
+    closing = log.close(process(), space_id, conversation_id, api.principal().name, message_id)
+    return api.json(_fresh(closing), ClosingView.of(closing))
+
+
+@api.route(
+    "POST",
+    f"{ONE}/import",
+    needs="write",
+    lines=TURNS,
+    tag="conversations",
+    summary="Import turns",
+)
+def import_turns(space_id: str, conversation_id: str) -> ImportedView:
+    """Append what was said elsewhere, in the order of the lines. All lines are checked before the first is written. Who
+    is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages that are
+    there already stay as they are.
+    """
+    drafts = importing.parse(api.text())
+    author = api.principal().name
+    until = clock.now() + REQUEST
+    return ImportedView.of(importing.take_in(process(), space_id, conversation_id, author, drafts, until))
+
+
+@api.route(
+    "GET",
+    f"{ONE}/turns",
+    needs="read",
+    tag="conversations",
+    markdown=transcripts.turns,
+    summary="List turns",
+)
+def list_turns(
+    space_id: str,
+    conversation_id: str,
+    limit: TurnLimit = 20,
+    max_chars: MaxChars = 100_000,
+    order: TurnOrder = "newest",
+    cursor: Cursor = None,
+) -> TurnPage:
+    """The turns of a conversation as they were, always whole, but for large results of tools."""
+    after = cursors.decode_turn(cursor)
+    page = reading.turns(
+        process(), space_id, conversation_id, limit=limit, max_chars=max_chars, after=after, order=order
+    )
+    return TurnPage.of(page, cursors.encode(page.after))
+
+
+@api.route("GET", f"{ONE}/turns/{{turn_index}}", needs="read", tag="conversations", summary="Get a turn")
+def get_turn(space_id: str, conversation_id: str, turn_index: str) -> TurnView:
+    """One turn with all that its tools gave, however large."""
+    index = keys.check_index(turn_index)
+    return TurnView.of(reading.whole_turn(process(), space_id, conversation_id, index))
+
+
+@api.route(
+    "GET",
+    f"{ONE}/summaries",
+    needs="read",
+    tag="conversations",
+    markdown=transcripts.summaries,
+    summary="List summaries",
+)
+def list_summaries(
+    space_id: str,
+    conversation_id: str,
+    level: OfLevel = None,
+    state: OfState = None,
+    limit: Limit = limits.PAGE_DEFAULT,
+    cursor: Cursor = None,
+) -> SummaryPage:
+    """The summaries of a conversation with what they cover: the highest level first, of each level the newest. What is
+    at the end of the log and in no block yet has none: see its turns.
+    """
+    after = cursors.decode_summary(cursor)
+    found, more = reading.summaries(
+        process(), space_id, conversation_id, level=level, state=state, limit=limit, after=after
+    )
+    return SummaryPage(items=[SummaryView.of(one) for one in found], next_cursor=cursors.encode_summary(more))
+
+
+@api.route(
+    "POST",
+    f"{ONE}/summaries/update",
+    needs="write",
+    also=[HTTPStatus.ACCEPTED],
+    tag="conversations",
+    summary="Update summaries",
+)
+def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate | None = None) -> Response[UpdateView]:
+    """Make the summaries that are missing now, or all anew with other parameters (`full`). They also follow turns by
+    themselves. 200: they are up, or it was a dry run. 202: it goes on, look at `Location`.
+    """
+    wish = (body or SummariesUpdate()).wish()
+    answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + REQUEST)
+    if answer.made:
+        metrics.report_summaries("conversations", answer.made)
+    status = HTTPStatus.ACCEPTED if answer.goes_on else HTTPStatus.OK
+    headers = _job_at(space_id, conversation_id, answer.job_id) if answer.goes_on and answer.job_id else {}
+    return api.json(status, UpdateView.of(answer), headers=headers)
+
+
+@api.route(
+    "POST",
+    f"{ONE}/summaries/{{level}}/{{n}}/redo",
+    needs="admin",
+    status=HTTPStatus.ACCEPTED,
+    tag="conversations",
+    summary="Redo a summary",
+)
+def redo_summary(space_id: str, conversation_id: str, level: str, n: str) -> Response[JobView]:
+    """Make one summary anew; those above it follow. It goes on after the answer, look at `Location`."""
+    place = keys.check_level(level), keys.check_number(n)
+    job = orders.redo(process(), space_id, conversation_id, *place)
+    headers = _job_at(space_id, conversation_id, job.job_id)
+    return api.json(HTTPStatus.ACCEPTED, JobView.of(job), headers=headers)
+
+
+def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
+    return {"Location": f"/v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}"}
+
+
+@api.route("GET", f"{ONE}/jobs", needs="read", tag="conversations", summary="List jobs")
+def list_jobs(
+    space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
+) -> JobPage:
+    """The runs that made summaries of the conversation, newest first, also those that failed."""
+    after = cursors.decode_run(cursor)
+    found, more = jobs.page(process(), space_id, conversation_id, limit=limit, after=after)
+    return JobPage(items=[JobView.of(one) for one in found], next_cursor=cursors.encode(more))
+
+
+@api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
+def get_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
+    """A job: how it stands, what it made, or why it failed. Ask again until its status is final."""
+    return JobView.of(jobs.load(process(), space_id, conversation_id, job_id))

@@ -1,0 +1,185 @@
+"""Memories: single durable facts are stored, found, corrected, and deleted so that they can be brought back."""
+
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Header, Query
+
+from livemem import clock
+from livemem.memories import changes, correcting, forgetting, operation, reading, storing
+from livemem.memories.memory import SUBJECT_CHARACTERS
+from livemem.memories.outcome import Stored
+from livemem.memories.storing import Failed
+from livemem.store import cursors
+from livemem_http import remembered, views
+from livemem_http.api import Api
+from livemem_http.environment import process
+from livemem_http.paging import Cursor
+from livemem_http.views.memories import (
+    BatchItem,
+    BatchView,
+    IdempotencyKey,
+    MemoriesFound,
+    MemoryChange,
+    MemoryChangePage,
+    MemoryDetail,
+    MemoryList,
+    NewMemories,
+    NewMemory,
+    OfKind,
+    Written,
+)
+
+api = Api()
+
+ALL = "/v1/spaces/{space_id}/memories"
+ONE = f"{ALL}/{{memory_id}}"
+REQUEST = timedelta(seconds=20)
+"""For how long a request waits for models."""
+
+Question = Annotated[
+    str | None,
+    Query(
+        description="What to look for: words or a question. Without it the newest memories are given.",
+        examples=["how does Ann want to be answered"],
+    ),
+]
+KindOnly = Annotated[OfKind | None, Query(description="Only memories of this kind; without it all.", examples=["fact"])]
+About = Annotated[
+    str | None,
+    Query(
+        description=f"Only memories about this subject, in at most {SUBJECT_CHARACTERS} characters.", examples=["ann"]
+    ),
+]
+Most = Annotated[
+    int,
+    Query(ge=1, le=reading.FOUND_MOST, description="How many memories at most.", examples=[reading.FOUND_DEFAULT]),
+]
+NewestMost = Annotated[
+    int,
+    Query(ge=1, le=reading.RECENT_MOST, description="How many memories at most.", examples=[reading.RECENT_DEFAULT]),
+]
+ChangesMost = Annotated[
+    int, Query(ge=1, le=changes.MOST, description="The most items that the page may hold.", examples=[changes.DEFAULT])
+]
+Key = Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")]
+
+
+def _soon() -> datetime:
+    return clock.now() + REQUEST
+
+
+@api.route(
+    "POST",
+    ALL,
+    needs="write",
+    status=HTTPStatus.CREATED,
+    also=[HTTPStatus.OK],
+    tag="memories",
+    summary="Store a memory",
+)
+def store_memory(space_id: str, body: NewMemory, idempotency_key: Key = None) -> Response[Written]:
+    """Store one durable fact. Where a memory of its kind says the same, both become one (200, `merged_into`): the
+    content that says more stands, and the longer life; what it said before is kept. 201 is a memory of its own. Send
+    an `Idempotency-Key` to be able to repeat the request safely.
+    """
+    author = api.principal().name
+    cause = operation.of_key(author, idempotency_key)
+    stored = storing.store(process(), space_id, author, body.draft(), op_id=cause, until=_soon())
+    return api.json(_status(stored), Written.of_stored(stored))
+
+
+def _status(done: Stored | Failed) -> int:
+    if isinstance(done, Failed):
+        return done.error.status
+    return HTTPStatus.CREATED if done.fresh and not done.repeated else HTTPStatus.OK
+
+
+@api.route("POST", f"{ALL}/batch", needs="write", tag="memories", summary="Store memories")
+def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None) -> BatchView:
+    """Store up to 50 memories, one after the other as if they came alone. All are checked before the first is stored;
+    each has its own result, so look at `failed`. With an `Idempotency-Key` a repeat stores only what was not stored.
+    """
+    author, drafts = api.principal().name, body.drafts()
+    causes = [operation.of_key(author, idempotency_key, place) for place in range(len(drafts))]
+    done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon())
+    items = [BatchItem.of(place, _status(one), one) for place, one in enumerate(done)]
+    return BatchView(items=items, failed=len([one for one in done if isinstance(one, Failed)]))
+
+
+@api.route("GET", ALL, needs="read", tag="memories", markdown=remembered.found, summary="Search memories")
+def search_memories(
+    space_id: str, q: Question = None, kind: KindOnly = None, subject: About = None, limit: Most = reading.FOUND_DEFAULT
+) -> MemoriesFound:
+    """The memories that are most like a question, the best first with their scores. There is no threshold: whoever asks
+    decides what is near enough. Without a question the newest. What has expired is never given.
+    """
+    if q is None:
+        return MemoriesFound.newest(reading.recent(process(), space_id, kind=kind, subject=subject, limit=limit))
+    return MemoriesFound.of(reading.ask(process(), space_id, q, kind=kind, subject=subject, limit=limit))
+
+
+@api.route(
+    "GET", f"{ALL}/recent", needs="read", tag="memories", markdown=remembered.newest, summary="List the newest memories"
+)
+def list_recent_memories(
+    space_id: str, kind: KindOnly = None, limit: NewestMost = reading.RECENT_DEFAULT
+) -> MemoryList:
+    """The memories that were stored, merged or corrected last, the newest first."""
+    return MemoryList.of(reading.recent(process(), space_id, kind=kind, limit=limit))
+
+
+@api.route(
+    "GET",
+    f"{ALL}/changes",
+    needs="read",
+    tag="memories",
+    markdown=remembered.changes,
+    summary="List what was done to memories",
+)
+def list_memory_changes(
+    space_id: str, kind: KindOnly = None, limit: ChangesMost = changes.DEFAULT, cursor: Cursor = None
+) -> MemoryChangePage:
+    """All that was stored, merged, corrected, deleted and restored, the newest first, with who did it and why. A
+    deletion is taken back by its `restore`, a correction and a merge by a correction with the former content.
+    """
+    after = cursors.decode_changes(cursor)
+    found, more = changes.page(process(), space_id, kind=kind, limit=limit, after=after)
+    return MemoryChangePage.of(found, cursors.encode_changes(more))
+
+
+@api.route("GET", ONE, needs="read", tag="memories", markdown=remembered.memory, summary="Get a memory")
+def get_memory(space_id: str, memory_id: str) -> MemoryDetail:
+    """A memory with what it said before, and what it rests on."""
+    return MemoryDetail.of(reading.load(process(), space_id, memory_id))
+
+
+@api.route("PATCH", ONE, needs="write", tag="memories", summary="Correct a memory")
+def correct_memory(space_id: str, memory_id: str, body: MemoryChange) -> Written:
+    """Change what is sent of a memory, and leave the rest. What it said before goes to its history. `ttl` counts from
+    now; null: it never expires. Send the `revision` that you have read, and nobody's change is overwritten.
+    """
+    author = api.principal().name
+    return Written.of_stored(correcting.correct(process(), space_id, author, memory_id, body.correction()))
+
+
+@api.route("DELETE", ONE, needs="write", status=HTTPStatus.NO_CONTENT, tag="memories", summary="Delete a memory")
+def delete_memory(
+    space_id: str, memory_id: str, reason: Annotated[views.Reason, Query(examples=["It is no longer so."])]
+) -> Response[None]:
+    """Delete a memory: its author may, and whoever has `admin`. The log keeps it, so it can be restored."""
+    principal = api.principal()
+    forgetting.delete(process(), space_id, principal.name, memory_id, reason, anyone="admin" in principal.permissions)
+    return api.empty()
+
+
+@api.route("POST", f"{ONE}/restore", needs="write", tag="memories", summary="Restore a memory")
+def restore_memory(space_id: str, memory_id: str) -> MemoryDetail:
+    """Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is given
+    an hour.
+    """
+    principal = api.principal()
+    anyone = "admin" in principal.permissions
+    return MemoryDetail.of(forgetting.restore(process(), space_id, principal.name, memory_id, anyone=anyone).memory)

@@ -1,0 +1,279 @@
+"""Answers everything that only reads: spaces, notes, bank, synthesis, history, runs, health."""
+
+from dataclasses import asdict
+from datetime import date
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from livemem import limits
+from livemem.bank import history
+from livemem.changes import progress
+from livemem.notes import pages
+from livemem.recall import overview, summary
+from livemem.spaces import directory, rules
+from livemem.spaces import usage as usages
+from livemem.store import cursors
+from livemem.upkeep import about, usage
+from livemem_http import markdown, views
+from livemem_http.api import Api
+from livemem_http.environment import process
+from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
+from livemem_http.paging import Cursor, Limit
+from livemem_http.status import look_at_health
+
+api = Api()
+
+TOO_FAR_BACK = [HTTPStatus.CONFLICT]
+"""A look back over too many changes is refused."""
+
+Order = Annotated[
+    Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.", examples=["asc"])
+]
+WithContent = Annotated[bool, Query(description="Whether the files come with their content.", examples=[True])]
+At = Annotated[
+    str | None,
+    Query(
+        description="The number of a change, or a time in ISO 8601: the state after the last change at or before it.",
+        examples=["1"],
+    ),
+]
+WithRules = Annotated[
+    bool, Query(alias="rules", description="`false` leaves the rules out, for agents that know them.", examples=[True])
+]
+OfSpace = Annotated[views.SpaceId, Query(description="The space.", examples=["demo"])]
+Days = Annotated[int, Query(ge=1, le=usages.KEPT_DAYS, description="How many days up to the last one.", examples=[31])]
+LastDay = Annotated[
+    date | None, Query(description="The last day that is shown, UTC; without it today.", examples=["2026-02-28"])
+]
+WithSources = Annotated[
+    bool,
+    Query(
+        description="Whether each section comes with the notes that it rests on. Not together with `at`.",
+        examples=[True],
+    ),
+]
+
+
+@api.route("GET", "/v1/health", needs="nothing", tag="service", summary="Health")
+def get_health() -> views.HealthView:
+    """Whether the service works. It answers 200 in any case, and needs no token. With one it also asks the LLM's API
+    and looks at each space that the token may see, which takes longer.
+    """
+    caller = api.caller()
+    return views.HealthView.of(look_at_health(caller), with_spaces=caller is not None)
+
+
+@api.route("GET", "/v1/whoami", needs="any", tag="service", summary="Who am I")
+def get_whoami() -> views.WhoAmI:
+    """The name of the token, what it may do and where. Notes that it writes carry this name."""
+    return views.WhoAmI.of(api.principal())
+
+
+@api.route("GET", "/v1/about", needs="any", tag="service", summary="About the service")
+def get_about() -> views.About:
+    """The version, the limits, the categories of notes and the templates of rules: what a client need not hard-code."""
+    return views.About.model_validate(asdict(about.about(process())))
+
+
+@api.route("GET", "/v1/spaces", needs="read", tag="spaces", summary="List spaces")
+def list_spaces(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.SpacePage:
+    """The spaces that the token may see, in the order of their ids."""
+    found, more = directory.page(process(), api.principal(), limit=limit, after=cursors.decode_name(cursor))
+    return views.SpacePage(items=[views.SpaceView.of(meta) for meta in found], next_cursor=cursors.encode(more))
+
+
+@api.route("GET", "/v1/spaces/{space_id}", needs="read", tag="spaces", summary="Get a space")
+def get_space(space_id: str) -> views.SpaceInfo:
+    """A space with its settings, the number of its live notes and the list of its bank files, without contents."""
+    return views.SpaceInfo.of_info(overview.info(process(), space_id))
+
+
+@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", revalidated=True, summary="Get the rules")
+def get_rules(space_id: str) -> views.Rules:
+    """The rules that say which files the bank has and what belongs where."""
+    return views.Rules(rules=rules.read(process(), space_id))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/summary",
+    needs="read",
+    tag="spaces",
+    markdown=markdown.summary,
+    refuses=TOO_FAR_BACK,
+    revalidated=True,
+    summary="Get all that an agent loads at its start",
+)
+def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
+    """The space, its rules, the synthesis, every bank file with its content in the order of the rules, and the newest
+    live notes, in one answer of at most 6 MB. An agent asks for it when it starts.
+    """
+    return views.SpaceSummary.of_summary(summary.summary(process(), space_id, at=at, with_rules=with_rules))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/synthesis",
+    needs="read",
+    tag="bank",
+    markdown=markdown.synthesis,
+    refuses=TOO_FAR_BACK,
+    revalidated=True,
+    summary="Get the synthesis",
+)
+def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
+    """The short text that the last consolidation left about the whole bank; 404 before the first one."""
+    return views.SynthesisView.model_validate(asdict(history.synthesis(process(), space_id, at=at)))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/notes",
+    needs="read",
+    tag="notes",
+    markdown=markdown.notes,
+    revalidated=True,
+    summary="List live notes",
+)
+def list_notes(
+    space_id: str,
+    limit: Limit = limits.PAGE_DEFAULT,
+    cursor: Cursor = None,
+    order: Order = "desc",
+    category: OfCategory = None,
+    agent: OfAgent = None,
+    tag: Tagged = None,
+    since: Since = None,
+    until: Until = None,
+) -> views.NotePage:
+    """The notes that wait for a consolidation, newest first. All filters must fit. Notes that are consolidated already
+    are in the history, and each can still be asked for by its id.
+    """
+    wanted = pages.Filter.of(category=category, agent=agent, tag=tag, since=since, until=until)
+    page = pages.page(
+        process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
+    )
+    return views.NotePage(
+        items=[views.NoteView.of(note) for note in page.items], next_cursor=cursors.encode(page.next_after)
+    )
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/notes/{note_id}",
+    needs="read",
+    tag="notes",
+    markdown=markdown.note,
+    revalidated=True,
+    summary="Get a note",
+)
+def get_note(space_id: str, note_id: str) -> views.NoteView:
+    """A note by its id, whether it is live or consolidated. No consolidation loses it."""
+    return views.NoteView.of(pages.get(process(), space_id, note_id))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/bank",
+    needs="read",
+    tag="bank",
+    markdown=markdown.bank,
+    refuses=TOO_FAR_BACK,
+    revalidated=True,
+    summary="List the bank files",
+)
+def list_bank(space_id: str, content: WithContent = False, at: At = None) -> views.FileList:
+    """All files of the bank in the order of their paths; with `content=true` the whole bank in one answer."""
+    found = history.bank(process(), space_id, at=at, content=content)
+    return views.FileList(items=[views.FileView.of(file) for file in found])
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/bank/{path+}",
+    needs="read",
+    markdown=markdown.file,
+    refuses=TOO_FAR_BACK,
+    tag="bank",
+    revalidated=True,
+    summary="Get a bank file",
+)
+def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) -> views.FileWithSources:
+    """A bank file with its content: as it is, or with `at` as it stood after an earlier change."""
+    file, cited = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
+    return views.FileWithSources.of_file(file, cited)
+
+
+@api.route(
+    "GET",
+    "/v1/runs",
+    needs="read",
+    tag="runs",
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="List the runs of a space by its name",
+)
+def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
+    """The same list as below the space, for who has the space's id in a parameter."""
+    return list_runs(space_id, limit, cursor)
+
+
+@api.route("GET", "/v1/spaces/{space_id}/runs", needs="read", tag="runs", summary="List runs")
+def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
+    """Runs, newest first, as they stand: also those that failed, with the reason."""
+    before = cursors.decode_run(cursor)
+    found, more = progress.page(process(), api.principal(), space_id, limit=limit, before=before)
+    return views.RunPage(items=[views.RunView.of(run) for run in found], next_cursor=cursors.encode(more))
+
+
+@api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
+def get_run(space_id: str, run_id: str) -> views.RunView:
+    """A run: how it stands, what it did, or why it failed. Ask again until its status is final."""
+    return views.RunView.of(progress.view(process(), space_id, run_id))
+
+
+@api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")
+def get_space_usage(space_id: str, days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
+    """Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs to
+    the day on which it was queued. Dry runs and runs that failed count too: they are paid for.
+    """
+    return views.UsageReport.of(usage.of_space(process(), space_id, days=days, until=until))
+
+
+@api.route("GET", "/v1/usage", needs="admin", tag="runs", summary="Get the usage of all spaces")
+def get_usage(days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
+    """The same of all spaces that the token may see, also of those that were deleted in the last 31 days, and which
+    used most.
+    """
+    return views.ServiceUsage.of(usage.of_all(process(), api.principal(), days=days, until=until))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/consolidations",
+    needs="read",
+    tag="consolidations",
+    revalidated=True,
+    summary="List the history",
+)
+def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ChangePage:
+    """Every change of the bank and the rules, newest first: consolidations, corrections by hand, changes of the rules,
+    and undos.
+    """
+    found, more = history.page(process(), space_id, limit=limit, before=cursors.decode_number(cursor))
+    return views.ChangePage(items=[views.ChangeSummary.of(item) for item in found], next_cursor=cursors.encode(more))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/consolidations/{number}",
+    needs="read",
+    tag="consolidations",
+    markdown=markdown.change,
+    revalidated=True,
+    summary="Get a consolidation",
+)
+def get_consolidation(space_id: str, number: str) -> views.ChangeDetail:
+    """One change, of whatever kind, with the notes that went in and what it did to each file, as unified diffs."""
+    return views.ChangeDetail.of_detail(history.read(process(), space_id, history.check_number(number)))

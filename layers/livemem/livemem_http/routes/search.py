@@ -1,0 +1,353 @@
+"""Finds what is known of something, in one space or in several."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from livemem.recall import asked, context, memory_context, search
+from livemem.recall.asked import Asked
+from livemem.recall.blocks import Lang
+from livemem.recall.context import Wanted
+from livemem_http.api import Api
+from livemem_http.environment import process
+from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
+from livemem_http.views.recall import (
+    MemoryContextView,
+    RoomAnswer,
+    memory_context_as_markdown,
+    rooms_as_markdown,
+)
+from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
+
+api = Api()
+
+Question = Annotated[
+    str,
+    Query(
+        description='What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` '
+        "stands for all words that begin so; everything else is text.",
+        examples=["which store do we keep"],
+    ),
+]
+Scope = Annotated[
+    str | None,
+    Query(
+        description="Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
+        "`memories` and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a "
+        "conversation is named.",
+        examples=["all"],
+    ),
+]
+Most = Annotated[
+    int, Query(ge=1, le=asked.LIMIT_MOST, description="How many documents at most.", examples=[asked.LIMIT_DEFAULT])
+]
+Recency = Annotated[
+    float,
+    Query(
+        ge=0,
+        le=3,
+        description="How much the newest gains over the oldest, in standard deviations of the score; 0: time does not "
+        "count.",
+        examples=[0.5],
+    ),
+]
+OfConversation = Annotated[
+    str | None,
+    Query(description="Only what is of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
+]
+Explain = Annotated[
+    bool, Query(description="Whether each document comes with the parts of its score.", examples=[True])
+]
+Spaces = Annotated[
+    str | None,
+    Query(
+        description=f"The spaces, up to {search.SPACES}, with commas between them; without it all that the token may "
+        "see.",
+        examples=["demo"],
+    ),
+]
+Levels = Annotated[
+    str | None,
+    Query(
+        description="Which levels are looked at, with commas between them: 0 are the turns, 1 to 3 summaries. Without "
+        "it all.",
+        examples=["0,1,2,3"],
+    ),
+]
+Results = Annotated[
+    int, Query(description=f"How many at most, 1 to {asked.RESULTS_MOST}.", examples=[asked.RESULTS_DEFAULT])
+]
+Least = Annotated[
+    float | None,
+    Query(
+        description="Only what has at least this `relevance`, 0 to 1. What has none, since there is no vector of it, "
+        "is not held to it.",
+        examples=[0.2],
+    ),
+]
+WithTurns = Annotated[bool, Query(description="Whether turns are looked at; else summaries alone.", examples=[True])]
+Folder = Annotated[
+    str | None,
+    Query(description="Only conversations of this folder; without it all of the space.", examples=["/home/ann/shop"]),
+]
+Host = Annotated[str | None, Query(description="Only those of the folder on this host.", examples=["laptop"])]
+About = Annotated[
+    str | None,
+    Query(
+        description="What the next call is about, mostly what the user says. Without it nothing is searched.",
+        examples=["which store do we keep"],
+    ),
+]
+Chars = Annotated[
+    int,
+    Query(
+        description=f"Characters of the Markdown at most, {context.CHARS_LEAST} to {context.CHARS_MOST}: sections give "
+        "way from the last to the first, whole entries at a time.",
+        examples=[context.CHARS_DEFAULT],
+    ),
+]
+Turns = Annotated[
+    int,
+    Query(
+        description=f"How many of the newest turns come raw at most, 1 to {context.TURNS_MOST}.",
+        examples=[context.TURNS_DEFAULT],
+    ),
+]
+RawChars = Annotated[
+    int,
+    Query(
+        description=f"Characters of these turns together at most, {context.RAW_LEAST} to {context.RAW_MOST}. The "
+        "newest one always comes, cut in its middle where it is longer.",
+        examples=[context.RAW_DEFAULT],
+    ),
+]
+FoundMost = Annotated[
+    int,
+    Query(
+        description=f"How many turns, and how many summaries, of those that were found are shown at most, 1 to "
+        f"{asked.RESULTS_MOST}.",
+        examples=[asked.RESULTS_DEFAULT],
+    ),
+]
+
+OfRoom = Annotated[
+    str | None,
+    Query(description="Only what was said in this room; without it in all of the space.", examples=["salon"]),
+]
+RoomResults = Annotated[
+    int, Query(ge=1, le=asked.LIMIT_MOST, description="How many at most.", examples=[asked.LIMIT_DEFAULT])
+]
+Message = Annotated[
+    str | None,
+    Query(
+        description="What the answer will be about, mostly what somebody has just said: text, never syntax. Without a "
+        "word in it the newest messages and facts come.",
+        examples=["Who turned the oven off?"],
+    ),
+]
+Language = Annotated[Lang, Query(description="The language of the two headings.", examples=["fr"])]
+Shown = Annotated[
+    int,
+    Query(
+        ge=1,
+        le=memory_context.LIMIT_MOST,
+        description="How many messages, and how many facts, at most.",
+        examples=[memory_context.LIMIT_DEFAULT],
+    ),
+]
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/search",
+    needs="read",
+    tag="search",
+    markdown=as_markdown,
+    summary="Search a space",
+)
+def search_space(
+    space_id: str,
+    q: Question,
+    scope: Scope = None,
+    limit: Most = asked.LIMIT_DEFAULT,
+    author: OfAgent = None,
+    category: OfCategory = None,
+    tag: Tagged = None,
+    since: Since = None,
+    until: Until = None,
+    recency: Recency = 0.0,
+    conversation_id: OfConversation = None,
+    explain: Explain = False,
+) -> SearchAnswer:
+    """The live notes, sections of the bank, consolidated notes, parts of conversations, memories and messages of rooms
+    that fit a question best, by its words and, with an embedding model, by its meaning. All filters must fit: only
+    notes and memories have a category or tags (the subjects of a memory), sections and summaries no author.
+    """
+    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
+    return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain)
+
+
+@api.route(
+    "GET",
+    "/v1/search",
+    needs="read",
+    tag="search",
+    markdown=as_markdown,
+    refuses=[HTTPStatus.NOT_FOUND],
+    summary="Search several spaces",
+)
+def search_spaces(
+    q: Question,
+    spaces: Spaces = None,
+    scope: Scope = None,
+    limit: Most = asked.LIMIT_DEFAULT,
+    author: OfAgent = None,
+    category: OfCategory = None,
+    tag: Tagged = None,
+    since: Since = None,
+    until: Until = None,
+    recency: Recency = 0.0,
+    conversation_id: OfConversation = None,
+    explain: Explain = False,
+) -> SearchAnswer:
+    """The same in several spaces at once: first what is best in each, then what is second. Scores of different spaces
+    can't be compared.
+    """
+    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
+    return SearchAnswer.of_several(search.several(process(), api.principal(), spaces, wanted), limit, explain=explain)
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/conversations/{conversation_id}/search",
+    needs="read",
+    tag="search",
+    markdown=as_markdown,
+    summary="Search a conversation",
+)
+def search_conversation(
+    space_id: str,
+    conversation_id: str,
+    q: Question,
+    levels: Levels = None,
+    max_results: Results = asked.RESULTS_DEFAULT,
+    min_score: Least = None,
+    include_turns: WithTurns = True,
+) -> TalkAnswer:
+    """What was said in a conversation, and its summaries, as far as they fit a question, the best first."""
+    wanted = Asked.of_talk(q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns)
+    return TalkAnswer.of(search.in_conversation(process(), space_id, conversation_id, wanted))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/conversations/search",
+    needs="read",
+    tag="search",
+    markdown=as_markdown,
+    summary="Search conversations",
+)
+def search_conversations(
+    space_id: str,
+    q: Question,
+    cwd: Folder = None,
+    host: Host = None,
+    levels: Levels = None,
+    max_results: Results = asked.RESULTS_DEFAULT,
+    min_score: Least = None,
+    include_turns: WithTurns = True,
+) -> TalkAnswer:
+    """The same in all conversations of a folder, or of the space."""
+    wanted = Asked.of_talk(q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns)
+    return TalkAnswer.of(search.in_conversations(process(), space_id, wanted, cwd=cwd, host=host))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/conversations/{conversation_id}/context",
+    needs="read",
+    tag="search",
+    markdown=context_as_markdown,
+    summary="Load a conversation's context",
+)
+def load_context(
+    space_id: str,
+    conversation_id: str,
+    q: About = None,
+    max_chars: Chars = context.CHARS_DEFAULT,
+    max_turns: Turns = context.TURNS_DEFAULT,
+    raw_chars: RawChars = context.RAW_DEFAULT,
+    max_results: FoundMost = asked.RESULTS_DEFAULT,
+) -> ContextView:
+    """What an agent is to know before its next call to the model: the newest turns as they were, what was said and
+    summarised before about the same, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown
+    twice. A source that fails or takes too long is named in `degraded`, and the rest comes.
+    """
+    wanted = Wanted.of(q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results)
+    return ContextView.of(context.context(process(), space_id, conversation_id, wanted))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/rooms/search",
+    needs="read",
+    tag="search",
+    markdown=rooms_as_markdown,
+    summary="Search rooms",
+)
+def search_rooms(
+    space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = asked.LIMIT_DEFAULT
+) -> RoomAnswer:
+    """What is said in a room, or in all of a space, as far as it fits a question, the best first: what no digest has
+    taken yet, and what is relevant enough (`ROOM_MIN_RELEVANCE`). What has no vector yet is not held to that.
+    """
+    return RoomAnswer.of(search.in_rooms(process(), space_id, Asked.of_rooms(q, room=room, limit=limit)))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/memories/context",
+    needs="read",
+    tag="search",
+    markdown=memory_context_as_markdown,
+    summary="Load what is known of a message",
+)
+def load_memory_context(
+    space_id: str,
+    q: Message = None,
+    lang: Language = "fr",
+    room: OfRoom = None,
+    limit: Shown = memory_context.LIMIT_DEFAULT,
+) -> MemoryContextView:
+    """What an agent is told before it answers somebody: what was said about the same in a room, or in all of the
+    space, and the facts that are nearest to it. A source that fails or takes too long is named in `degraded`, and the
+    rest comes.
+    """
+    return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
+
+
+def _wanted(
+    q: str,
+    scope: str | None,
+    limit: int,
+    author: str | None,
+    category: str | None,
+    tag: str | None,
+    since: str | None,
+    until: str | None,
+    recency: float,
+    conversation_id: str | None,
+) -> Asked:
+    return Asked.of(
+        q,
+        scope=scope,
+        limit=limit,
+        author=author,
+        category=category,
+        tag=tag,
+        since=since,
+        until=until,
+        recency=recency,
+        conversation_id=conversation_id,
+    )
