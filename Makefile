@@ -9,8 +9,8 @@ PYTHON_BIN := .venv/bin/python
 SAM := .venv-sam/bin/sam
 # The SAM CLI phones home by default.
 export SAM_CLI_TELEMETRY ?= 0
-# The layer and the project root, as pytest and mypy see them (pyproject.toml).
-export PYTHONPATH := layers/livemem:.
+# The layer, the client and the project root, as pytest and mypy see them (pyproject.toml).
+export PYTHONPATH := layers/livemem:client:.
 # Tests and the demo start dozens of processes: each would compile the code again. `make clean` removes what is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
