@@ -40,6 +40,7 @@ GOING_ON = ("queued", "running")
 ASKING = timedelta(seconds=20)
 """For how long a question is worked on here; then another invocation goes on with it, as over HTTP."""
 LANGUAGES = ("en", "fr")
+NOTHING = "Nothing is known of it.\n"
 
 CORE: dict[str, Tool] = {}
 
@@ -162,11 +163,11 @@ def context(
     if conversation_id is not None:
         wanted = contexts.Wanted.of(message)
         told = ContextView.of(contexts.context(session.process, space, conversation_id, wanted))
-        return Answer(context_as_markdown(told), _json(told))
+        return Answer(context_as_markdown(told) or NOTHING, _json(told))
     limit = memory_context.LIMIT_DEFAULT
     found = memory_context.context(session.process, space, message, room=None, lang=language, limit=limit)
     view = MemoryContextView.of(found)
-    return Answer(memory_context_as_markdown(view), _json(view))
+    return Answer(memory_context_as_markdown(view) or NOTHING, _json(view))
 
 
 @_tool(
