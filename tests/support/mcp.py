@@ -15,7 +15,6 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOC
 from livemem.access import secret
 from livemem.access.registry import Registry, Token
 from livemem.errors import StoreUnavailable
-from livemem.process import Process
 from livemem.store import keys
 from livemem_http import environment
 from livemem_http.api import Api

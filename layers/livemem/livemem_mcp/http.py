@@ -107,11 +107,19 @@ def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     origin, host = headers.get("origin"), headers.get("host", "")
     if origin is None:
         return
-    of_page = urlsplit(origin).netloc
+    of_page = _netloc(origin)
     if _name(of_page) in LOCAL and (_name(host) in LOCAL or not _is_local(event)):
         return
-    if of_page != host or _is_local(event):
+    if not of_page or of_page != host or _is_local(event):
         raise WrongOrigin("Requests of web pages are answered only if they come from the service's own host.")
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        # A bracket that is not closed, and the like: no page's.
+        return ""
 
 
 def _is_local(event: Mapping[str, Any]) -> bool:
