@@ -71,6 +71,7 @@ def _answer(
     except envelope.NoMessage as none:
         return none.answer
     session = Session(
+        request_id=request_id,
         process=process,
         authorization=headers.get("authorization", ""),
         principal=principal,
@@ -80,7 +81,7 @@ def _answer(
         invoke=invoke,
         pause=pause,
     )
-    mcp = server.build(session, request_id)
+    mcp = server.build(session)
     return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
 
 
