@@ -1,4 +1,4 @@
-"""The tools that are made of routes: each gives what its route gives over HTTP, in a world of its own that is the same."""
+"""The tools that are made of routes: each gives what its route gives over HTTP, in a world that is the same."""
 
 import json
 from collections.abc import Mapping
@@ -114,7 +114,8 @@ def http_event(operation: Mapping[str, Any], arguments: Mapping[str, Any], accep
     body = next(iter(body.values())) if operation["body"] == "lines" else body if operation["body"] else None
     headers = {"accept": accept, **sent["header"]}
     method, route = operation["method"], operation["path"]
-    return request(method, route, token=BOOTSTRAP_KEY, body=body, query=query, headers=headers, **sent["path"])
+    path: dict[str, Any] = sent["path"]
+    return request(method, route, token=BOOTSTRAP_KEY, body=body, query=query, headers=headers, **path)
 
 
 def steady(value: Any) -> Any:
