@@ -1,6 +1,7 @@
 """The client on the real routes: HTTP through the front of the local runtime, the template's routes, our handlers."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,14 @@ def examples() -> dict[str, dict[str, Any]]:
     return found
 
 
+def tried(call: Callable[..., Any], *values: Any, **named: Any) -> Any:
+    """What it gives, or the error."""
+    try:
+        return call(*values, **named)
+    except LiveMemoryError as error:
+        return error
+
+
 @pytest.fixture
 def client(service: Service):
     with (
@@ -52,13 +61,12 @@ def test_every_operation_is_understood_by_the_service_and_its_answer_by_the_clie
     middle = [name for name in OPERATIONS if name not in (*FIRST, *LAST)]
     succeeded = set()
     for name in (*FIRST, *middle, *LAST):
-        try:
-            answer = getattr(client, name)(**given[name])
-        except LiveMemoryError as error:
+        answer = tried(getattr(client, name), **given[name])
+        if isinstance(answer, LiveMemoryError):
             # What is named in an example need not be there; that the service knows the operation is what counts.
-            assert error.status in (404, 409), (name, error)
-            assert error.code not in ("route_not_found", "not_the_service", "unexpected_answer"), (name, error)
-            assert error.request_id, name
+            assert answer.status in (404, 409), (name, answer)
+            assert answer.code not in ("route_not_found", "not_the_service", "unexpected_answer"), (name, answer)
+            assert answer.request_id, name
         else:
             succeeded.add(name)
             assert type(answer).__name__ == (OPERATIONS[name].answer or "NoneType")
@@ -72,10 +80,9 @@ def test_every_form_in_markdown_is_one(client: Client):
         getattr(client, name)(**given[name])
     shown = 0
     for name in (name for name, one in OPERATIONS.items() if one.markdown):
-        try:
-            text = client.markdown(name, given[name])
-        except LiveMemoryError as error:
-            assert error.status == 404, (name, error)
+        text = tried(client.markdown, name, given[name])
+        if isinstance(text, LiveMemoryError):
+            assert text.status == 404, (name, text)
         else:
             shown += 1
             assert not text.startswith("{"), name

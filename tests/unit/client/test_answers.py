@@ -57,7 +57,7 @@ def test_an_error_says_whether_the_same_may_succeed_later(status, code, retry_af
 @pytest.mark.parametrize(
     ("answer", "code", "says"),
     [
-        (httpx.Response(502, text="<html>Bad Gateway</html>", headers={"content-type": "text/html"}), "not_the_service", "502 Bad Gateway, text/html"),
+        (httpx.Response(502, html="<html>Bad Gateway</html>"), "not_the_service", "502 Bad Gateway, text/html"),
         (httpx.Response(503), "not_the_service", "503 Service Unavailable, no content type"),
         (httpx.Response(429, json={"message": "Too Many Requests"}), "throttled", "Too Many Requests"),
         (httpx.Response(403, json={"message": "Forbidden"}), "not_the_service", "Forbidden"),

@@ -70,7 +70,7 @@ def test_no_hostile_value_leads_any_operation_out_of_its_path(value):
 
 @given(st.sampled_from(PLACES), st.text(max_size=12) | st.text("./%\\ ~;", max_size=8))
 def test_no_value_leads_a_request_out_of_its_path(place, value):
-    stays(*place, value)
+    stays(place[0], place[1], value)
 
 
 @given(st.text(max_size=20, alphabet=st.characters(exclude_categories=["Cs"])))
@@ -119,7 +119,7 @@ def test_every_operation_goes_to_its_own_method_and_path():
         ("get_space", {"space_id": "demo", "colour": "red", "at": 1}, "get_space takes no at, colour"),
         ("get_space", {"space_id": ["a"]}, "must be one value"),
         ("no_such_thing", {}, "There is no operation 'no_such_thing'"),
-        ("list_notes", {"space_id": "demo", "since": datetime(2026, 2, 20)}, "A time needs its zone"),
+        ("list_notes", {"space_id": "demo", "since": datetime.min}, "A time needs its zone"),
         ("import_turns", {"space_id": "demo", "conversation_id": "c"}, "import_turns takes lines"),
     ],
 )

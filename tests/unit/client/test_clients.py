@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import live_memory
-from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, operations
+from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, models, operations
 from live_memory.operations import OPERATIONS
 from scripts import client as generator
 from tests.support.scripted import NOTE, Scripted, good
@@ -160,10 +160,10 @@ def run(status: str) -> httpx.Response:
 def test_a_run_is_looked_at_until_it_has_ended_whatever_came_of_it():
     for end in ("ok", "nothing_to_do", "busy", "error", "a status of a newer service"):
         service = Scripted(run("queued"), run("running"), run(end))
-        seen: list[str] = []
-        got = service.client().wait_for_run("demo", "r", on_poll=lambda one: seen.append(str(one.status)))
+        seen: list[models.RunView] = []
+        got = service.client().wait_for_run("demo", "r", on_poll=seen.append)
         assert got.status == end
-        assert seen == ["queued", "running", end]
+        assert [one.status for one in seen] == ["queued", "running", end]
         assert service.waited == sorted(service.waited)
     awaited = Scripted(run("queued"), run("ok"))
     assert asyncio.run(awaited.async_client().wait_for_run("demo", "r")).status == "ok"

@@ -1,6 +1,7 @@
 """What the client sends again, and what it never does."""
 
 import json
+from typing import Any
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ from tests.support.scripted import NOTE, Scripted, good, problem
 REFUSED = httpx.ConnectError("connection refused")
 LOST = httpx.ReadTimeout("timed out")
 CUT = httpx.RemoteProtocolError("peer closed connection")
-ONCE = {
+ONCE: dict[str, dict[str, Any]] = {
     "append_notes": {"space_id": "demo", "notes": [{"category": "todo", "content": "x"}]},
     "patch_bank_file": {"space_id": "demo", "path": "a.md", "edits": [], "reason": "x"},
     "correct_memory": {"space_id": "demo", "memory_id": "m", "content": "x"},
