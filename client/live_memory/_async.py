@@ -48,6 +48,11 @@ class AsyncClient(AsyncOperations):
         self._sleep = sleep
         self._http = httpx.AsyncClient(**self._target.options(timeout), transport=transport)
 
+    @property
+    def url(self) -> str:
+        """Where the service is, without /v1."""
+        return self._target.url
+
     def __repr__(self) -> str:
         return f"AsyncClient({self._target.url!r})"
 

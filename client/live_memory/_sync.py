@@ -48,6 +48,11 @@ class Client(Operations):
         self._sleep = sleep
         self._http = httpx.Client(**self._target.options(timeout), transport=transport)
 
+    @property
+    def url(self) -> str:
+        """Where the service is, without /v1."""
+        return self._target.url
+
     def __repr__(self) -> str:
         return f"Client({self._target.url!r})"
 
