@@ -185,6 +185,7 @@ def test_the_environment_says_where_the_service_is_and_who_asks(monkeypatch):
     with Client() as client:
         assert repr(client) == "Client('https://memory.example.org')"
         assert client._http.headers["authorization"] == "Bearer lm_x"
+    assert "authorization" not in Client("http://127.0.0.1:3000", "")._http.headers
     monkeypatch.delenv("LIVEMEM_TOKEN")
     assert "authorization" not in AsyncClient("http://127.0.0.1:3000")._http.headers
 
