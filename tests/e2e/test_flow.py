@@ -72,7 +72,7 @@ def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(serv
     assert started.headers["location"] == f"/v1/spaces/{space}/runs/{started.body['run_id']}"
     run = service.ended(space, started.body["run_id"])
     assert run.status == "ok"
-    assert run.metrics.notes_processed == 2
+    assert run.metrics["notes_processed"] == 2
     record = service.call("get_consolidation", {"space_id": space, "number": run.consolidation})
     assert [source["note_id"] for source in record["sources"]] == sorted(ids)
     assert any(change["diff"].startswith("--- /dev/null") for change in record["changes"])
@@ -143,8 +143,8 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(service, space):
     run_id = service.send("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["run_id"]
     run = service.ended(space, run_id)
     assert run.status == "ok"
-    assert run.plan.changes
-    assert run.plan.sources == sorted(ids)
+    assert run.plan["changes"]
+    assert run.plan["sources"] == sorted(ids)
     assert service.call("list_bank", {"space_id": space})["items"] == []
     assert len(service.call("list_notes", {"space_id": space})["items"]) == 2
 
