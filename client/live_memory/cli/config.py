@@ -137,9 +137,14 @@ def _write(path: Path, text: str) -> None:
         raise
 
 
+def profile_name(environ: Mapping[str, str], said: str | None) -> str:
+    """The profile that was named, or the usual one."""
+    return said or environ.get("LIVEMEM_PROFILE") or DEFAULT_PROFILE
+
+
 def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None) -> Settings:
     """What holds for this call. Raises Refused: a profile that is not there, or a token that would go astray."""
-    name = profile or environ.get("LIVEMEM_PROFILE") or DEFAULT_PROFILE
+    name = profile_name(environ, profile)
     said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
     # With all of it in the environment (a container, CI) a file is not even looked for.
     needs_file = bool(profile) or not (said["url"] and said["token"] and (space or said["space"]))

@@ -1,9 +1,8 @@
 """What the exit codes mean, and which one an answer of the service leads to."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from live_memory import LiveMemoryError
+from live_memory.errors import LiveMemoryError
 
 OK: Final = 0
 FAILED: Final = 1
@@ -36,7 +35,7 @@ _OF_STATUS: Final = {
     422: USAGE,
 }
 _OF_CODE: Final = {"bad_argument": USAGE, "not_the_service": LATER, "redirected": USAGE}
-"""Of errors without an answer of the service."""
+"""Of what the service itself did not say, whatever the status is that came along."""
 
 OF_RUN: Final = {
     "ok": OK,
@@ -57,9 +56,9 @@ class Refused(Exception):
         self.code = code
 
 
-def of_error(problem: "LiveMemoryError") -> int:
+def of_error(problem: LiveMemoryError) -> int:
     """The exit code for an error of the service, or for no answer at all."""
-    if problem.status is None and problem.code in _OF_CODE:
+    if problem.code in _OF_CODE:
         return _OF_CODE[problem.code]
     if problem.status in _OF_STATUS:
         return _OF_STATUS[problem.status]
@@ -68,4 +67,4 @@ def of_error(problem: "LiveMemoryError") -> int:
 
 def table() -> str:
     """The codes and their meanings, a line each, for the help."""
-    return "\n\n".join(f"{code}  {meaning}" for code, meaning in MEANINGS.items())
+    return "\n\n".join(f"{code}: {meaning}" for code, meaning in MEANINGS.items())

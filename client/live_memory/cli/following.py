@@ -86,7 +86,7 @@ def look(source: Source, seen: Seen) -> tuple[list[Note], Seen]:
 
 
 def _folds(change: dict[str, Any]) -> bool:
-    return change["kind"] == "consolidation" and change["notes_count"] > 0
+    return bool(change["kind"] == "consolidation" and change["notes_count"])
 
 
 def _newest_change(source: Source) -> int:

@@ -13,9 +13,10 @@ from live_memory.cli.config import Settings
 from live_memory.cli.exits import Refused
 from live_memory.cli.output import Output
 from live_memory.cli.program import Program
+from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
-    from live_memory import Client, LiveMemoryError
+    from live_memory import Client
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Session:
         """The space that was meant; raises Refused if none was."""
         return self.settings.need_space()
 
-    def call(self, operation: str, **arguments: Any) -> Any:
+    def call(self, operation: str, *, idempotency_key: str | None = None, **arguments: Any) -> Any:
         """Call an operation of the service, JSON in and out; arguments that are None are not sent."""
-        return self.client.call(operation, given(arguments))
+        return self.client.call(operation, given(arguments), idempotency_key=idempotency_key)
 
     def here(self, operation: str, **arguments: Any) -> Any:
         """The same in the space."""
@@ -81,8 +82,6 @@ def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **option
     with plain(ctx, json=json) as (program, out):
         settings = config.settle(program.environ, profile=program.profile, space=space)
         url, token = settings.need_url(), settings.need_token()
-        from live_memory import LiveMemoryError  # noqa: PLC0415 - httpx is loaded here, not for `--help`
-
         try:
             with program.connect(url, token, **options) as client:
                 yield Session(program, settings, client, out)
@@ -91,7 +90,7 @@ def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **option
             raise typer.Exit(exits.of_error(problem)) from None
 
 
-def problem_document(problem: "LiveMemoryError") -> dict[str, Any]:
+def problem_document(problem: LiveMemoryError) -> dict[str, Any]:
     """The error as the service's problem document, or one like it where nobody answered."""
     fields = [{"field": one.field, "message": one.message} for one in problem.fields]
     return given(
@@ -107,7 +106,7 @@ def problem_document(problem: "LiveMemoryError") -> dict[str, Any]:
     )
 
 
-def tell_problem(problem: "LiveMemoryError", *, json: bool) -> None:
+def tell_problem(problem: LiveMemoryError, *, json: bool) -> None:
     """Say what went wrong, and what to do about it, on stderr."""
     lines = [problem.detail]
     lines += [f"  {one.field}: {one.message}" for one in problem.fields if one.message not in problem.detail]

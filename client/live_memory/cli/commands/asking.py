@@ -81,7 +81,8 @@ def search(
     query: Annotated[str, typer.Argument(help="Words, or a question.")],
     everywhere: Annotated[bool, typer.Option("--all", "-a", help="In all spaces that you may read.")] = False,
     scope: Annotated[
-        str | None, typer.Option(help="live, archive, bank, conversations, memories, messages, all; several with commas.")
+        str | None,
+        typer.Option(help="live, archive, bank, conversations, memories, messages, all; several with commas."),
     ] = None,
     limit: Limit = None,
     author: Annotated[str | None, typer.Option(help="Whose notes.")] = None,
@@ -95,7 +96,7 @@ def search(
     """Search notes, bank and archive, by words and by meaning. Exit code 7: nothing was found."""
     with opened(ctx, json=json, space=space) as session:
         filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
-        arguments = {"q": query, "scope": scope, "limit": limit, **filters}
+        arguments: dict[str, Any] = {"q": query, "scope": scope, "limit": limit, **filters}
         operation = "search_spaces" if everywhere else "search_space"
         found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
         session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
@@ -126,7 +127,7 @@ def context(
 ) -> None:
     """Show what an agent should know before it answers: facts and messages, or a conversation's turns."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"space_id": session.space, "q": query}
+        arguments: dict[str, Any] = {"space_id": session.space, "q": query}
         if conversation:
             arguments |= {"conversation_id": conversation, "max_results": limit}
             _markdown(session, "load_context", arguments)
@@ -137,7 +138,9 @@ def context(
 def ask(
     ctx: typer.Context,
     question: Annotated[str | None, typer.Argument(help="The question; `-` or nothing: stdin.")] = None,
-    chat: Annotated[str | None, typer.Option("--session", help="Go on with this session, so that it knows what was said.")] = None,
+    chat: Annotated[
+        str | None, typer.Option("--session", help="Go on with this session, so that it knows what was said.")
+    ] = None,
     room: Annotated[str | None, typer.Option(help="The room in which it is asked.")] = None,
     space: Space = None,
     json: Json = False,

@@ -10,13 +10,17 @@ from live_memory.cli.options import Json, Space, Wait, Yes
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, opened
 
-Number = Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the change; `livemem history` lists them.")]
+Number = Annotated[
+    int, typer.Argument(metavar="N", min=1, help="The number of the change; `livemem history` lists them.")
+]
 
 
 def consolidate(
     ctx: typer.Context,
     wait: Wait = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what it would do; it asks the LLM all the same.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it would do; it asks the LLM all the same.")
+    ] = False,
     agent: Annotated[str | None, typer.Option(help="Only the notes of this agent.")] = None,
     max_notes: Annotated[int | None, typer.Option(min=1, help="At most so many notes, the oldest first.")] = None,
     space: Space = None,
@@ -28,7 +32,9 @@ def consolidate(
         queued = session.here("start_consolidation", **arguments)
         if not (wait or dry_run):
             session.out.result(queued, lambda: session.out.text(queued["run_id"]))
-            session.out.say("It goes on by itself. To see how it ends: `livemem consolidate --wait`, or `livemem history`.")
+            session.out.say(
+                "It goes on by itself. To see how it ends: `livemem consolidate --wait`, or `livemem history`."
+            )
             return
         found = waiting.run(session, queued["run_id"])
         session.out.result(found, lambda: _tell(session.out, found))

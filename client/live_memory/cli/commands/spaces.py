@@ -13,11 +13,11 @@ from live_memory.cli.session import opened
 app = typer.Typer(no_args_is_help=True, help="Make, show, change, fork or delete a space.")
 
 Description = Annotated[str | None, typer.Option("--description", "-d", help="What it is for.")]
-Threshold = Annotated[
-    int | None, typer.Option(min=0, help="Notes that start a consolidation; 0: only by hand.")
-]
+Threshold = Annotated[int | None, typer.Option(min=0, help="Notes that start a consolidation; 0: only by hand.")]
 RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with rules of your own; `-` is stdin.")]
-Template = Annotated[str | None, typer.Option("--template", help="Rules that come with the service: standard, journal.")]
+Template = Annotated[
+    str | None, typer.Option("--template", help="Rules that come with the service: standard, journal.")
+]
 Timezone = Annotated[str | None, typer.Option(help="Such as Europe/Paris.")]
 
 
@@ -31,7 +31,10 @@ def spaces(ctx: typer.Context, json: Json = False) -> None:
 def _spaces(out: Output, found: list[dict[str, Any]]) -> None:
     out.table(
         ["space", "changes", "last consolidation", "description"],
-        [[one["space_id"], one["changes"], texts.moment(one["last_consolidation"]), one["description"]] for one in found],
+        [
+            [one["space_id"], one["changes"], texts.moment(one["last_consolidation"]), one["description"]]
+            for one in found
+        ],
     )
 
 
@@ -92,8 +95,12 @@ def change_space(
     description: Description = None,
     owner: Annotated[str | None, typer.Option(help="Whose it is.")] = None,
     threshold: Threshold = None,
-    paused: Annotated[bool | None, typer.Option("--pause/--resume", help="Whether consolidations start by themselves.")] = None,
-    corrections: Annotated[Literal["admin", "write"] | None, typer.Option(help="Who may correct the bank by hand.")] = None,
+    paused: Annotated[
+        bool | None, typer.Option("--pause/--resume", help="Whether consolidations start by themselves.")
+    ] = None,
+    corrections: Annotated[
+        Literal["admin", "write"] | None, typer.Option(help="Who may correct the bank by hand.")
+    ] = None,
     mode: Annotated[Literal["auto", "review"] | None, typer.Option(help="review: a person approves each plan.")] = None,
     timezone: Timezone = None,
     json: Json = False,

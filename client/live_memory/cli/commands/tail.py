@@ -11,6 +11,7 @@ import typer
 from live_memory.cli import following, showing
 from live_memory.cli.options import Json, MaybeSpace, Space
 from live_memory.cli.session import Session, opened
+from live_memory.errors import LiveMemoryError
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 10.0
 """Seconds between two looks: soon after something came, more rarely while nothing does."""
@@ -42,8 +43,6 @@ def tail(
 
 
 def _follow(session: Session, source: "_Service", seen: following.Seen) -> None:
-    from live_memory import LiveMemoryError  # noqa: PLC0415 - httpx, which `--help` does not need
-
     pause, silent = SHORTEST_PAUSE, False
     while True:
         session.program.sleep(pause)

@@ -1,5 +1,6 @@
 """Tokens of agents and people: `token create`, `list`, `revoke`, `rotate`."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -20,11 +21,14 @@ def create(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Whose it is: notes that are written with it bear this name.")],
     permission: Annotated[
-        list[str] | None, typer.Option("--permission", "-p", help="read, write or admin; again for more. Else read and write.")
+        list[str] | None,
+        typer.Option("--permission", "-p", help="read, write or admin; again for more. Else read and write."),
     ] = None,
     space: Annotated[
         list[str] | None,
-        typer.Option("--space", "-s", help="Only in this space; again for more. Else in all.", autocompletion=complete_space),
+        typer.Option(
+            "--space", "-s", help="Only in this space; again for more. Else in all.", autocompletion=complete_space
+        ),
     ] = None,
     expires_in_days: Annotated[int | None, typer.Option(min=1, help="After so many days it is worth nothing.")] = None,
     email: Annotated[str | None, typer.Option(help="Who answers for it.")] = None,
@@ -47,8 +51,8 @@ def _hand_over(session: Session, made: dict[str, Any]) -> None:
     """The token alone on stdout, so that it can be piped to where it belongs."""
     session.out.result(made, lambda: session.out.text(made["token"]))
     session.out.say(
-        f"This is shown once. {made['name']} logs in with `livemem login --url {session.settings.need_url()}`, which asks"
-        " for it; or sets LIVEMEM_TOKEN. Hand it over on a way that nobody else reads."
+        f"This is shown once. {made['name']} logs in with `livemem login --url {session.settings.need_url()}`, which"
+        " asks for it; or sets LIVEMEM_TOKEN. Hand it over on a way that nobody else reads."
     )
 
 
@@ -93,21 +97,23 @@ def revoke(
 @app.command("rotate")
 def rotate(
     ctx: typer.Context,
-    grace: Annotated[int | None, typer.Option(min=0, help="Seconds for which the old one works on; else an hour.")] = None,
+    grace: Annotated[
+        int | None, typer.Option(min=0, help="Seconds for which the old one works on; else an hour.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Exchange your own token for a new one. If it is the one of the configuration file, the new one is put there."""
     with opened(ctx, json=json) as session:
-        stored = session.settings.sources["token"] == "file"
+        is_stored = session.settings.sources["token"] == "file"  # noqa: S105 - where it is from
         made = session.call("rotate_token", grace_seconds=grace)
-        if not stored:
+        if not is_stored:
             _hand_over(session, made)
             return
         path, name = config.file_path(session.program.environ), session.settings.profile
         # Shown if it can't be kept: else nobody would have it.
         try:
             former = config.read(path)[name]
-            config.keep(path, name, config.changed(former, token=made["token"]))
+            config.keep(path, name, replace(former, token=made["token"]))
         except Exception:
             session.out.text(made["token"])
             raise
