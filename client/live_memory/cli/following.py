@@ -48,37 +48,46 @@ class Seen:
         return self.newest - OVERLAP if self.newest else None
 
 
-def begin(source: Source, count: int) -> tuple[list[Note], Seen]:
-    """Where to go on from now: at most `count` live notes that are there, oldest first, and what is taken as seen."""
-    while True:
-        number = _newest_change(source)
-        notes = list(source.newest(max(count, 1)))
-        last_folded = next((source.folded(one["number"]) for one in source.changes() if _folds(one)), ())
-        newest = _newest([*notes, *last_folded], None)
-        seen = Seen(newest, number)
-        recent = [] if newest is None else _recent(source, newest - OVERLAP)
-        # What was folded while we looked may be in neither: look again.
-        if _newest_change(source) == number:
-            break
-    shown = sorted(notes, key=_order)[-count:] if count else []
-    return shown, Seen(newest, number, _ids([*notes, *recent], seen.since))
+def begin(source: Source, count: int, now: datetime) -> tuple[list[Note], Seen]:
+    """Where to go on from now: at most `count` live notes that are there, oldest first, and what is taken as seen.
+
+    What is folded while this looks around counts as new, unless it is among these notes.
+    """
+    number = next((int(change["number"]) for change in source.changes()), 0)
+    notes = list(source.newest(max(count, 1)))
+    newest = _newest([*notes, *_last_folded(source, number)], None, now)
+    recent: list[Note] = []
+    if newest:
+        notes += source.live(newest - OVERLAP)
+        recent = _recently_folded(source, number, newest - OVERLAP)
+    there = sorted({note["note_id"]: note for note in notes}.values(), key=_order)
+    seen = Seen(newest, number)
+    return there[-count:] if count else [], Seen(newest, number, _ids([*there, *recent], seen.since))
 
 
-def _recent(source: Source, since: datetime) -> list[Note]:
-    """The notes since then, live or folded: an undo may bring these back, and then they are not new."""
+def _last_folded(source: Source, number: int) -> Sequence[Note]:
+    """The notes of the last change that folded some."""
+    changes = (change for change in source.changes() if change["number"] <= number and _folds(change))
+    last = next(changes, None)
+    return source.folded(last["number"]) if last else ()
+
+
+def _recently_folded(source: Source, number: int, since: datetime) -> list[Note]:
+    """The notes that were folded since then: an undo may bring them back, and then they are not new."""
     # A change that was committed earlier has folded earlier notes alone.
     later = takewhile(lambda change: _moment(change["committed_at"]) >= since, source.changes())
-    return [*source.live(since), *(note for one in later if _folds(one) for note in source.folded(one["number"]))]
+    chosen = [change["number"] for change in later if change["number"] <= number and _folds(change)]
+    return [note for one in chosen for note in source.folded(one)]
 
 
-def look(source: Source, seen: Seen) -> tuple[list[Note], Seen]:
+def look(source: Source, seen: Seen, now: datetime) -> tuple[list[Note], Seen]:
     """The notes that are new since `seen`, oldest first, and what is seen now."""
     found = {note["note_id"]: note for note in source.live(seen.since)}
     changes = list(takewhile(lambda change: change["number"] > seen.change, source.changes()))
     for change in filter(_folds, changes):
         found |= {note["note_id"]: note for note in source.folded(change["number"])}
     new = [note for note_id, note in found.items() if note_id not in seen.ids and not _before(note, seen.since)]
-    newest = _newest(new, seen.newest)
+    newest = _newest(new, seen.newest, now)
     number = changes[0]["number"] if changes else seen.change
     after = Seen(newest, number)
     known = [*new, *({"note_id": note_id} for note_id in seen.ids)]
@@ -87,10 +96,6 @@ def look(source: Source, seen: Seen) -> tuple[list[Note], Seen]:
 
 def _folds(change: dict[str, Any]) -> bool:
     return bool(change["kind"] == "consolidation" and change["notes_count"])
-
-
-def _newest_change(source: Source) -> int:
-    return next((int(change["number"]) for change in source.changes()), 0)
 
 
 def _time(note: Note) -> datetime:
@@ -111,8 +116,10 @@ def _before(note: Note, since: datetime | None) -> bool:
     return since is not None and _time(note) < since
 
 
-def _newest(notes: Iterable[Note], former: datetime | None) -> datetime | None:
-    return max([*map(_time, notes), *([former] if former else [])], default=None)
+def _newest(notes: Iterable[Note], former: datetime | None, now: datetime) -> datetime | None:
+    # One that was put there by hand may lie in the future: what is written until then must not be missed.
+    times = [min(_time(note), now) for note in notes]
+    return max([*times, *([former] if former else [])], default=None)
 
 
 def _ids(notes: Iterable[Note], since: datetime | None) -> frozenset[str]:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def _web() -> "httpx.Client":
     return httpx.Client(timeout=60)
 
 
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
 def _is_terminal(stream: TextIO) -> bool:
     return stream.isatty()
 
@@ -44,3 +49,5 @@ class Program:
     is_terminal: Callable[[TextIO], bool] = _is_terminal
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.monotonic
+    """Seconds, to measure how long something took."""
+    clock: Callable[[], datetime] = _clock

@@ -34,7 +34,7 @@ def tail(
     with opened(ctx, json=json, space=space_id or space) as session:
         source = _Service(session)
         try:
-            found, seen = following.begin(source, lines)
+            found, seen = following.begin(source, lines, session.program.clock())
             _show(session, found)
             _follow(session, source, seen)
         except KeyboardInterrupt:
@@ -47,7 +47,7 @@ def _follow(session: Session, source: "_Service", seen: following.Seen) -> None:
     while True:
         session.program.sleep(pause)
         try:
-            found, seen = following.look(source, seen)
+            found, seen = following.look(source, seen, session.program.clock())
         except LiveMemoryError as problem:
             if not problem.curable:
                 raise

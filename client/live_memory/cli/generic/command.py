@@ -38,7 +38,7 @@ def function(operation: Operation) -> Callable[..., None]:
     # typer reads the one for the names and defaults, the other for the types.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
-    run.__doc__ = _plain(f"{operation.summary}.\n\n{operation.description}")
+    run.__doc__ = f"{operation.summary}.\n\n{operation.description}"
     return run
 
 
@@ -54,13 +54,13 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def _of_field(operation: Operation, field: Field) -> inspect.Parameter:
     needed = "" if not field.required else " (needed)"
     if field.name == "space_id" and field.name in operation.path_parameters:
-        text = f"{_plain(field.description)} Else LIVEMEM_SPACE, else the profile's."
+        text = f"{field.description} Else LIVEMEM_SPACE, else the profile's."
         shown = typer.Option("--space-id", "--space", "-s", help=text, autocompletion=complete_space)
         return _parameter(field.name, Annotated[str | None, shown], None)
-    shown = typer.Option(option(field.name), help=f"{_plain(field.description)}{needed}", metavar=_metavar(field))
+    shown = typer.Option(option(field.name), help=f"{field.description}{needed}", metavar=_metavar(field))
     if field.type == "boolean":
         shown = typer.Option(
-            f"{option(field.name)}/--no-{field.name.replace('_', '-')}", help=_plain(field.description)
+            f"{option(field.name)}/--no-{field.name.replace('_', '-')}", help=field.description
         )
     return _parameter(field.name, Annotated[_type(field), shown], None)
 
@@ -143,8 +143,3 @@ def _value(field: Field, said: Any) -> Any:
     if field.type in _SCALARS or (field.type == "array" and field.items == "string"):
         return said
     return reading.json_value(said, option(field.name))
-
-
-def _plain(text: str) -> str:
-    # The service's words may hold brackets, which the help would read as markup.
-    return text.replace("[", r"\[")

@@ -23,7 +23,7 @@ class _Operations(TyperGroup):
             return None
         from live_memory.cli.generic import command  # noqa: PLC0415 - not for who calls no operation
 
-        built = typer.Typer(add_completion=False)
+        built = typer.Typer(add_completion=False, rich_markup_mode=None)
         built.command(operation.name, rich_help_panel=operation.tag)(command.function(operation))
         return get_command(built)
 
