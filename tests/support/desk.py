@@ -19,6 +19,7 @@ from live_memory.operations import OPERATIONS, Operation
 from tests.support.scripted import URL, problem
 
 TOKEN = "lm_SecretOfAnn"
+QUEUED = "2026-02-20T14:04:55.120Z"
 Answer = Any
 """A JSON value, a text (Markdown), a response, an exception, or a function of the arguments that gives one of these."""
 
@@ -174,4 +175,4 @@ def change(number: int, **changed: Any) -> dict[str, Any]:
 
 def run(status: str, **changed: Any) -> dict[str, Any]:
     """A run as the service shows it."""
-    return {"run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F", "space_id": "demo", "status": status, "step": None, **changed}
+    return {"run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F", "space_id": "demo", "status": status, "step": None, "queued_at": QUEUED, **changed}

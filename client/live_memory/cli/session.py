@@ -45,12 +45,12 @@ class Session:
         """All items of a list in the space, page by page."""
         return self.client.pages(operation, given({"space_id": self.space, **arguments}))
 
-    def confirm(self, question: str, *, yes: bool) -> None:
+    def confirm(self, question: str, *, yes: bool, option: str = "--yes") -> None:
         """Ask before what can't be taken back, or not easily; raises Refused where nobody can be asked."""
         if yes:
             return
         if not self.program.is_terminal(sys.stdin):
-            raise Refused(f"{question} Say so with --yes.")
+            raise Refused(f"{question} Say so with {option}.")
         if not typer.confirm(texts.clean(question), err=True):
             raise typer.Abort
 

@@ -166,7 +166,9 @@ def delete_space(
     """Delete a space with its notes and its bank. Its backups stay."""
     with opened(ctx, json=json, space=space_id) as session:
         if confirm is None:
-            session.confirm(f"Delete {space_id} with all its notes and its bank?", yes=False)
+            session.confirm(
+                f"Delete {space_id} with all its notes and its bank?", yes=False, option=f"--confirm {space_id}"
+            )
             confirm = space_id
         session.here("delete_space", confirm=confirm)
         session.out.result({"deleted": space_id}, lambda: session.out.text(f"{space_id} is deleted."))

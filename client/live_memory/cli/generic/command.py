@@ -59,9 +59,7 @@ def _of_field(operation: Operation, field: Field) -> inspect.Parameter:
         return _parameter(field.name, Annotated[str | None, shown], None)
     shown = typer.Option(option(field.name), help=f"{field.description}{needed}", metavar=_metavar(field))
     if field.type == "boolean":
-        shown = typer.Option(
-            f"{option(field.name)}/--no-{field.name.replace('_', '-')}", help=field.description
-        )
+        shown = typer.Option(f"{option(field.name)}/--no-{field.name.replace('_', '-')}", help=field.description)
     return _parameter(field.name, Annotated[_type(field), shown], None)
 
 
