@@ -67,11 +67,16 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
             for inner in reversed(path[depth + 1 :]):
                 value = {inner: value}
             return _insert(text, at, key, value)
-        at = child.value
         if depth == len(path) - 1:
-            shown = _render(value, _indent_of_line(text, child.start), _unit(text), _eol(text))
-            return text[: child.value] + shown + text[child.end :]
+            return text[: child.value] + _replacement(text, at, child, value) + text[child.end :]
+        at = child.value
     return text
+
+
+def _replacement(text: str, at: int, child: _Child, value: Any) -> str:
+    if "\n" not in text[at : child.start]:
+        return json.dumps(value, ensure_ascii=False)
+    return _render(value, _indent_of_line(text, child.start), _unit(text), _eol(text))
 
 
 def append(text: str, path: Sequence[str], value: Any) -> str:
@@ -100,16 +105,21 @@ def remove(text: str, path: Path) -> str:
 
 def get(document: Any, path: Path) -> Any:
     """The value at a path of a parsed document, None if there is none."""
+    if not has(document, path):
+        return None
     for step in path:
-        if isinstance(step, int):
-            if not isinstance(document, list) or step >= len(document):
-                return None
-            document = document[step]
-        elif isinstance(document, dict) and step in document:
-            document = document[step]
-        else:
-            return None
+        document = document[step]
     return document
+
+
+def has(document: Any, path: Path) -> bool:
+    """Whether there is a value at a path of a parsed document, be it null."""
+    for step in path:
+        inside = isinstance(document, list) and step in range(len(document))
+        if not inside and not (isinstance(document, dict) and step in document):
+            return False
+        document = document[step]
+    return True
 
 
 def _with_root(text: str) -> str:

@@ -36,7 +36,7 @@ class Piece(Protocol):
 
 @dataclass(frozen=True)
 class Key:
-    """A member at a path of keys. `optional`: only where there is none; it stays when ours is taken out."""
+    """A member at a path of keys. `optional`: only where there is none, and for as long as the others are there."""
 
     path: tuple[str, ...]
     value: Any
@@ -82,16 +82,30 @@ class JsonPiece:
                 text = _without_elements(text, entry, earlier)
             elif not entry.optional:
                 text = _without_key(text, entry, earlier)
+        return text if before is None else self._without_optional(text, earlier)
+
+    def _without_optional(self, text: str, earlier: Any) -> str:
+        """The text without the optional members that were not there before, if nothing is left that they are for."""
+        left = jsontext.parse(text)
+        if any(entry.path[0] in left for entry in self.entries if not _is_optional(entry)):
+            return text
+        for entry in self.entries:
+            if _is_optional(entry) and left.get(entry.path[0]) == entry.value and entry.path[0] not in earlier:
+                text = jsontext.remove(text, entry.path)
         return text
 
     def is_bare(self, text: str) -> bool:
         """Whether only optional members are left."""
-        optional = {entry.path[0]: entry.value for entry in self.entries if isinstance(entry, Key) and entry.optional}
+        optional = {entry.path[0]: entry.value for entry in self.entries if _is_optional(entry)}
         return all(key in optional and optional[key] == value for key, value in jsontext.parse(text).items())
 
     def snippet(self) -> str:
         """The document with nothing but the entries."""
         return self.add("")
+
+
+def _is_optional(entry: Key | Element) -> bool:
+    return isinstance(entry, Key) and entry.optional
 
 
 def _with_element(text: str, entry: Element, found: Any) -> str:
@@ -130,11 +144,10 @@ def _without_elements(text: str, entry: Element, earlier: Any) -> str:
 
 
 def _without_key(text: str, entry: Key, earlier: Any) -> str:
-    if jsontext.get(jsontext.parse(text), entry.path) is None:
+    if not jsontext.has(jsontext.parse(text), entry.path):
         return text
-    value = jsontext.get(earlier, entry.path)
-    if value is not None:
-        return jsontext.put(text, entry.path, value)
+    if jsontext.has(earlier, entry.path):
+        return jsontext.put(text, entry.path, jsontext.get(earlier, entry.path))
     return _pruned(jsontext.remove(text, entry.path), entry.path[:-1], earlier)
 
 
@@ -142,8 +155,11 @@ def _pruned(text: str, path: Sequence[str], earlier: Any) -> str:
     """The text without the container at a path, and those around it, as far as they are empty and were not there."""
     for length in range(len(path), 0, -1):
         outer = path[:length]
-        if jsontext.get(jsontext.parse(text), outer) not in ({}, []) or jsontext.get(earlier, outer) is not None:
+        if jsontext.get(jsontext.parse(text), outer) not in ({}, []):
             return text
+        if jsontext.has(earlier, outer):
+            value = jsontext.get(earlier, outer)
+            return text if value else jsontext.put(text, outer, value)
         text = jsontext.remove(text, outer)
     return text
 

@@ -80,7 +80,7 @@ class Desk:
         return (self.project / relative).read_bytes().decode()
 
     def json(self, relative: str) -> Any:
-        return json.loads(self.read(relative))
+        return json.loads(self.read(relative).removeprefix("\ufeff"))
 
 
 @contextmanager
