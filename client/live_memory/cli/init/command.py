@@ -132,9 +132,13 @@ def _explain(by_hand: tuple[ByHand, ...], *, undo: bool = False) -> None:
 
 
 def _agreed() -> bool:
-    if not sys.stdin.isatty():
+    if not _is_terminal():
         raise Refused("There is nobody to ask: look at it with --dry-run, then say --yes.")
     return typer.confirm("Write this?", default=False, err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _close(fitted: Fitting, drawn: Plan, *, undo: bool) -> None:

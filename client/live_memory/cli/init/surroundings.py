@@ -10,6 +10,9 @@ from live_memory.cli.init.problems import Refused
 
 _SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 
+_PLAIN = re.compile(r"[a-zA-Z0-9._~:/%\[\]-]+")
+"""It becomes part of files that other programs read."""
+
 
 @dataclass(frozen=True)
 class Known:
@@ -42,9 +45,13 @@ def need_url(url: str | None) -> str:
     """The service's URL without `/v1` and a slash at its end. Raises Refused."""
     if not url:
         raise Refused("Which service? Say --url, or set LIVEMEM_URL.")
-    parts = urlsplit(url.strip())
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise Refused("The URL must look like https://memory.example.org.")
-    if not url.isascii() or not url.strip().isprintable():
-        raise Refused("The URL must be of plain ASCII.")
+    if not _PLAIN.fullmatch(url.strip()):
+        raise Refused("The URL must be plain: letters, digits and `-._~:/%[]`.")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1').rstrip('/')}"

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from live_memory.cli.init import clients, plan
+from live_memory.cli.init import clients, files, plan
 from live_memory.cli.init.problems import Refused
 from tests.unit.cli.init.support import CLIENTS, URL, desk
 
@@ -267,7 +267,7 @@ def test_an_init_that_dies_after_any_file_is_taken_back_as_a_whole(there, monkey
     there.write("AGENTS.md", "# Ours")
     before = there.tree()
     written = []
-    write = plan.files.write
+    write = files.write
 
     def dying(path, text, mode=None):
         if len(written) == after:
@@ -275,7 +275,7 @@ def test_an_init_that_dies_after_any_file_is_taken_back_as_a_whole(there, monkey
         written.append(path)
         write(path, text, mode)
 
-    monkeypatch.setattr(plan.files, "write", dying)
+    monkeypatch.setattr(files, "write", dying)
     try:
         there.init(client)
     except KeyboardInterrupt:

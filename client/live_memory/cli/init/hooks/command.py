@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -70,7 +70,4 @@ def _connect() -> Memory:
     import live_memory  # noqa: PLC0415
 
     known = surroundings.look()
-    client = live_memory.Client(  # type: ignore[attr-defined]
-        surroundings.need_url(known.url), known.token, timeout=REQUEST_SECONDS, retries=0
-    )
-    return cast("Memory", client)
+    return live_memory.Client(surroundings.need_url(known.url), known.token, timeout=REQUEST_SECONDS, retries=0)

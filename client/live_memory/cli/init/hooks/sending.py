@@ -7,17 +7,19 @@ Whoever dies in between, comes twice or loses an answer sends some of it again: 
 import json
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from live_memory.cli.init.hooks import transcripts
 from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.state import Files, Session
-from live_memory.cli.init.hooks.transcripts import Part, Said
+from live_memory.cli.init.hooks.transcripts import Part
 
 LINES = 40
 """Of one request: small enough to be carried out before a hook must end, so that the next one goes on behind it."""
 BYTES = 500_000
+TURN_CHARS = 60_000
+"""Of one answer; a longer one becomes two turns."""
 REFUSED = (413, 422)
 GONE = 404
 LOOKED_AT = 50
@@ -49,14 +51,16 @@ class Sender:
     log: Callable[[str], None]
 
     def send(self) -> int:
-        """Send what is new in the transcript; gives how many messages. Raises OSError, LiveMemoryError."""
+        """Send what is new in the transcript; gives how many turns. Raises OSError, LiveMemoryError."""
         path = self.event.transcript or self.files.kept
         sent = 0
         while self.in_time():
-            start = self.files.load().sent
-            part = transcripts.read(path, start, transcripts.PARSERS[self.event.client])
-            if part.end == start:
+            session = self.files.load()
+            parse = transcripts.PARSERS[self.event.client]
+            part = transcripts.read(path, session.sent, parse, session.planned)
+            if part.end == session.sent:
                 break
+            self.files.save(replace(session, planned=part.end))
             sent += self._send_part(part)
             if self.files.load().sent != part.end:
                 break
@@ -65,13 +69,13 @@ class Sender:
     def _send_part(self, part: Part) -> int:
         """Send one part in several requests, and remember after each how far it is done."""
         sent = 0
-        for lines, end in _chunks(self.event, part):
+        for lines, end in _chunks(_turns(self.event, part), part.end):
             conversation = self.files.load().conversation_id
             if lines:
                 conversation = conversation or self._begin()
                 if not self._import(conversation, lines):
                     return sent
-            self.files.save(Session(conversation, end))
+            self.files.save(Session(conversation, end, part.end))
             sent += len(lines)
             if not self.in_time():
                 break
@@ -79,7 +83,7 @@ class Sender:
 
     def _begin(self) -> str:
         conversation = _conversation(self.memory, self.space_id, self.event)
-        self.files.save(Session(conversation, self.files.load().sent))
+        self.files.save(replace(self.files.load(), conversation_id=conversation))
         return conversation
 
     def _import(self, conversation: str, lines: list[dict[str, Any]]) -> bool:
@@ -93,7 +97,7 @@ class Sender:
             status = getattr(problem, "status", None)
             if status == GONE and getattr(problem, "code", "") == "conversation_not_found":
                 # Somebody deleted it: what is said from here on goes into a new one, what was said stays deleted.
-                self.files.save(Session(None, self.files.load().sent))
+                self.files.save(replace(self.files.load(), conversation_id=None))
             if status not in REFUSED:
                 raise
             if len(lines) > 1:
@@ -103,24 +107,37 @@ class Sender:
         return True
 
 
-def _chunks(event: Event, part: Part) -> Iterable[tuple[list[dict[str, Any]], int]]:
+def _turns(event: Event, part: Part) -> list[tuple[dict[str, Any], int]]:
+    """What the user said with all that was answered, as lines of the import, each with where it ends.
+
+    A turn is named by its first message: sent again with more in it (after its state was lost) it is refused, not kept
+    twice.
+    """
+    turns: list[tuple[dict[str, Any], int]] = []
+    for said, end in part.messages:
+        turn = turns[-1][0] if turns else None
+        if turn is None or said.role == "user" or len(turn["assistant_message"]) + len(said.content) > TURN_CHARS:
+            turn = {"message_id": f"{event.client}-{said.key}", "user_message": "", "assistant_message": ""}
+            turns.append(({**turn, **({"timestamp": said.timestamp} if said.timestamp else {})}, end))
+        turn = turns[-1][0]
+        side = f"{said.role}_message"
+        turn[side] = f"{turn[side]}\n\n{said.content}" if turn[side] else said.content
+        turns[-1] = (turn, end)
+    return turns
+
+
+def _chunks(turns: list[tuple[dict[str, Any], int]], end: int) -> Iterable[tuple[list[dict[str, Any]], int]]:
     """Lines for one request each, with how far the transcript is done behind it."""
     lines: list[dict[str, Any]] = []
     size, done = 0, 0
-    for said, end in part.messages:
-        line = _line(event, said)
-        length = len(json.dumps(line, ensure_ascii=False).encode())
+    for line, line_end in turns:
+        length = len(json.dumps(line).encode())
         if lines and (len(lines) == LINES or size + length > BYTES):
             yield lines, done
             lines, size = [], 0
         lines.append(line)
-        size, done = size + length, end
-    yield lines, part.end
-
-
-def _line(event: Event, said: Said) -> dict[str, Any]:
-    line = {"message_id": f"{event.client}-{said.key}", "role": said.role, "content": said.content}
-    return {**line, "timestamp": said.timestamp} if said.timestamp else line
+        size, done = size + length, line_end
+    yield lines, end
 
 
 def _conversation(memory: Memory, space_id: str, event: Event) -> str:

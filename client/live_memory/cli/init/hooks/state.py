@@ -20,10 +20,15 @@ PAUSE_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Session:
-    """How far a session was sent, in bytes of its transcript."""
+    """How far a session was sent, in bytes of its transcript; and how far it was going to be.
+
+    What was going to be sent, and perhaps was, is sent again with the same bounds: messages are put together into
+    turns, and a turn with one more message would be another one.
+    """
 
     conversation_id: str | None = None
     sent: int = 0
+    planned: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,11 @@ class Files:
         """The state, a new one if there is none that can be read."""
         try:
             found = json.loads(self.state.read_text("utf-8"))
-            conversation, sent = found["conversation_id"], found["sent"]
+            conversation, sent, planned = found["conversation_id"], found["sent"], found["planned"]
         except (OSError, ValueError, TypeError, KeyError):
             return Session()
-        known = isinstance(conversation, str | None) and isinstance(sent, int)
-        return Session(conversation, sent) if known else Session()
+        known = isinstance(conversation, str | None) and isinstance(sent, int) and isinstance(planned, int)
+        return Session(conversation, sent, planned) if known else Session()
 
     def save(self, session: Session) -> None:
         """Keep the state; of two who write, one wins as a whole."""

@@ -53,10 +53,11 @@ Parse = Callable[[Mapping[str, Any]], tuple[str, str] | None]
 """Role and text of a line, None if it is no message."""
 
 
-def read(path: Path, start: int, parse: Parse) -> Part:
-    """The messages from a position on; a line without its end is still being written and comes next time.
+def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
+    """The messages from a position on, up to another one if that is behind it.
 
-    A file that is shorter than the position was begun anew, and is read from its start. Raises OSError.
+    A line without its end is still being written and comes next time. A file that is shorter than the position was
+    begun anew, and is read from its start. Raises OSError.
     """
     # Never wait for the other end of a pipe that a hostile name leads to.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -65,9 +66,9 @@ def read(path: Path, start: int, parse: Parse) -> Part:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(f"{path} is no regular file")
         if not 0 <= start <= found.st_size:
-            start = 0
+            start = until = 0
         file.seek(start)
-        held = file.read(MOST_BYTES)
+        held = file.read(min(MOST_BYTES, until - start) if until > start else MOST_BYTES)
     end = held.rfind(b"\n") + 1
     if not end and len(held) == MOST_BYTES:
         # One line larger than a look: it is passed over, piece by piece.

@@ -1,7 +1,7 @@
 """A memory as hooks see it, and transcripts as clients write them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,33 +25,30 @@ class FakeMemory:
     refused: str = "\0"
     """A text that the service does not take."""
 
-    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         return self._answered(name, getattr(self, f"_{name}")(arguments))
 
-    def markdown(self, name: str, arguments: dict[str, Any]) -> str:
+    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
         assert (name, arguments) == ("get_summary", {"space_id": "demo", "rules": False})
         return str(self._answered(name, self.summary))
 
-    def send_lines(self, name: str, arguments: dict[str, Any], lines: Any) -> Any:
+    def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Any) -> Any:
         assert name == "import_turns"
         held = self.messages.get(arguments["conversation_id"])
         if held is None:
             raise LiveMemoryError("conversation_not_found", "There is none.", status=404)
-        lines = list(lines)
-        if any(
-            self.refused in line["content"] or held.get(line["message_id"], line["content"]) != line["content"]
-            for line in lines
-        ):
+        turns = {line["message_id"]: f"{line['user_message']}\n\n{line['assistant_message']}" for line in lines}
+        if any(self.refused in text or held.get(name, text) != text for name, text in turns.items()):
             raise LiveMemoryError("invalid_request", "No.", status=422)
-        assert len(lines) <= 2_000
+        assert len(turns) <= 2_000
         assert sum(len(json.dumps(line).encode()) + 1 for line in lines) <= 1_048_576
-        held.update({line["message_id"]: line["content"] for line in lines})
+        held.update(turns)
         return self._answered(name, {"left": 0})
 
-    def _list_conversations(self, arguments: dict[str, Any]) -> Any:
+    def _list_conversations(self, arguments: Mapping[str, Any]) -> Any:
         return {"items": list(self.conversations.values())}
 
-    def _create_conversation(self, arguments: dict[str, Any]) -> Any:
+    def _create_conversation(self, arguments: Mapping[str, Any]) -> Any:
         name = f"C{len(self.conversations)}"
         self.conversations[name] = {"conversation_id": name, "title": arguments["title"], "cwd": arguments.get("cwd")}
         self.messages[name] = {}
@@ -67,6 +64,11 @@ class FakeMemory:
     @property
     def said(self) -> list[str]:
         """All that was said, in the order in which it came."""
+        return [text for turn in self.turns for text in turn.split("\n\n") if text]
+
+    @property
+    def turns(self) -> list[str]:
+        """Both sides of each turn."""
         return [text for held in self.messages.values() for text in held.values()]
 
 

@@ -69,6 +69,36 @@ def test_what_was_said_since_the_last_time_is_sent_once(machine):
     }
 
 
+def test_a_turn_is_what_the_user_said_with_all_that_was_answered(machine):
+    path = machine.transcript(claude("user", "Why?"), claude("assistant", "I look."), claude("assistant", "So."))
+    machine.transcript(claude("user", "And?"), claude("user", "Quick!"))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.turns == ["Why?\n\nI look.\n\nSo.", "And?\n\n", "Quick!\n\n"]
+    machine.transcript(claude("assistant", "Now."))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.turns[3:] == ["\n\nNow."]
+
+
+def test_a_turn_whose_answer_was_lost_is_the_same_turn_also_when_it_went_on_meanwhile(machine):
+    path = machine.transcript(claude("user", "Why?"), claude("assistant", "I look."))
+    machine.memory.fail = lambda number: LiveMemoryError("no_answer", "lost") if number == 3 else None
+    machine.hook("claude-code", "PreCompact", transcript_path=path)
+    machine.transcript(claude("assistant", "So."))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.turns == ["Why?\n\nI look.", "\n\nSo."]
+
+
+def test_a_turn_that_went_on_is_not_kept_twice_when_the_state_is_lost(machine):
+    path = machine.transcript(claude("user", "Why?"), claude("assistant", "I look."))
+    machine.hook("claude-code", "PreCompact", transcript_path=path)
+    machine.transcript(claude("assistant", "So."))
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    for left in (machine.folder / "state").iterdir():
+        left.unlink()
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.turns == ["Why?\n\nI look.", "\n\nSo."]
+
+
 def test_an_event_without_news_asks_the_service_for_nothing(machine):
     path = machine.transcript(claude("user", "Why?"))
     machine.hook("claude-code", "Stop", transcript_path=path)
@@ -190,8 +220,8 @@ def test_a_state_that_is_broken_is_as_one_that_is_lost(machine):
         "",
         "[]",
         '{"sent": "x"}',
-        '{"conversation_id": 1, "sent": 0}',
-        '{"conversation_id": "C0", "sent": -5}',
+        '{"conversation_id": 1, "sent": 0, "planned": 0}',
+        '{"conversation_id": "C0", "sent": -5, "planned": -1}',
     ):
         for left in (machine.folder / "state").glob("*.json"):
             left.write_text(text)
@@ -382,4 +412,8 @@ def test_work_that_fails_in_any_way_lets_the_client_go_on(capsys):
 def test_the_fake_memory_refuses_another_text_under_the_same_name():
     memory = FakeMemory(messages={"C0": {"m": "a"}})
     with pytest.raises(LiveMemoryError):
-        memory.send_lines("import_turns", {"conversation_id": "C0"}, [{"message_id": "m", "content": "b"}])
+        memory.send_lines(
+            "import_turns",
+            {"conversation_id": "C0"},
+            [{"message_id": "m", "user_message": "b", "assistant_message": ""}],
+        )
