@@ -32,7 +32,9 @@ OLD_SPACE: dict[str, str] = {
     "_synthesis.md": '---\nconsolidated_at: "2026-02-21T16:00:00Z"\nnotes_processed: 42\n---\n\n## Synthesis\n\nS3 it is.\n',
     "live/.keep": "",
     "live/20260220T140000_cline-dev_decision_a1b2c3d4.md": old_note(tags=["auth", 'a "quoted" one']),
-    "live/20260220T140130_claude_code_todo_e5f6a7b8.md": old_note("claude_code", "todo", "Write tests.\n\n---\n\nSoon."),
+    "live/20260220T140130_claude_code_todo_e5f6a7b8.md": old_note(
+        "claude_code", "todo", "Write tests.\n\n---\n\nSoon."
+    ),
     "bank/.keep": "",
     "bank/activeContext.md": "# Now\n\n## Next\n\n- import\n",
     "bank/personas/buyer.md": "# Buyer\n",
@@ -51,7 +53,9 @@ def write(top: Path, files: dict[str, str | bytes]) -> Path:
 def old_bucket(top: Path) -> Path:
     """A bucket with two spaces, tokens and a backup."""
     beta = {"_meta.json": json.dumps({**OLD_META, "space_id": "beta", "graph_memory": None}), "bank/.keep": ""}
-    spaces = {f"alpha/{name}": text for name, text in OLD_SPACE.items()} | {f"beta/{name}": t for name, t in beta.items()}
+    spaces = {f"alpha/{name}": text for name, text in OLD_SPACE.items()} | {
+        f"beta/{name}": t for name, t in beta.items()
+    }
     others = {"_system/tokens.json": '{"tokens": [{"hash": "sha256:secret"}]}', "_backups/alpha/2026/_meta.json": "{}"}
     return write(top, {**spaces, **others})
 
@@ -105,7 +109,9 @@ def node(name: str, parent: str | None, role: str, text: Any, **more: Any) -> di
     return {"id": name, "parent": parent, "children": [], "message": message}
 
 
-def chatgpt_chat(chat_id: str = "g-1", *nodes: dict[str, Any], current: str | None = "n-4", **more: Any) -> dict[str, Any]:
+def chatgpt_chat(
+    chat_id: str = "g-1", *nodes: dict[str, Any], current: str | None = "n-4", **more: Any
+) -> dict[str, Any]:
     """A conversation as ChatGPT exports it, with an answer that was tried again."""
     tree = nodes or (
         node("n-1", "root", "user", "What is a lease?"),

@@ -12,9 +12,11 @@ from live_memory.cli.imports.elements import elements
 from live_memory.cli.imports.unfit import BadSource
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
 )
-LISTS = st.lists(st.dictionaries(st.text(), VALUES, max_size=4), max_size=5)
+LISTS = st.lists(st.dictionaries(st.text(), VALUES, max_size=3), max_size=4)
 
 
 def chunked(text: bytes, size: int) -> Iterator[bytes]:
@@ -27,7 +29,7 @@ def test_whatever_the_chunks_are_the_elements_are_those_of_the_list(values, size
     assert [json.loads(one) for one in elements(chunked(text, size))] == values
 
 
-@given(st.binary(max_size=200) | st.text("[]{}\",\\ a1", max_size=60).map(str.encode), st.integers(1, 9))
+@given(st.binary(max_size=200) | st.text('[]{}",\\ a1', max_size=60).map(str.encode), st.integers(1, 9))
 def test_of_hostile_text_there_are_elements_or_one_clear_error(text, size):
     try:
         found = [one for one in elements(chunked(text, size)) if one is not None]
@@ -46,7 +48,7 @@ def test_a_list_that_was_cut_is_refused_wherever_that_was(values, data):
 
 
 def test_an_element_that_is_too_large_is_left_out_and_the_next_ones_come():
-    text = json.dumps([{"a": 1}, {"b": "x" * 500, "c": ["\\\""] * 50}, {"d": 2}]).encode()
+    text = json.dumps([{"a": 1}, {"b": "x" * 500, "c": ['\\"'] * 50}, {"d": 2}]).encode()
     found = list(elements(chunked(text, 16), limit=100))
     assert [json.loads(one) if one else None for one in found] == [{"a": 1}, None, {"d": 2}]
 
@@ -77,7 +79,9 @@ def test_brackets_in_brackets_have_a_bound():
         list(elements([b'[{"a":' + b"[" * 100_000]))
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b"null", b'"a"', b"[1]", b"[[]]", b"PK\x03\x04", b'{"conversations": []}'])
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b"null", b'"a"', b"[1]", b"[[]]", b"PK\x03\x04", b'{"conversations": []}']
+)
 def test_what_is_no_list_of_objects_is_refused(text):
     with pytest.raises(BadSource):
         list(elements([text]))

@@ -162,9 +162,9 @@ def _take_note(packer: Packer, space: OldSpace, name: str, file: File, report: S
         space.taken.add(added.note_id)
         packer.add(f"live/{added.note_id}.md", added.body(report.space_id))
         report.notes = (report.notes or 0) + 1
+        report.changed += [f"{shown(name)} {what}." for what in part.changed]
     space.agents[note.agent] += 1
     space.oldest = min(space.oldest or note.moment, note.moment)
-    report.changed += [f"{shown(name)} {what}." for what in note.changed]
 
 
 def _free(note: OldNote, taken: set[str]) -> OldNote:
@@ -262,14 +262,12 @@ def _record(space: OldSpace, space_id: str, author: str, moment: str) -> dict[st
 def _head(space: OldSpace, report: SpaceReport, created: str, run_id: str | None, threshold: int) -> dict[str, Any]:
     owner = _fitting(space.meta.get("owner"), OWNER_BYTES, "owner", report)
     last = chats.moment(space.meta.get("last_consolidation"))
-    processed = space.meta.get("total_notes_processed")
     return {
         "space_id": report.space_id,
         "description": _fitting(space.meta.get("description"), DESCRIPTION_BYTES, "description", report),
         "owner": owner or None,
         "created_at": created,
         "last_consolidation": _seconds(datetime.fromisoformat(last)) if last and run_id else None,
-        "total_notes_processed": processed if isinstance(processed, int) and 0 <= processed < 10**9 else 0,
         "uid": _ulid(created, [report.space_id]),
         "consolidation_threshold": threshold,
         "changes": 1 if run_id else 0,

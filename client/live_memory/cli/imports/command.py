@@ -31,7 +31,9 @@ def import_command(
     ] = None,
     threshold: Annotated[
         int | None,
-        typer.Option(min=0, max=1_000, help="Of spaces of a bucket: from how many notes on they consolidate; 0: never."),
+        typer.Option(
+            min=0, max=1_000, help="Of spaces of a bucket: from how many notes on they consolidate; 0: never."
+        ),
     ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Only conversations that went on after it, such as 2026-02-20.")

@@ -40,8 +40,8 @@ def send(
     try:
         arrival = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})
     except LiveMemoryError as error:
-        # It may have arrived by a request whose answer was lost.
-        arrival = _ours(service, space_id, upload["upload_id"]) if error.status == 409 else None
+        # It may be under way by a request whose answer was lost.
+        arrival = _ours(service, space_id, upload["upload_id"]) if error.status in (None, 409) else None
         if not arrival:
             raise
     waited = 0.0

@@ -162,12 +162,21 @@ def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkRepo
     found = _found(service, place)
     if not found:
         title = {"title": chat.title} if chat.title else {}
-        service.call("create_conversation", {**place, **title, "profile": wanted.profile})
-        report.begun += 1
+        _begin(service, {**place, **title, "profile": wanted.profile})
         found = _found(service, place)
-    if not found:
-        raise LiveMemoryError("unexpected_answer", "The service does not list a conversation that it has just begun.")
+        if not found:
+            raise LiveMemoryError("unexpected_answer", "The service does not list a conversation that was just begun.")
+        report.begun += 1
     return found
+
+
+def _begin(service: Service, conversation: dict[str, Any]) -> None:
+    try:
+        service.call("create_conversation", conversation)
+    except LiveMemoryError as error:
+        # Without an answer it may have been begun all the same: who looks for it finds out.
+        if error.status is not None:
+            raise
 
 
 def _found(service: Service, place: dict[str, Any]) -> str | None:
