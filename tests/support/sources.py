@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def old_note(agent: str = "cline-dev", category: str = "decision", content: str 
 OLD_SPACE: dict[str, str] = {
     "_meta.json": json.dumps(OLD_META),
     "_rules.md": "# Rules\n\n### progress.md\nWhat works.\n",
-    "_synthesis.md": '---\nconsolidated_at: "2026-02-21T16:00:00Z"\nnotes_processed: 42\n---\n\n## Synthesis\n\nS3 it is.\n',
+    "_synthesis.md": "---\nconsolidated_at: 2026-02-21T16:00:00Z\nnotes_processed: 42\n---\n\n## Synthesis\n\nS3.\n",
     "live/.keep": "",
     "live/20260220T140000_cline-dev_decision_a1b2c3d4.md": old_note(tags=["auth", 'a "quoted" one']),
     "live/20260220T140130_claude_code_todo_e5f6a7b8.md": old_note(
@@ -41,7 +42,7 @@ OLD_SPACE: dict[str, str] = {
 }
 
 
-def write(top: Path, files: dict[str, str | bytes]) -> Path:
+def write(top: Path, files: Mapping[str, str | bytes]) -> Path:
     """A folder with these files."""
     for name, content in files.items():
         path = top / name

@@ -72,7 +72,7 @@ def test_bank_rules_and_synthesis_come_and_the_history_begins_with_them(alpha):
         "personas/buyer.md": "# Buyer\n",
     }
     assert world.text("alpha/_rules.md") == OLD_SPACE["_rules.md"]
-    assert synthesis.read_synthesis(world.process, "alpha").content == "## Synthesis\n\nS3 it is."
+    assert synthesis.read_synthesis(world.process, "alpha").content == "## Synthesis\n\nS3."
     (entry,) = history.page(world.process, "alpha", limit=10, before=None)[0]
     assert (entry.number, entry.kind, entry.author) == (1, "manual", "admin")
     assert (report.bank_files, report.rules, report.synthesis) == (2, True, True)

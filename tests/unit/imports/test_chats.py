@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from live_memory.cli.imports import chatgpt, chats, claude
 from live_memory.cli.imports.chats import Chat, Message, Turn
 from live_memory.cli.imports.unfit import BadPart
+from livemem import clock
 from livemem.conversations import importing
 from livemem.conversations.turn import check
 from tests.support.sources import chatgpt_chat, claude_chat, claude_message, node
@@ -211,4 +212,4 @@ def test_whatever_is_in_a_conversation_its_lines_are_such_as_the_service_takes_o
 @given(JSON)
 def test_a_time_is_one_that_the_service_reads_or_none(value):
     found = chats.moment(value)
-    assert found is None or importing.clock.parse(found)
+    assert found is None or clock.parse(found)

@@ -204,7 +204,7 @@ def _finish(packer: Packer, space: OldSpace, report: SpaceReport, author: str, t
         packer.add("_synthesis.md", space.synthesis.encode(), metadata)
     if record:
         packer.add(f"_consolidations/{record['name']}.json", _json(record["body"]))
-    packer.add(META, _json(_head(space, report, created, record and record["body"]["run_id"], threshold)))
+    packer.add(META, _json(_head(space, report, created, record["body"]["run_id"] if record else None, threshold)))
     report.agents = sorted(space.agents)
     report.bank_files, report.rules, report.synthesis = (
         len(space.bank),
@@ -230,7 +230,7 @@ def _record(space: OldSpace, space_id: str, author: str, moment: str) -> dict[st
     """The record of the change that brings bank and synthesis; None where there is neither."""
     if not space.bank and not space.synthesis.strip():
         return None
-    changes = [
+    changes: list[dict[str, Any]] = [
         {
             "path": path,
             "action": "created",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import httpx
 
@@ -92,10 +92,15 @@ def packed(source: Source, order: Order, author: str = ANONYMOUS) -> Iterator[li
         if source.kind == "export":
             yield [Parcel(stack.enter_context(source.path.open("rb")), _of_export(source, order))]
         elif source.kind == "markdown":
-            target = stack.enter_context(tempfile.TemporaryFile())
+            target = _place(stack)
             yield [Parcel(target, folders.pack(source, order.space_id or "", target))]
         else:
             yield [_of_bucket(stack, source, space, order, author) for space in _spaces(source, order)]
+
+
+def _place(stack: ExitStack) -> IO[bytes]:
+    """A file without a name, which is gone when it is closed."""
+    return stack.enter_context(cast("IO[bytes]", tempfile.TemporaryFile()))
 
 
 def _spaces(source: Source, order: Order) -> list[buckets.OldSpace]:
@@ -106,7 +111,7 @@ def _spaces(source: Source, order: Order) -> list[buckets.OldSpace]:
 
 
 def _of_bucket(stack: ExitStack, source: Source, space: buckets.OldSpace, order: Order, author: str) -> Parcel:
-    target = stack.enter_context(tempfile.TemporaryFile())
+    target = _place(stack)
     space_id = buckets.name_of(space, order.space_id)
     return Parcel(target, buckets.pack(source, space, space_id, target, author, order.threshold))
 

@@ -87,8 +87,8 @@ def _members(opened: tarfile.TarFile, unpacked: _Unpacked) -> Iterator[File]:
         count += 1
         if count > MEMBERS:
             raise BadSource(f"The archive has more than {MEMBERS} members.")
-        # tarfile keeps all members, which nobody asks for.
-        opened.members.clear()
+        # tarfile keeps all members, with headers that may be large.
+        opened.members.clear()  # type: ignore[attr-defined]
         if info.issparse() or not (info.isreg() or info.isdir()):
             raise BadSource(f"The member {shown(info.name)} of the archive is a link, a device or the like.")
         if info.isdir():
