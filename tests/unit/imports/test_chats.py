@@ -212,4 +212,4 @@ def test_whatever_is_in_a_conversation_its_lines_are_such_as_the_service_takes_o
 @given(JSON)
 def test_a_time_is_one_that_the_service_reads_or_none(value):
     found = chats.moment(value)
-    assert found is None or clock.parse(found)
+    assert found is None or clock.parse(found).tzinfo

@@ -22,7 +22,9 @@ def list_plans(ctx: typer.Context, space: Space = None, json: Json = False) -> N
     """List the plans that wait. Exit code 7: none does."""
     with opened(ctx, json=json, space=space) as session:
         found = _waiting(session)
-        rows = [[one["run_id"], texts.moment(one.get("finished_at") or one["queued_at"]), _counted(one)] for one in found]
+        rows = [
+            [one["run_id"], texts.moment(one.get("finished_at") or one["queued_at"]), _counted(one)] for one in found
+        ]
         session.out.result({"items": found}, lambda: session.out.table(["run", "planned (UTC)", ""], rows))
         if not found:
             session.out.say("No plan waits.")

@@ -211,7 +211,7 @@ def _finish(packer: Packer, space: OldSpace, report: SpaceReport, author: str, t
         bool(space.rules.strip()),
         bool(space.synthesis.strip()),
     )
-    report.objects = packer.count + 1
+    report.objects = packer.count
     if space.meta.get("graph_memory"):
         report.not_taken["connections to a graph memory, with their tokens"] += 1
 

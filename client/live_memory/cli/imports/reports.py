@@ -1,7 +1,7 @@
 """What an import did, or would do: for people and for programs."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 NAMED = 100
@@ -37,7 +37,7 @@ class SpaceReport:
 
     def document(self) -> dict[str, Any]:
         """For programs: what says nothing is left out."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, [], {}, "")}
+        return _document(self)
 
     def lines(self) -> list[str]:
         """For people."""
@@ -81,7 +81,7 @@ class TalkReport:
 
     def document(self) -> dict[str, Any]:
         """For programs."""
-        return {name: value for name, value in asdict(self).items() if value not in ([], {}, "")}
+        return _document(self)
 
     def lines(self) -> list[str]:
         """For people."""
@@ -93,6 +93,11 @@ class TalkReport:
         made += [f"  left out: {line}" for line in _some(self.left_out)]
         made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
         return made
+
+
+def _document(report: SpaceReport | TalkReport) -> dict[str, Any]:
+    values = {one.name: getattr(report, one.name) for one in fields(report)}
+    return {name: value for name, value in values.items() if value not in (None, [], {}, "")}
 
 
 def _some(lines: list[str]) -> list[str]:
