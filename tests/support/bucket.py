@@ -19,7 +19,6 @@ from typing import Any
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
-
 LAST = "\U0010ffff"
 """Behind every character of a key."""
 

@@ -65,7 +65,6 @@ class Service:
 
 
 _KEPT: dict[Hashable, Any] = {}
-_READ: dict[Hashable, Settings] = {}
 
 
 def _s3_client(settings: Settings, *, signature: str = "s3v4", make: Callable[..., Any] = clients.s3_client) -> Any:
@@ -81,14 +80,6 @@ def _s3_client(settings: Settings, *, signature: str = "s3v4", make: Callable[..
     if asked not in _KEPT:
         _KEPT[asked] = make(settings, signature=signature)
     return _KEPT[asked]
-
-
-def _settings() -> Settings:
-    """The settings of this environment, read once a process: they are frozen."""
-    around = frozenset(os.environ.items())
-    if around not in _READ:
-        _READ[around] = Settings()
-    return _READ[around]
 
 
 @cache
@@ -135,7 +126,6 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         patch.setenv(name, value)
     worked_out_once(patch)
     patch.setattr(clients, "s3_client", _s3_client)
-    patch.setattr("livemem.settings.Settings", _settings)
     clients._lambda_client.cache_clear()
     parameter_provider.cache_clear()
     with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}), recorder.listening():
