@@ -175,4 +175,11 @@ def change(number: int, **changed: Any) -> dict[str, Any]:
 
 def run(status: str, **changed: Any) -> dict[str, Any]:
     """A run as the service shows it."""
-    return {"run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F", "space_id": "demo", "status": status, "step": None, "queued_at": QUEUED, **changed}
+    return {
+        "run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "space_id": "demo",
+        "status": status,
+        "step": None,
+        "queued_at": QUEUED,
+        **changed,
+    }

@@ -21,6 +21,9 @@ from tests.support.recorder import Recorder
 from tests.support.template import REGION
 from tests.support.world import BOOTSTRAP_KEY
 
+WITH_ROUTES = ("reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives")
+"""Functions that carry out tools of MCP."""
+
 
 @dataclass
 class Service:
@@ -92,6 +95,7 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "SUMMARIZE_FUNCTION_NAME": "live-memory-summarize",
         "DIGEST_FUNCTION_NAME": "live-memory-digest",
         "ASK_FUNCTION_NAME": "live-memory-ask",
+        **{f"{name.upper()}_FUNCTION_NAME": f"live-memory-{name}" for name in WITH_ROUTES},
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import httpx
 
 TRIES = 5
-"""Connections that may break in a row without a byte."""
+"""Connections that may break in a row without a byte, and URLs that may be asked for."""
 PIECE = 1 << 18
 GZIP = 31
 """The window of zlib that reads gzip and checks its sum."""
@@ -83,7 +83,7 @@ def download(
 def _fetch(
     program: Program, ask: Callable[[], Archive], archive: Archive, part: _Part, show: Callable[[str], None]
 ) -> int:
-    idle = 0
+    idle = renewed = 0
     with program.web() as web:
         while True:
             before = part.size
@@ -91,19 +91,19 @@ def _fetch(
                 _stream(web, archive, part, show)
                 if archive.get("size") in {None, part.size}:
                     return part.size
-                raise _Broken(f"{part.size} bytes came of {archive['size']}")
+                # It ended well, so it is another one than the service told of.
+                raise _Stale
             except _Stale:
+                renewed += 1
                 part.again()
                 archive = ask()
+                if renewed >= TRIES or archive["status"] != "ready":
+                    raise Refused("The archive is made anew each time it is fetched. Try again later.", LATER) from None
             except _Broken as error:
                 idle = idle + 1 if part.size <= before else 0
                 if idle >= TRIES:
                     raise Refused(f"The archive could not be downloaded: {error}. Try again.", LATER) from None
                 program.sleep(min(2.0**idle, 10.0))
-                continue
-            idle += 1
-            if idle >= TRIES or archive["status"] != "ready":
-                raise Refused("The archive is made anew each time it is fetched. Try again later.", LATER)
 
 
 def _told(part: _Part, archive: Archive) -> str:
@@ -126,8 +126,9 @@ def _stream(web: "httpx.Client", archive: Archive, part: _Part, show: Callable[[
                 raise _Broken(f"the store answered {answer.status_code}")
             if answer.status_code == 200:
                 part.again()
-            part.etag = answer.headers.get("etag")
-            for piece in answer.iter_raw(PIECE):
+            part.etag = answer.headers.get("etag", part.etag)
+            # As they come: what waited for a whole piece would be lost when the connection breaks.
+            for piece in answer.iter_raw():
                 part.file.write(piece)
                 part.size += len(piece)
                 show(_told(part, archive))

@@ -42,6 +42,7 @@ OF_RUN: Final = {
     "awaiting_approval": OK,
     "nothing_to_do": NOTHING,
     "busy": CONFLICT,
+    "refused": CONFLICT,
     "superseded": CONFLICT,
     "error": FAILED,
 }

@@ -61,7 +61,11 @@ def run(found: dict[str, Any]) -> Styled:
         number = found["consolidation"]
         done = f"Change {number}: {metrics(found.get('metrics') or {})}"
         return [(done, "green"), (f"See it: livemem diff {number}. Take it back: livemem undo {number}.", "dim")]
-    words = {"nothing_to_do": "There is nothing to consolidate.", "busy": "Somebody else is at it. Try again later."}
+    words = {
+        "nothing_to_do": "There is nothing to consolidate.",
+        "busy": "Somebody else is at it. Try again later.",
+        "awaiting_approval": "Its plan waits for approval: livemem review show.",
+    }
     message = found.get("message") or words.get(found["status"]) or f"The run is {found['status']}."
     return [(message, "")]
 

@@ -1,6 +1,7 @@
 """Exit codes mean something, and errors say what to do."""
 
 import json
+from typing import get_args
 
 import httpx
 import pytest
@@ -129,7 +130,7 @@ def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(de
 
 
 def test_the_categories_are_those_of_the_service():
-    assert Category.__args__ == OPERATIONS["append_note"].body["category"].choices
+    assert get_args(Category) == OPERATIONS["append_note"].body["category"].choices
 
 
 def test_a_message_of_the_service_reaches_no_terminal_raw(desk: Desk):

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -46,7 +47,7 @@ def test_one_line_is_one_and_not_longer_than_it_may_be(text: str, width: int):
     assert "\n" not in line
 
 
-SHOWN = {
+SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "show": ({"get_summary": f"# {HOSTILE}\n"}, ("show",)),
     "bank": ({"get_bank_file": HOSTILE}, ("bank", "a.md")),
     "files": ({"list_bank": {"items": [{"path": HOSTILE, "size": 1, "last_modified": "x"}]}}, ("bank",)),

@@ -23,12 +23,15 @@ def consolidate(
     ] = False,
     agent: Annotated[str | None, typer.Option(help="Only the notes of this agent.")] = None,
     max_notes: Annotated[int | None, typer.Option(min=1, help="At most so many notes, the oldest first.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Give up the plan that waits for approval, and make another.")
+    ] = False,
     space: Space = None,
     json: Json = False,
 ) -> None:
     """Fold the live notes into the bank. Exit code 7: there was nothing to fold; 5: somebody else is at it."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"agent": agent, "max_notes": max_notes, "dry_run": dry_run or None}
+        arguments = {"agent": agent, "max_notes": max_notes, "dry_run": dry_run or None, "replace": replace or None}
         queued = session.here("start_consolidation", **arguments)
         if not (wait or dry_run):
             session.out.result(queued, lambda: session.out.text(queued["run_id"]))
