@@ -22,8 +22,8 @@ from livemem_http.routing import request_context
 from livemem_mcp import server
 from livemem_mcp.session import TOOLSETS, Invoke, Session, default_space
 
-REQUEST = timedelta(seconds=24)
-"""For how long a call may wait: what takes longer gives a handle, before the HTTP API gives up after 30 s."""
+REQUEST = timedelta(seconds=20)
+"""For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
 QUERY = {"toolset", "space"}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
