@@ -1,6 +1,5 @@
 """`livemem hook CLIENT EVENT`: bounded in time, and always an answer that lets the client go on."""
 
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -8,10 +7,14 @@ from typing import Annotated
 
 import typer
 
-from live_memory.cli.init import record, surroundings
+from live_memory.cli import config
+from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers
 from live_memory.cli.init.hooks.running import SECONDS, Hook
 from live_memory.cli.init.hooks.sending import Memory
+from live_memory.cli.init.setup import checked_space
+from live_memory.cli.program import Program
+from live_memory.cli.session import program_of
 
 MOST_BYTES = 8 * 1_048_576
 """Of what a client says; one that says more is not listened to."""
@@ -19,24 +22,29 @@ REQUEST_SECONDS = 3.5
 
 
 def hook_command(
+    ctx: typer.Context,
     client: Annotated[str, typer.Argument(help="The client that calls.")],
     event: Annotated[str, typer.Argument(help="What happened, as the client names it.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space of the project.")] = None,
+    space: Annotated[str | None, typer.Option("--space", "-s", help="The space; else the one that you keep.")] = None,
 ) -> None:
     """For hooks alone: reads the client's JSON from stdin; loads the memory, or keeps what was said. Exits with 0."""
-    hook = Hook(_connect, record.state_folder(os.environ) / "hooks", _log)
-    answer = in_time(lambda: _run(hook, client, event, space), answers.nothing(client, event))
+    program = program_of(ctx)
+    answer = in_time(lambda: _run(program, client, event, space), answers.nothing(client, event))
     sys.stdout.write(answer + "\n")
     sys.stdout.flush()
 
 
-def _run(hook: Hook, client: str, event: str, space: str | None) -> str:
+def _run(program: Program, client: str, event: str, space: str | None) -> str:
     text = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         return answers.nothing(client, event)
-    return hook.run(
-        client, event, surroundings.need_space(space or surroundings.look().space), text.decode(errors="replace")
-    )
+    settings = config.settle(program.environ, profile=program.profile, space=space)
+
+    def connect() -> Memory:
+        return program.connect(settings.need_url(), settings.need_token(), timeout=REQUEST_SECONDS, retries=0)
+
+    hook = Hook(connect, record.state_folder(program.environ) / "hooks", _log)
+    return hook.run(client, event, checked_space(settings.need_space()), text.decode(errors="replace"))
 
 
 def in_time(work: Callable[[], str], otherwise: str, seconds: float = SECONDS + 0.5) -> str:
@@ -63,11 +71,3 @@ def in_time(work: Callable[[], str], otherwise: str, seconds: float = SECONDS + 
 
 def _log(text: str) -> None:
     sys.stderr.write(text.replace("\n", " ")[:1_000] + "\n")
-
-
-def _connect() -> Memory:
-    # Half of the time of a start that most events don't need.
-    import live_memory  # noqa: PLC0415
-
-    known = surroundings.look()
-    return live_memory.Client(surroundings.need_url(known.url), known.token, timeout=REQUEST_SECONDS, retries=0)
