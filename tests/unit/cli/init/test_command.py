@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -184,3 +187,20 @@ def test_a_hook_that_is_called_wrongly_lets_the_client_go_on(run, arguments, ans
 def test_a_client_that_says_too_much_is_not_listened_to(run):
     done = run("hook", "cursor", "beforeSubmitPrompt", "--space", "demo", said="x" * 9_000_000)
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"continue": True})
+
+
+def test_a_client_that_leaves_stdin_open_gets_its_answer_and_a_clean_end(run, tmp_path):
+    program = (
+        "import sys; from live_memory.cli.init.hooks import command; command.SECONDS = 0.2;"
+        "from live_memory.cli.main import main; sys.argv[1:] = ['hook', 'cline', 'TaskStart', '-s', 'demo']; main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout.read() == b'{"cancel": false}\n'
+        assert b"not done after" in process.stderr.read()
+        assert process.wait() == 0
