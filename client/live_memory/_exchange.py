@@ -46,7 +46,7 @@ class Target:
 def target(url: str | None, token: str | None, variables: Mapping[str, str] = os.environ) -> Target:
     """What is given, or the environment says; raises BadArgument."""
     url = (url or variables.get("LIVEMEM_URL") or "").strip().rstrip("/").removesuffix("/v1")
-    token = (token or variables.get("LIVEMEM_TOKEN") or "").strip() or None
+    token = (token if token is not None else variables.get("LIVEMEM_TOKEN", "")).strip() or None
     try:
         parsed = urlsplit(url)
         _ = parsed.port

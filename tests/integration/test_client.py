@@ -139,6 +139,6 @@ def test_hostile_ids_are_refused_by_the_service_as_what_they_are(client: Client)
 
 
 def test_a_wrong_token_is_told(client: Client):
-    with Client(str(client._target.url), "lm_wrong") as stranger, pytest.raises(LiveMemoryError) as caught:
+    with Client(client.url, "lm_wrong") as stranger, pytest.raises(LiveMemoryError) as caught:
         stranger.get_whoami()
     assert (caught.value.status, caught.value.code) == (401, "unauthenticated")

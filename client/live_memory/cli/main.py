@@ -26,6 +26,7 @@ from live_memory.cli.commands import (
     upkeep,
 )
 from live_memory.cli.generic import group
+from live_memory.cli.imports.command import import_command
 from live_memory.cli.session import program_of
 
 EPILOG = "Exit codes:\n\n" + exits.table()
@@ -80,6 +81,7 @@ app.command("diff", rich_help_panel=CHANGE)(changes.diff)
 app.command("undo", rich_help_panel=CHANGE)(changes.undo)
 app.command("spaces", rich_help_panel=OPERATE)(spaces.spaces)
 app.command("export", rich_help_panel=OPERATE)(exporting.export)
+app.command("import", rich_help_panel=OPERATE)(import_command)
 app.command("erase", rich_help_panel=OPERATE)(upkeep.erase)
 app.command("gc", rich_help_panel=OPERATE)(upkeep.gc)
 app.command("usage", rich_help_panel=OPERATE)(upkeep.usage)
