@@ -64,13 +64,17 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
 
 
 def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:
+    """Write the plan, and return it; or the one that is there."""
     key = keys.review(space_id, run_id)
-    try:
-        process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        found = process.store.get(key)
-        return found.body if found else body
-    return body
+    for _ in range(commit.TRIES):
+        try:
+            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+            return body
+        except PreconditionLost:
+            found = process.store.get(key)
+            if found:
+                return found.body
+    raise StoreUnavailable("The plan can't be written.")
 
 
 def revision(body: bytes) -> str:
