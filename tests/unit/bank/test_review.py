@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.bank import corrections, history, review
+from livemem.bank import corrections, history, plans, review
 from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, TooLarge
@@ -78,7 +78,7 @@ def test_a_run_stops_after_its_plan_and_gives_the_space_back():
 def test_the_plan_shows_what_a_change_would_show():
     world, run = planned()
 
-    plan = review.read(world.process, "demo", run.run_id)
+    plan = plans.read(world.process, "demo", run.run_id)
 
     assert (plan.review, plan.outdated) == (world.plan(), False)
     assert [note.content for note in plan.detail.sources] == ["two", "three"]
@@ -91,14 +91,14 @@ def test_reading_a_plan_costs_two_requests():
     world, run = planned()
     world.new_process()
 
-    review.read(world.process, "demo", run.run_id)
+    plans.read(world.process, "demo", run.run_id)
 
     assert dict(world.client.counts) == {"GET": 2}
 
 
 def test_an_approved_plan_is_committed_as_it_was_read_and_says_by_whom():
     world, run = planned()
-    read = review.read(world.process, "demo", run.run_id)
+    read = plans.read(world.process, "demo", run.run_id)
     world.clock.move(3600)
 
     made = approve(world, run)
@@ -223,7 +223,7 @@ def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_ag
     assert world.count() == counter.Outcome("not_automatic")
     assert keys.review("demo", run.run_id) not in world.inner.objects
     with pytest.raises(NotFound):
-        review.read(world.process, "demo", run.run_id)
+        plans.read(world.process, "demo", run.run_id)
 
 
 def test_refusing_twice_is_refusing_once_and_what_is_refused_is_not_approved():
@@ -333,7 +333,7 @@ def test_a_plan_whose_grounds_have_changed_is_not_committed_but_made_anew(distur
 def test_a_plan_says_when_it_can_not_be_committed_as_it_stands():
     world, run = planned()
     by_hand(world)
-    assert review.read(world.process, "demo", run.run_id).outdated
+    assert plans.read(world.process, "demo", run.run_id).outdated
 
 
 @pytest.mark.parametrize("decide", [approve, refuse])
@@ -430,7 +430,7 @@ def test_an_approval_while_somebody_holds_the_space_is_refused_as_busy():
         approve(world, run)
 
 
-@pytest.mark.parametrize("ask", [review.read, lambda p, s, r: review.refuse(p, ADMIN, s, r, None)])
+@pytest.mark.parametrize("ask", [plans.read, lambda p, s, r: review.refuse(p, ADMIN, s, r, None)])
 def test_a_run_that_nobody_knows_has_no_plan(ask):
     world, _ = planned()
     with pytest.raises(NotFound):

@@ -1,10 +1,8 @@
-"""Plans that wait for a person: read, approved, refused (changes/proposals.py).
+"""Plans that wait for a person, approved and refused (changes/proposals.py).
 
 What is approved is what was read: the approval names the revision of the plan, and the commit succeeds only if nothing
 that the plan rests on has changed since. Else the plan is given up and a run is queued that makes another.
 """
-
-from dataclasses import dataclass
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
@@ -12,7 +10,7 @@ from livemem.bank import corrections, history
 from livemem.bank.history import Detail
 from livemem.changes import direct, progress, proposals
 from livemem.changes.records import Record
-from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, PlanOutdated
+from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
 from livemem.process import Process
 from livemem.runs import queue, reviews
 from livemem.runs.queue import Order
@@ -20,37 +18,15 @@ from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces import lease
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.review import Decision, Review
+from livemem.spaces.review import Decision
 from livemem.store import keys
 
 KIND = "review"
 """Of the lease under which somebody decides."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A plan that waits, as a change that is yet to be made; `outdated`: it can't be committed as it stands."""
-
-    review: Review
-    agent: str | None
-    detail: Detail
-    outdated: bool
-
-
 class _Changed(LiveMemoryError):
     """What the plan rests on is another by now. No user meets it."""
-
-
-def read(process: Process, space_id: str, run_id: str) -> Plan:
-    """The plan of a run that waits for approval: 2 GET. Raises InvalidName, NotFound where none waits."""
-    keys.check_run_id(run_id)
-    meta = heads.load(process, space_id).meta
-    review = meta.pending_plan
-    record = proposals.read(process, meta, review) if review and review.run_id == run_id else None
-    if not review or not record:
-        raise NotFound("plan", run_id)
-    shown = history.detail(space_id, record, undone=False, held={})
-    return Plan(review, record.agent, shown, outdated=review.number != meta.changes + 1)
 
 
 def approve(process: Process, principal: Principal, space_id: str, run_id: str, revision: str) -> Detail:

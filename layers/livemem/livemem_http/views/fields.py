@@ -179,13 +179,16 @@ Discarded = Annotated[
 
 
 AUTO_PAUSED = (
-    "True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that "
-    "was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets "
-    "it to false, which starts a run at once if the threshold is reached."
+    "True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very "
+    "consolidation that was undone or refused. None starts by itself until one that was started by hand has ended "
+    "well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."
 )
 
 
-CORRECTIONS = "The permission that editing sections of the bank takes. Only an admin changes it."
+CORRECTIONS = (
+    "The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes "
+    "it."
+)
 
 
 CONSOLIDATION_MODE = (
