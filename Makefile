@@ -91,6 +91,7 @@ check: setup ## lint, format, types, imports, template, OpenAPI and its descript
 	@$(dir $(PYTHON_BIN))lint-imports --no-cache --no-logo
 	@$(PYTHON_BIN) -m pytest -q tests/template
 	@$(PYTHON_BIN) -m scripts.openapi --check
+	@$(PYTHON_BIN) -m scripts.client --check
 
 .PHONY: format
 format: setup ## put the code in order (ruff)
@@ -98,8 +99,9 @@ format: setup ## put the code in order (ruff)
 	@$(PYTHON_BIN) -m ruff format .
 
 .PHONY: openapi
-openapi: setup ## write docs/openapi.json and docs/api.md from the code
+openapi: setup ## write docs/openapi.json, docs/api.md and what the client knows of the API from the code
 	@$(PYTHON_BIN) -m scripts.openapi
+	@$(PYTHON_BIN) -m scripts.client
 
 .PHONY: lint-sam
 lint-sam: setup-sam ## sam validate --lint

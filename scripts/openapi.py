@@ -20,7 +20,7 @@ from livemem.access import management
 from livemem.bank import paths
 from livemem.store import keys, room_keys
 from livemem_http import negotiation, problems, sending
-from scripts import api_docs, api_examples, openapi_check
+from scripts import api_docs, api_examples, mcp_catalog, openapi_check
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
@@ -417,7 +417,11 @@ WHAT_CAN_BE_MISSING = (
 
 def texts(made: dict[str, Any]) -> dict[Path, str]:
     """The files as they should be."""
-    return {TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n", GUIDE: api_docs.guide(made)}
+    return {
+        TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n",
+        GUIDE: api_docs.guide(made),
+        mcp_catalog.TARGET: mcp_catalog.text(made),
+    }
 
 
 def main(arguments: list[str]) -> int:

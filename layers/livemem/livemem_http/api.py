@@ -175,7 +175,7 @@ class Api:
         try:
             return self._answer(event, context)
         except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-            return self._plain(error, event)
+            return problems.as_event_answer(error, self._request_id(event))
 
     def _answer(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         match = routing.match(event, self.needs)
@@ -259,11 +259,6 @@ class Api:
     def text(self) -> str:
         """The body of a route that takes lines; empty if there is none."""
         return self.resolver.context["text"] or ""
-
-    def _plain(self, error: Exception, event: dict[str, Any]) -> dict[str, Any]:
-        answer = problems.response(error, self._request_id(event))
-        headers = {"Content-Type": problems.MEDIA_TYPE, **{name: str(value) for name, value in answer.headers.items()}}
-        return {"statusCode": answer.status_code, "headers": headers, "body": answer.body, "isBase64Encoded": False}
 
     def _answer_error(self, error: Exception) -> Response[str]:
         return problems.response(error, self._request_id(self.resolver.current_event.raw_event))

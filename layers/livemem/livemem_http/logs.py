@@ -13,7 +13,7 @@ from aws_lambda_powertools.logging.utils import copy_config_to_registered_logger
 
 from livemem.settings import LogLevel
 
-PACKAGES = ("livemem", "livemem_http")
+PACKAGES = ("livemem", "livemem_http", "livemem_mcp")
 URL_LOGGERS = ("httpx", "httpx2")
 """They write the whole URL of each request at INFO; the LLM's may hold a password."""
 

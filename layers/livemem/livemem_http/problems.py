@@ -83,6 +83,13 @@ def response(error: Exception, request_id: str) -> Response[str]:
     return Response(known.status, MEDIA_TYPE, texts.sendable(body), headers)
 
 
+def as_event_answer(error: Exception, request_id: str) -> dict[str, Any]:
+    """The same as an HTTP API takes it from a function."""
+    answer = response(error, request_id)
+    headers = {"Content-Type": MEDIA_TYPE, **{name: str(value) for name, value in answer.headers.items()}}
+    return {"statusCode": answer.status_code, "headers": headers, "body": answer.body, "isBase64Encoded": False}
+
+
 def _known(error: Exception) -> LiveMemoryError | None:
     if isinstance(error, LiveMemoryError):
         return error

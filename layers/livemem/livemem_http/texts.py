@@ -35,3 +35,14 @@ def _broken(value: Any, place: tuple[str, ...]) -> Iterator[str]:
     elif isinstance(value, list):
         for index, part in enumerate(value):
             yield from _broken(part, (*place, str(index)))
+
+
+def sendable_values(value: Any) -> Any:
+    """The same of all texts in JSON values, but for names."""
+    if isinstance(value, str):
+        return sendable(value)
+    if isinstance(value, Mapping):
+        return {name: sendable_values(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [sendable_values(part) for part in value]
+    return value

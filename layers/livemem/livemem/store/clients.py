@@ -76,14 +76,20 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
     return client
 
 
-@lru_cache(maxsize=1)
-def _lambda_client() -> Any:
+@lru_cache(maxsize=2)
+def _lambda_client(*, attempts: int = 3, read_timeout: int = 10) -> Any:
     session = _session()
     return session.create_client(
         "lambda",
         region_name=session.get_config_variable("region") or "us-east-1",
-        config=Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=3, read_timeout=10),
+        config=Config(
+            retries={"mode": "standard", "total_max_attempts": attempts}, connect_timeout=3, read_timeout=read_timeout
+        ),
     )
+
+
+INVOKE_SECONDS = 29
+"""For how long a function's answer is waited for: as long as the HTTP API would."""
 
 
 def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
@@ -97,3 +103,23 @@ def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
         )
     except (BotoCoreError, ClientError) as error:
         raise StoreUnavailable("The work could not be queued: the function service did not take it.") from error
+
+
+def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Invoke `function_name` with `payload` as JSON, wait, and give its answer, a JSON object.
+
+    It is asked once: what it was told to do may have been done, though its answer never came. Raises StoreUnavailable
+    if it could not be asked, or failed.
+    """
+    try:
+        answer = _lambda_client(attempts=1, read_timeout=INVOKE_SECONDS).invoke(
+            FunctionName=function_name, Payload=json.dumps(payload).encode()
+        )
+        told = json.loads(answer["Payload"].read())
+    except (BotoCoreError, ClientError, ValueError) as error:
+        raise StoreUnavailable(
+            "The function service did not answer; it may have been done nevertheless, so look before you repeat it."
+        ) from error
+    if answer.get("FunctionError") or not isinstance(told, dict):
+        raise StoreUnavailable("The function that has this operation failed; the log of that function tells more.")
+    return told

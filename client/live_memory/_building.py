@@ -1,0 +1,157 @@
+"""Requests made of an operation and its arguments."""
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from pydantic import BaseModel
+
+from live_memory import _repeating
+from live_memory._operation import UNSET, Operation
+from live_memory.errors import BadArgument
+from live_memory.operations import OPERATIONS
+
+JSON = "application/json"
+MARKDOWN = "text/markdown"
+LINES = "application/x-ndjson"
+_GREEDY = "path"
+"""The one parameter that may hold slashes: the path of a bank file."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request that is ready to be sent, as often as `repeatable` allows."""
+
+    operation: Operation
+    target: str
+    """Path and query below /v1, percent-encoded."""
+    content: bytes | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = False
+
+
+def find(name: str) -> Operation:
+    """The operation of this name; raises BadArgument."""
+    if name not in OPERATIONS:
+        raise BadArgument(f"There is no operation {name!r}.")
+    return OPERATIONS[name]
+
+
+def build(
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    key: str | None = None,
+    lines: Iterable[Mapping[str, Any] | str] | bytes | None = None,
+    accept: str = JSON,
+) -> Request:
+    """The request for an operation; raises BadArgument if the arguments make none.
+
+    Args:
+        name: the name of the operation.
+        arguments: those of path, query and body by name; None is left out where it says nothing.
+        key: the Idempotency-Key; without one one is made, where the operation takes one.
+        lines: the body of an operation that takes lines of JSON.
+        accept: the form of the answer.
+    """
+    operation = find(name)
+    _check(operation, arguments, key, lines, accept)
+    given = {one: _plain(value) for one, value in arguments.items() if not _absent(operation, one, value)}
+    body = _repeating.named(operation, {one: given[one] for one in operation.body if one in given})
+    headers = {"Accept": accept} | ({"Idempotency-Key": key or secrets.token_hex(16)} if operation.takes_key else {})
+    content = _lines(lines) if lines is not None else _json(body) if operation.body else None
+    if content is not None:
+        headers["Content-Type"] = LINES if operation.lines else JSON
+    repeatable = _repeating.is_repeatable(operation, body)
+    return Request(operation, _target(operation, given), content, headers, repeatable)
+
+
+def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, lines: Any, accept: str) -> None:
+    name, known = operation.name, operation.fields
+    if unknown := sorted(set(arguments) - set(known)):
+        raise BadArgument(f"{name} takes no {', '.join(unknown)}.")
+    given = [one for one, value in arguments.items() if not _absent(operation, one, value)]
+    missing = [one.name for one in known.values() if one.required and one.name not in given]
+    if missing:
+        raise BadArgument(f"{name} needs {', '.join(missing)}.")
+    if key is not None and not operation.takes_key:
+        raise BadArgument(f"{name} takes no idempotency_key.")
+    # Others would be refused by no one but the wire.
+    if key is not None and not (1 <= len(key) <= 200 and key.isascii() and key.isprintable()):
+        raise BadArgument("idempotency_key: must be 1 to 200 printable characters of ASCII.")
+    if operation.lines != (lines is not None):
+        raise BadArgument(f"{name} takes {'lines' if operation.lines else 'no lines'}.")
+    if accept == MARKDOWN and not operation.markdown:
+        raise BadArgument(f"{name} has no answer in Markdown.")
+
+
+def _absent(operation: Operation, name: str, value: Any) -> bool:
+    return value is UNSET or (value is None and not operation.fields[name].nullable)
+
+
+def _target(operation: Operation, given: Mapping[str, Any]) -> str:
+    path = operation.path
+    for name in operation.path_parameters:
+        path = path.replace(f"{{{name}}}", _segments(name, _text(given[name])))
+    query = [(name, _text(given[name])) for name in operation.query if name in given]
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _segments(name: str, value: str) -> str:
+    """A value for a path, from which it can't get out: an empty segment or dots would make it another path."""
+    segments = value.split("/") if name == _GREEDY else [value]
+    if any(segment in ("", ".", "..") for segment in segments):
+        raise BadArgument(f"{name}: must not be empty, nor have a segment that is empty or dots.")
+    return "/".join(quote(segment, safe="") for segment in segments)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, dict)) or value is None:
+        raise BadArgument("What stands in a path or query must be one value.")
+    text = str(value)
+    if not _encodable(text):
+        raise BadArgument("A text holds half of a surrogate pair, which UTF-8 can't hold.")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_unset=True)
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise BadArgument("A time needs its zone: datetime.now(UTC), not datetime.now().")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items() if part is not UNSET}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_plain(part) for part in value]
+    return value
+
+
+def _json(body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        # The text of a UnicodeEncodeError would hold the body.
+        reason = "half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
+        raise BadArgument(f"The body makes no JSON: {reason}.") from None
+
+
+def _lines(lines: Iterable[Mapping[str, Any] | str] | bytes) -> bytes:
+    if isinstance(lines, bytes):
+        return lines
+    made = [_text(line.strip("\r\n")).encode() if isinstance(line, str) else _json(_plain(line)) for line in lines]
+    if any(b"\n" in line for line in made):
+        raise BadArgument("lines: a text of more than one line.")
+    return b"".join(line + b"\n" for line in made)
+
+
+def _encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,110 @@
+"""A request until it has an answer, without sending anything itself: what both clients have in common."""
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from live_memory import _answers
+from live_memory._building import Request
+from live_memory._repeating import Policy
+from live_memory._version import __version__
+from live_memory.errors import BadArgument, LiveMemoryError
+
+_UNDER_WAY = frozenset({"queued", "running"})
+_SHORTEST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.2, 3.0, 1.3
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+Steps = Generator[Request | float, httpx.Response | httpx.HTTPError | None, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the service is, and who asks."""
+
+    url: str
+    token: str | None = field(repr=False)
+
+    def options(self, timeout: float) -> dict[str, Any]:
+        """What a client of httpx is made with."""
+        headers = {"User-Agent": f"live-memory/{__version__}"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        return {
+            "base_url": f"{self.url}/v1",
+            "headers": headers,
+            "timeout": timeout,
+            "follow_redirects": False,
+            # A proxy has no business between a program and its own machine.
+            "trust_env": httpx.URL(self.url).host not in _LOOPBACK,
+        }
+
+
+def target(url: str | None, token: str | None, variables: Mapping[str, str] = os.environ) -> Target:
+    """What is given, or the environment says; raises BadArgument."""
+    url = (url or variables.get("LIVEMEM_URL") or "").strip().rstrip("/").removesuffix("/v1")
+    token = (token or variables.get("LIVEMEM_TOKEN") or "").strip() or None
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        raise BadArgument("The URL of the service can't be read.") from None
+    if not parsed.host or parsed.scheme not in ("http", "https"):
+        raise BadArgument("The URL of the service is missing: set LIVEMEM_URL, such as https://memory.example.org.")
+    if parsed.userinfo or parsed.query or parsed.fragment:
+        raise BadArgument("The URL of the service must have no user, password, query or fragment.")
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise BadArgument("The token must be printable ASCII without spaces.")
+    return Target(url, token)
+
+
+def steps(request: Request, policy: Policy) -> Steps:
+    """Yields what is to be sent and gets what came of it, or seconds to wait; returns the body.
+
+    Raises LiveMemoryError once there is no hope.
+    """
+    tries = 0
+    in_doubt = False
+    while True:
+        came = yield request
+        tries += 1
+        try:
+            if isinstance(came, httpx.Response):
+                return _answers.read(came, request)
+            assert came is not None
+            raise _answers.broken(came) from came
+        except LiveMemoryError as error:
+            error.repeated = in_doubt
+            pause = policy.pause(error, repeatable=request.repeatable, tries=tries)
+            if pause is None:
+                raise
+            in_doubt = in_doubt or not (error.code == "no_connection" or error.status == 429)
+        yield pause
+
+
+def pauses(patience: float) -> Iterator[float]:
+    """Seconds between looks at something that goes on, `patience` in all: often at first, then seldom."""
+    waited, pause = 0.0, _SHORTEST_PAUSE
+    while waited < patience:
+        yield pause
+        waited += pause
+        pause = min(_LONGEST_PAUSE, pause * _GROWTH)
+
+
+def is_under_way(status: str) -> bool:
+    """Whether a run of this status has not ended."""
+    return status in _UNDER_WAY
+
+
+def still_running(run_id: str, patience: float) -> LiveMemoryError:
+    """The error of who waited long enough."""
+    return LiveMemoryError("still_running", f"The run {run_id} has not ended within {patience:.0f} s; it goes on.")
+
+
+def next_page(arguments: Mapping[str, Any], page: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments for the page after this one; None: it is the last."""
+    cursor = page.get("next_cursor")
+    if cursor and cursor == arguments.get("cursor"):
+        raise LiveMemoryError("unexpected_answer", "A page names itself as the next one.")
+    return {**arguments, "cursor": cursor} if cursor else None

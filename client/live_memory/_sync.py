@@ -1,0 +1,141 @@
+"""The client for programs that wait."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from live_memory import _answers, _building, _exchange
+from live_memory._methods import Operations
+from live_memory._repeating import Policy
+from live_memory.errors import BadArgument
+
+if TYPE_CHECKING:
+    from live_memory import models
+
+
+class Client(Operations):
+    """A client of Live Memory: a method for each operation, and the same by name.
+
+    Every method raises LiveMemoryError. It may be used by several threads at once. To be closed, or used by `with`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 3,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Connects to nothing yet.
+
+        Args:
+            url: the service without /v1; else that of the environment (LIVEMEM_URL). By `http://` everybody on the way
+                reads the token: for one's own machine alone.
+            token: who asks; else that of the environment (LIVEMEM_TOKEN). Without one only health answers.
+            timeout: seconds to wait for a connection, and for each part of an answer.
+            retries: how often a request is sent again that had no answer, if nothing can be done twice by it.
+            transport: what sends requests, for tests and for settings of httpx's own.
+            sleep: what waits.
+        """
+        self._target = _exchange.target(url, token)
+        self._policy = Policy(retries)
+        self._sleep = sleep
+        self._http = httpx.Client(**self._target.options(timeout), transport=transport)
+
+    def __repr__(self) -> str:
+        return f"Client({self._target.url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def call(self, name: str, arguments: Mapping[str, Any], *, idempotency_key: str | None = None) -> Any:
+        """Carry out an operation by its name, JSON in and out; None where it answers nothing."""
+        return self._send(_building.build(name, arguments, key=idempotency_key))
+
+    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """The answer as Markdown, of an operation that has such a form."""
+        text: str = self._send(_building.build(name, arguments, accept=_building.MARKDOWN))
+        return text
+
+    def send_lines(
+        self, name: str, arguments: Mapping[str, Any], lines: Iterable[Mapping[str, Any] | str] | bytes
+    ) -> Any:
+        """Carry out an operation whose body are lines of JSON: objects, texts of one line each, or bytes."""
+        return self._send(_building.build(name, arguments, lines=lines))
+
+    def pages(self, name: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
+        """The items of all pages of a list, read as they are asked for."""
+        if not _building.find(name).paged:
+            raise BadArgument(f"{name} has no pages.")
+        following: dict[str, Any] | None = dict(arguments)
+        while following is not None:
+            page = self.call(name, following)
+            yield from page["items"]
+            following = _exchange.next_page(following, page)
+
+    def wait_for_run(
+        self,
+        space_id: str,
+        run_id: str,
+        *,
+        patience: float = 900.0,
+        on_poll: Callable[["models.RunView"], None] | None = None,
+    ) -> "models.RunView":
+        """The run once it has ended, whatever came of it; raises LiveMemoryError (`still_running`) after `patience` s.
+
+        Args:
+            space_id: the space.
+            run_id: the run.
+            patience: seconds to wait at the most.
+            on_poll: gets the run at each look at it.
+        """
+        pauses = _exchange.pauses(patience)
+        while True:
+            run = self.get_run(space_id, run_id)
+            if on_poll:
+                on_poll(run)
+            if not _exchange.is_under_way(run.status):
+                return run
+            if (pause := next(pauses, None)) is None:
+                raise _exchange.still_running(run_id, patience)
+            self._sleep(pause)
+
+    def _invoke(self, name: str, arguments: Mapping[str, Any], idempotency_key: str | None = None) -> Any:
+        given = dict(arguments)
+        lines = given.pop("lines", None)
+        request = _building.build(name, given, key=idempotency_key, lines=lines)
+        return _answers.as_model(request, self._send(request))
+
+    def _send(self, request: _building.Request) -> Any:
+        steps = _exchange.steps(request, self._policy)
+        step = next(steps)
+        while True:
+            came: httpx.Response | httpx.HTTPError | None = None
+            if isinstance(step, _building.Request):
+                try:
+                    came = self._http.request(
+                        step.operation.method, step.target, content=step.content, headers=dict(step.headers)
+                    )
+                except httpx.HTTPError as error:
+                    came = error
+            else:
+                self._sleep(step)
+            try:
+                step = steps.send(came)
+            except StopIteration as end:
+                return end.value

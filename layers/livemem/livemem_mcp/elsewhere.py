@@ -1,0 +1,111 @@
+"""Tools that are made of routes: each call is carried out by the function that has the route, and the role for it.
+
+So this function's own role stays as small as what it does itself: no token, no backup and no space can be removed with
+it. The caller's token goes along, and is asked there as for any HTTP request.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, get_args, get_type_hints
+from urllib.parse import quote, urlencode
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel
+
+from livemem import clock
+from livemem.errors import FieldError, LiveMemoryError, StoreUnavailable
+from livemem.settings import settings
+from livemem.store import clients
+from livemem_http.api import Api, Renderer
+from livemem_mcp.session import Session
+from livemem_mcp.tool import Answer
+
+SUCCESS = range(200, 300)
+_PLACE = re.compile(r"\{(\w+)(\+?)\}")
+
+
+def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Have the function (`reads`) answer an HTTP API event; raises StoreUnavailable."""
+    return clients.invoke(getattr(settings(), f"{function}_function_name"), event)
+
+
+def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> Answer:
+    """Carry out an operation of the catalog; raises what its route answers as an error."""
+    answer = session.invoke(operation["function"], event_of(operation, arguments, session.authorization))
+    status, body = answer.get("statusCode"), answer.get("body") or ""
+    if status not in SUCCESS:
+        raise _problem(status, body)
+    data = json.loads(body) if body else {}
+    render = rendering(operation) if operation["markdown"] else None
+    text = render(data) if render else json.dumps(data, ensure_ascii=False) if data else "Done."
+    return Answer(f"{text.rstrip()}\n", data)
+
+
+def event_of(operation: Mapping[str, Any], arguments: Mapping[str, Any], authorization: str) -> dict[str, Any]:
+    """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it."""
+    where = operation["places"]
+
+    def of(place: str) -> dict[str, Any]:
+        return {where[name]["name"]: value for name, value in arguments.items() if where[name]["in"] == place}
+
+    parameters = {name: str(value) for name, value in of("path").items()}
+    query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in of("query").items()}
+    body = None
+    if operation["body"] == "json":
+        body = json.dumps(of("body"), ensure_ascii=False)
+    elif operation["body"] == "lines":
+        body = next(iter(of("body").values()), "")
+    method, template = operation["method"], operation["path"]
+    path = _PLACE.sub(lambda place: parameters[place[1]], template)
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": f"{method} {template}",
+        "rawPath": path,
+        "rawQueryString": urlencode(query),
+        "headers": {"authorization": authorization, **of("header")},
+        "requestContext": {
+            "http": {"method": method, "path": quote(path)},
+            "requestId": clock.new_id(),
+            "stage": "$default",
+        },
+        "isBase64Encoded": False,
+    }
+    event |= {"pathParameters": parameters} if parameters else {}
+    event |= {"queryStringParameters": query} if query else {}
+    return event | ({"body": body} if body is not None else {})
+
+
+class ToldElsewhere(LiveMemoryError):
+    """What the route answered as an error, in its own words."""
+
+
+def _problem(status: Any, body: str) -> LiveMemoryError:
+    try:
+        problem = json.loads(body)
+        fields = [FieldError(str(one["field"]), str(one["message"])) for one in problem.get("errors") or ()]
+        told = ToldElsewhere(str(problem["detail"]), fields=fields)
+        told.status, told.code = int(problem["status"]), str(problem["code"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return StoreUnavailable(f"The function that has this operation answered with status {status}.")
+    return told
+
+
+def rendering(operation: Mapping[str, Any]) -> Renderer:
+    """What makes Markdown of an operation's JSON. The routes are loaded when one is first needed: they weigh."""
+    render, model = _renderer(operation["module"], f"{operation['method']} {operation['path']}")
+    return lambda data: render(model.model_validate(data))
+
+
+@lru_cache(maxsize=128)
+def _renderer(module: str, key: str) -> tuple[Renderer, type[BaseModel]]:
+    api: Api = import_module(f"livemem_http.routes.{module}").api
+    return api.in_markdown[key], answer_model(api, key)
+
+
+def answer_model(api: Api, key: str) -> type[BaseModel]:
+    """The model of what a route answers."""
+    told = get_type_hints(api.resolver.registered(key).func)["return"]
+    return get_args(told)[0] if getattr(told, "__origin__", None) is Response else told  # type: ignore[no-any-return]

@@ -1,0 +1,158 @@
+"""MCP over streamable HTTP, without a session: one HTTP API event in, its answer out.
+
+The SDK's transport is an ASGI application that keeps its connections in tasks. Here it lives for one request: a Lambda
+environment answers one at a time, and the next may come to another one. So there is no session id, no stream, and no
+message from the server's own accord; answers are JSON. Protocol: https://modelcontextprotocol.io/specification.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from livemem import clock, limits
+from livemem.access import decision
+from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
+from livemem.process import Process
+from livemem_http import bodies, problems, queries, sending
+from livemem_http.routing import request_context
+from livemem_mcp import server
+from livemem_mcp.session import TOOLSETS, Invoke, Session, default_space
+
+REQUEST = timedelta(seconds=20)
+"""For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
+QUERY = {"toolset", "space"}
+LOCAL = {"localhost", "127.0.0.1", "[::1]"}
+
+
+class WrongOrigin(Forbidden):
+    """The request comes from a web page of another host."""
+
+    code = "wrong_origin"
+
+
+def handle(process: Process, event: Mapping[str, Any], invoke: Invoke) -> dict[str, Any]:
+    """Answer one HTTP API event (payload 2.0) for `/mcp`; `invoke` reaches the functions that other tools run in."""
+    request_id = str(request_context(event).get("requestId", ""))
+    try:
+        answer = _answer(process, event, invoke, request_id)
+        answer = sending.compressed(answer, _headers(event).get("accept-encoding"))
+        if sending.is_too_large(answer):
+            raise AnswerTooLarge(
+                f"The answer is larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one."
+            )
+    except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
+        return problems.as_event_answer(error, request_id)
+    return answer
+
+
+def _answer(process: Process, event: Mapping[str, Any], invoke: Invoke, request_id: str) -> dict[str, Any]:
+    headers = _headers(event)
+    _check_origin(event, headers)
+    method = _method(event)
+    if method != "POST":
+        # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.
+        return {"statusCode": 405, "headers": {"Allow": "POST"}, "body": "", "isBase64Encoded": False}
+    body = (bodies.read_text(event) or "").encode(errors="replace")
+    session = _session(process, event, headers.get("authorization"), invoke)
+    return asyncio.run(_exchange(server.build(session, request_id), method, headers, body))
+
+
+def _session(process: Process, event: Mapping[str, Any], authorization: str | None, invoke: Invoke) -> Session:
+    principal = decision.authorise(process, authorization, needs=None, space_id=None)
+    queries.check_names(event, QUERY)
+    query = event.get("queryStringParameters") or {}
+    toolset = query.get("toolset", "core")
+    if toolset not in TOOLSETS:
+        raise InvalidRequest.of("toolset", f"must be one of {', '.join(TOOLSETS)}")
+    return Session(
+        process=process,
+        authorization=authorization or "",
+        principal=principal,
+        toolset=toolset,
+        space=default_space(principal, query.get("space")),
+        until=clock.now() + REQUEST,
+        invoke=invoke,
+    )
+
+
+def _headers(event: Mapping[str, Any]) -> dict[str, str]:
+    # API Gateway hands names over in lower case; `sam local` capitalises them.
+    return {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+
+
+def _method(event: Mapping[str, Any]) -> str:
+    return str((request_context(event).get("http") or {}).get("method", ""))
+
+
+def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Raise WrongOrigin for a web page of another host, as the specification asks of every server.
+
+    A page on this machine may ask, and one of the service's own host. A name that was made to point here is no help to
+    an attacker: on this machine only its own names are answered.
+    """
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if origin is None:
+        return
+    of_page = urlsplit(origin).netloc
+    if _name(of_page) in LOCAL and (_name(host) in LOCAL or not _is_local(event)):
+        return
+    if of_page != host or _is_local(event):
+        raise WrongOrigin("Requests of web pages are answered only if they come from the service's own host.")
+
+
+def _is_local(event: Mapping[str, Any]) -> bool:
+    source = str((request_context(event).get("http") or {}).get("sourceIp", ""))
+    return source in ("127.0.0.1", "::1")
+
+
+def _name(netloc: str) -> str:
+    return netloc.rpartition(":")[0] if ":" in netloc.rpartition("]")[2] else netloc
+
+
+async def _exchange(mcp: Any, method: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    """One request through the SDK's transport."""
+    manager = StreamableHTTPSessionManager(
+        mcp, json_response=True, stateless=True, max_request_body_size=limits.BODY_BYTES
+    )
+    sent: list[dict[str, Any]] = []
+    incoming = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if incoming:
+            return incoming.pop()
+        # The client is there until the answer is.
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "https",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()],
+        "client": None,
+        "server": None,
+    }
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
+    return _collected(sent)
+
+
+def _collected(sent: list[dict[str, Any]]) -> dict[str, Any]:
+    start = sent[0]
+    headers = {name.decode("latin-1").title(): value.decode("latin-1") for name, value in start["headers"]}
+    headers.pop("Content-Length", None)
+    body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return {"statusCode": start["status"], "headers": headers, "body": body, "isBase64Encoded": False}

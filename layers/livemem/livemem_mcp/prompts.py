@@ -1,0 +1,62 @@
+"""The prompts: the beginning and the end of a session, for clients in which people choose them."""
+
+from collections.abc import Mapping
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from livemem.recall import summary
+from livemem_http import markdown
+from livemem_http.views import SpaceSummary
+from livemem_mcp import texts
+from livemem_mcp.session import Session
+
+SPACE = "space_id"
+_ARGUMENTS = {
+    "start_session": (SPACE, "task"),
+    "end_session": (SPACE,),
+}
+_TITLES = {"start_session": "Start a session", "end_session": "End a session"}
+_TOLD = {
+    "start_session": "Loads the memory of the project, and begins a task with it.",
+    "end_session": "Leaves what was learnt in the memory, and ends the work.",
+}
+_OF_ARGUMENTS = {SPACE: "The space; the one of the connection if left out.", "task": "What is to be done."}
+
+
+def listed(session: Session) -> list[types.Prompt]:
+    """All prompts. A space must be named only where the connection has none."""
+    return [
+        types.Prompt(
+            name=name,
+            title=_TITLES[name],
+            description=_TOLD[name],
+            arguments=[
+                types.PromptArgument(
+                    name=argument,
+                    description=_OF_ARGUMENTS[argument],
+                    required=argument == SPACE and session.space is None,
+                )
+                for argument in arguments
+            ],
+        )
+        for name, arguments in _ARGUMENTS.items()
+    ]
+
+
+def get(session: Session, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+    """A prompt with its arguments filled in; raises MCPError for one that is unknown, and LiveMemoryErrors."""
+    if name not in _ARGUMENTS:
+        raise MCPError(types.INVALID_PARAMS, f"There is no prompt {name[:100]!r}.")
+    unknown = sorted(set(arguments) - set(_ARGUMENTS[name]))
+    if unknown:
+        raise MCPError(types.INVALID_PARAMS, f"The prompt takes no argument {unknown[0][:100]!r}.")
+    space_id = session.enter("read", arguments.get(SPACE))
+    if name == "end_session":
+        text = texts.END.format(space_id=space_id)
+    else:
+        view = SpaceSummary.of_summary(summary.summary(session.process, space_id, with_rules=False))
+        task = texts.TASK.format(task=arguments["task"]) if arguments.get("task") else ""
+        text = texts.START.format(space_id=space_id, summary=markdown.summary(view), task=task)
+    content = types.TextContent(text=text)
+    return types.GetPromptResult(description=_TOLD[name], messages=[types.PromptMessage(role="user", content=content)])

@@ -1,0 +1,127 @@
+"""The MCP server of one request: the SDK's low-level server, with our tools, resources and prompts."""
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from livemem import __version__
+from livemem.errors import LiveMemoryError
+from livemem_http import problems
+from livemem_http import texts as http_texts
+from livemem_mcp import prompts, resources, texts, toolsets
+from livemem_mcp.session import Session
+from livemem_mcp.tool import Tool
+
+NAME = "live-memory"
+RESOURCE_NOT_FOUND = -32602
+"""As of 2026-07-28; older clients know -32002, and treat each error of a read alike."""
+LISTS_KEPT_MS = 300_000
+"""For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
+
+
+def build(session: Session, request_id: str) -> Server[Any]:
+    """The server that answers this one request, on behalf of who sent it."""
+    tools = {tool.name: tool for tool in toolsets.of(session)}
+
+    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.shown(session) for tool in tools.values()])
+
+    async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return called(session, tools, params.name, params.arguments or {}, request_id)
+
+    @_told(request_id)
+    def list_resources(params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        found, more = resources.listed(session, params.cursor if params else None)
+        return types.ListResourcesResult(resources=found, next_cursor=more)
+
+    async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.templates())
+
+    @_told(request_id)
+    def read_resource(params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        text = http_texts.sendable(resources.read(session, params.uri))
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=text)]
+        )
+
+    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=prompts.listed(session))
+
+    @_told(request_id)
+    def get_prompt(params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return prompts.get(session, params.name, params.arguments or {})
+
+    @_told(request_id)
+    def complete(params: types.CompleteRequestParams) -> types.CompleteResult:
+        known = params.context.arguments if params.context else None
+        argument = params.argument
+        found = resources.completed(session, argument.name, argument.value, (known or {}).get("space_id"))
+        return types.CompleteResult(completion=types.Completion(values=found[: resources.NAMES]))
+
+    return Server(
+        NAME,
+        version=__version__,
+        title="Live Memory",
+        instructions=texts.INSTRUCTIONS,
+        cache_hints={name: CacheHint(ttl_ms=LISTS_KEPT_MS) for name in ("tools/list", "prompts/list")},
+        get_tool_input_schema=lambda name: tools[name].schema_for(session) if name in tools else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_completion=complete,
+    )
+
+
+def called(
+    session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any], request_id: str
+) -> types.CallToolResult:
+    """The result of one call. What went wrong is in it, marked as an error, in words that a model can act on; only a
+    tool that is unknown is an error of the protocol.
+    """
+    tool = tools.get(name)
+    if not tool:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}")
+    try:
+        http_texts.check(arguments)
+        answer = tool.run(session, arguments)
+    except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
+        return _failed(problems.own(error, request_id), request_id)
+    text = types.TextContent(text=http_texts.sendable(answer.text))
+    data = http_texts.sendable_values(answer.data)
+    return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
+
+
+def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
+    again = f" Try again in {error.retry_after} s." if error.retry_after is not None else ""
+    of_ours = f" Request {request_id}." if error.status >= 500 else ""
+    text = http_texts.sendable(f"{error.detail}{again}{of_ours} [{error.code}]")
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _told(request_id: str) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
+    """A handler whose errors are told as errors of the protocol."""
+
+    def wrap(handler: Callable[[Any], Any]) -> Callable[[Any, Any], Awaitable[Any]]:
+        @functools.wraps(handler)
+        async def handle(_context: Any, params: Any) -> Any:
+            try:
+                return handler(params)
+            except MCPError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
+                known = problems.own(error, request_id)
+                code = RESOURCE_NOT_FOUND if known.status < 500 else types.INTERNAL_ERROR
+                raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]") from None
+
+        return handle
+
+    return wrap

@@ -1,0 +1,60 @@
+"""What one request is served with: who sends it, what its URL asks for, and the parts of this process."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from livemem.access import decision
+from livemem.access.principal import Permission, Principal
+from livemem.errors import InvalidRequest
+from livemem.process import Process
+from livemem.store import keys
+
+Toolset = Literal["core", "read", "full"]
+TOOLSETS: tuple[Toolset, ...] = ("core", "read", "full")
+"""`core`: what an agent needs all day. `read`: everything that only reads. `full`: everything."""
+
+Needs = Permission | Literal["any"]
+"""What a tool asks of the token: a permission, or any valid token."""
+
+Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""Invokes a function (`reads`, `archives`) with an HTTP API event, and gives its answer; raises StoreUnavailable."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One request. `space` is where a call acts that names no space; `until` is when the answer must be there."""
+
+    process: Process
+    authorization: str
+    principal: Principal
+    toolset: Toolset
+    space: str | None
+    until: datetime
+    invoke: Invoke
+    pause: Callable[[float], None] = time.sleep
+
+    def may(self, needs: Needs) -> bool:
+        """Whether the token has the permission."""
+        return needs == "any" or needs in self.principal.permissions
+
+    def enter(self, needs: Permission, space_id: str | None) -> str:
+        """The id of the space in which a call acts, once access to it is granted.
+
+        The one decision of all routes is asked again, for this permission and this space. Raises InvalidRequest,
+        Unauthenticated, Forbidden, InvalidName.
+        """
+        chosen = space_id or self.space
+        if chosen is None:
+            raise InvalidRequest.of("space_id", "name the space; `list_spaces` tells which there are")
+        decision.authorise(self.process, self.authorization, needs=needs, space_id=chosen)
+        return keys.check_space_id(chosen)
+
+
+def default_space(principal: Principal, named: str | None) -> str | None:
+    """The space of calls that name none: that of the URL, else the only one of the token, else none."""
+    if named:
+        return keys.check_space_id(named)
+    return next(iter(principal.space_ids)) if len(principal.space_ids) == 1 else None
