@@ -74,7 +74,6 @@ def test_a_package_that_is_in_two_layers_is_the_same_in_both():
         }
 
 
-
 def test_every_lock_is_made_set_up_and_audited_from_one_list():
     locked = set(re.search(r"for name in (.+); do", (ROOT / "scripts/lock.sh").read_text())[1].split())
 
