@@ -6,6 +6,7 @@ from livemem.access.principal import Principal
 from livemem.bank import corrections, history, plans, review
 from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
+from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, TooLarge
 from livemem.runs import counter, space_change
 from livemem.runs.run import Run
@@ -15,7 +16,7 @@ from livemem.spaces import lease
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from livemem.upkeep import health
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 ADMIN = EVERYONE
 WRITER = Principal("will", frozenset({"read", "write"}), frozenset())
@@ -513,6 +514,20 @@ def test_a_space_that_is_restored_has_no_plan_that_waits():
     assert world.view(run.run_id, "copy").status == "superseded"
     assert not any("review.json" in key for key in world.keys("copy/"))
     assert world.count("copy").result == "started"
+
+
+def test_an_erasure_gives_the_plan_up_and_nothing_of_the_note_is_left():
+    world, run = planned()
+    note_id = world.live_ids()[0]
+    deadline = world.clock() + INVOCATION
+
+    erasure.erase_note(world.process, EVERYONE, "demo", note_id, deadline, erase=True)
+
+    assert world.view(run.run_id).status == "superseded"
+    assert meta(world).review is None
+    assert not any(b"two" in stored.body for stored in world.inner.objects.values())
+    with pytest.raises(Conflict, match="superseded"):
+        approve(world, run)
 
 
 def test_the_tokens_of_a_plan_count_once_whatever_becomes_of_it():
