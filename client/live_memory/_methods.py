@@ -370,7 +370,7 @@ class Operations:
         space_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
@@ -903,7 +903,7 @@ class Operations:
         upload_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
     ) -> models.ArrivalView:
         """Import a space.
 
@@ -1594,7 +1594,7 @@ class Operations:
         space_id: str,
         *,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         reason: str | None = None,
     ) -> models.Rules:
         """Change the rules.
@@ -2545,7 +2545,7 @@ class AsyncOperations:
         space_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
@@ -3086,7 +3086,7 @@ class AsyncOperations:
         upload_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
     ) -> models.ArrivalView:
         """Import a space.
 
@@ -3789,7 +3789,7 @@ class AsyncOperations:
         space_id: str,
         *,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         reason: str | None = None,
     ) -> models.Rules:
         """Change the rules.
