@@ -71,6 +71,13 @@ dedup: setup ## measure when two memories are one, also by the model of EMBEDDIN
 bench-memories: setup ## measure what memories cost: store, search, cold, digest (docs/performance.md)
 	@$(PYTHON_BIN) -m benchmarks.memories $(ARGS)
 
+.PHONY: proof
+proof: setup ## every proof whole: all kills, errors, pairs and 20,000 histories of each kind; takes hours (docs/reliability.md)
+	@$(PYTHON_BIN) -m benchmarks.crash_table $(ARGS)
+	@$(PYTHON_BIN) -m benchmarks.backup_crash_table
+	@$(PYTHON_BIN) -m benchmarks.conversations_proof $(ARGS)
+	@$(PYTHON_BIN) -m benchmarks.memories_proof $(ARGS)
+
 .PHONY: proof-memories
 proof-memories: setup ## the whole proof of memories and digests: kills, pairs, 20,000 histories (docs/reliability.md)
 	@$(PYTHON_BIN) -m benchmarks.memories_proof $(ARGS)

@@ -14,6 +14,7 @@ from typing import Any
 LOCKS = (
     "layers/livemem/requirements.txt",
     "layers/search/requirements.txt",
+    "layers/mcp/requirements.txt",
     "requirements-dev.txt",
     "requirements-sam.txt",
     "requirements-audit.txt",

@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -45,14 +46,17 @@ class Target:
 def target(url: str | None, token: str | None, variables: Mapping[str, str] = os.environ) -> Target:
     """What is given, or the environment says; raises BadArgument."""
     url = (url or variables.get("LIVEMEM_URL") or "").strip().rstrip("/").removesuffix("/v1")
-    token = (token or variables.get("LIVEMEM_TOKEN") or "").strip() or None
+    token = (token if token is not None else variables.get("LIVEMEM_TOKEN", "")).strip() or None
     try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL:
+        parsed = urlsplit(url)
+        _ = parsed.port
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):
+        # What they say may hold a password.
         raise BadArgument("The URL of the service can't be read.") from None
-    if not parsed.host or parsed.scheme not in ("http", "https"):
+    if not parsed.hostname or parsed.scheme not in ("http", "https"):
         raise BadArgument("The URL of the service is missing: set LIVEMEM_URL, such as https://memory.example.org.")
-    if parsed.userinfo or parsed.query or parsed.fragment:
+    if "@" in parsed.netloc or parsed.query or parsed.fragment:
         raise BadArgument("The URL of the service must have no user, password, query or fragment.")
     if token and not (token.isascii() and token.isprintable() and " " not in token):
         raise BadArgument("The token must be printable ASCII without spaces.")

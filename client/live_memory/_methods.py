@@ -352,7 +352,7 @@ class Operations:
         space_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
@@ -867,7 +867,7 @@ class Operations:
         upload_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
     ) -> models.ArrivalView:
         """Import a space.
 
@@ -1552,7 +1552,7 @@ class Operations:
         space_id: str,
         *,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         reason: str | None = None,
     ) -> models.Rules:
         """Change the rules.
@@ -2462,7 +2462,7 @@ class AsyncOperations:
         space_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
@@ -2985,7 +2985,7 @@ class AsyncOperations:
         upload_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
     ) -> models.ArrivalView:
         """Import a space.
 
@@ -3682,7 +3682,7 @@ class AsyncOperations:
         space_id: str,
         *,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal"] | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
         reason: str | None = None,
     ) -> models.Rules:
         """Change the rules.

@@ -37,7 +37,7 @@ class Client(Operations):
         Args:
             url: the service without /v1; else that of the environment (LIVEMEM_URL). By `http://` everybody on the way
                 reads the token: for one's own machine alone.
-            token: who asks; else that of the environment (LIVEMEM_TOKEN). Without one only health answers.
+            token: who asks; else that of the environment (LIVEMEM_TOKEN). With none (`""`) only health answers.
             timeout: seconds to wait for a connection, and for each part of an answer.
             retries: how often a request is sent again that had no answer, if nothing can be done twice by it.
             transport: what sends requests, for tests and for settings of httpx's own.
@@ -47,6 +47,11 @@ class Client(Operations):
         self._policy = Policy(retries)
         self._sleep = sleep
         self._http = httpx.Client(**self._target.options(timeout), transport=transport)
+
+    @property
+    def url(self) -> str:
+        """Where the service is, without /v1."""
+        return self._target.url
 
     def __repr__(self) -> str:
         return f"Client({self._target.url!r})"

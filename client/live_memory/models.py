@@ -512,7 +512,7 @@ class Import(Model):
     """Of a space from Markdown files: what it is for."""
     rules: str | None = None
     """Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where."""
-    rules_template: Literal["standard", "journal"] | None = None
+    rules_template: Literal["standard", "journal", "research", "support"] | None = None
     """Of a space from Markdown files: its rules."""
 
 
@@ -858,7 +858,7 @@ class NewSpace(Model):
     """What the space is for, in at most 500 bytes."""
     rules: str | None = None
     """Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where."""
-    rules_template: Literal["standard", "journal"] | None = None
+    rules_template: Literal["standard", "journal", "research", "support"] | None = None
     """The name of rules that come with the service."""
     owner: str | None = None
     """Who answers for the space, in at most 200 bytes."""
@@ -1118,7 +1118,7 @@ class RulesChange(Model):
     )
     rules: str | None = None
     """Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where."""
-    rules_template: Literal["standard", "journal"] | None = None
+    rules_template: Literal["standard", "journal", "research", "support"] | None = None
     """The name of rules that come with the service."""
     reason: str | None = None
     """Why, in at most 500 bytes, for the history."""

@@ -428,7 +428,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                     name="rules_template",
                     type="string",
                     description="The name of rules that come with the service.",
-                    choices=("standard", "journal"),
+                    choices=("standard", "journal", "research", "support"),
                 ),
                 "owner": Field(
                     name="owner", type="string", description="Who answers for the space, in at most 200 bytes."
@@ -1336,7 +1336,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                     name="rules_template",
                     type="string",
                     description="Of a space from Markdown files: its rules.",
-                    choices=("standard", "journal"),
+                    choices=("standard", "journal", "research", "support"),
                 ),
             },
             answer="ArrivalView",
@@ -2323,7 +2323,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                     name="rules_template",
                     type="string",
                     description="The name of rules that come with the service.",
-                    choices=("standard", "journal"),
+                    choices=("standard", "journal", "research", "support"),
                 ),
                 "reason": Field(
                     name="reason", type="string", description="Why, in at most 500 bytes, for the history."

@@ -12,14 +12,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, Literal
 
+from live_memory import Client
 from local.demo import stage
 from local.demo.report import Progress, table, width
-from local.demo.service import ROOT, Api, DemoError, Service
+from local.demo.service import ROOT, DemoError, Service
 
 SPACE = "talk"
+Profile = Literal["turns", "windows"]
 TALK = ROOT / "examples" / "conversation.ndjson"
 LEVELS = (1, 2, 3)
 _IMPORT_BYTES = 500_000
@@ -27,7 +28,6 @@ _POLL_SECONDS = 0.5
 _QUIET = 3
 """Looks in a row that find nothing more to do."""
 _CONTEXT = {"max_chars": 4_000, "max_turns": 1, "raw_chars": 1_000, "max_results": 3}
-_PAGE = 100
 
 
 @dataclass(frozen=True)
@@ -67,30 +67,32 @@ def main() -> int:
     return stage.play(show, "demo-conversations")
 
 
-def _run(service: Service, profile: str, *, full: bool, began: float) -> None:
+def _run(service: Service, profile: Profile, *, full: bool, began: float) -> None:
     lines = [line for line in TALK.read_text("utf-8").split("\n") if line.strip()]
     api = service.admin
     print(f"Live Memory runs at {api.url}, with its own S3 server.")
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
-    api.post("/spaces", {"space_id": SPACE, "description": "A conversation", "rules_template": "standard"})
+    api.create_space(space_id=SPACE, description="A conversation", rules_template="standard")
     # Groups that are a tenth of the usual size, so that a talk of this length reaches level 3. The pause between waves
     # of calls is for providers with limits; the stand-in has none.
     parameters = {"group_chars": 1_000} | ({"batch_delay_ms": 0} if service.offline_llm else {})
-    made = api.post(
-        f"/spaces/{SPACE}/conversations",
-        {"title": "The building of Live Memory", "cwd": "/home/ann/live-memory", "host": "laptop"}
-        | {"profile": profile, "parameters": parameters},
-    )
-    path = f"/spaces/{SPACE}/conversations/{made['conversation_id']}"
-    print(f"Conversation {made['conversation_id']}, profile `{profile}`; {len(lines)} turns are imported.")
+    talk = api.create_conversation(
+        SPACE,
+        title="The building of Live Memory",
+        cwd="/home/ann/live-memory",
+        host="laptop",
+        profile=profile,
+        parameters=parameters,
+    ).conversation_id
+    print(f"Conversation {talk}, profile `{profile}`; {len(lines)} turns are imported.")
     print(f"Groups of {parameters['group_chars']:,} characters, so that this talk reaches level 3 (usually 10,000).\n")
     progress = Progress(every=10)
-    _import(api, path, lines)
-    _await_summaries(api, path, progress, patience=60.0 if service.offline_llm else 1_800.0)
-    _check_turns(api, path, lines)
-    print(f"\n{_levels(api, path)}\n\nWhat it took\n\n{_costs(api, path, lines)}\n")
-    found = [_ask(api, path, question, full=full) for question in QUESTIONS]
+    _import(api, talk, lines)
+    _await_summaries(api, talk, progress, patience=60.0 if service.offline_llm else 1_800.0)
+    _check_turns(api, talk, lines)
+    print(f"\n{_levels(api, talk)}\n\nWhat it took\n\n{_costs(api, talk, lines)}\n")
+    found = [_ask(api, talk, question, full=full) for question in QUESTIONS]
     if not all(found):
         raise DemoError("A context holds none of the turns that answer its question.")
     print(
@@ -99,7 +101,7 @@ def _run(service: Service, profile: str, *, full: bool, began: float) -> None:
     )
 
 
-def _import(api: Api, path: str, lines: Sequence[str]) -> None:
+def _import(api: Client, talk: str, lines: Sequence[str]) -> None:
     """Import the lines in calls of a bounded size; what there was no time for is sent again."""
     left = list(lines)
     while left:
@@ -107,27 +109,26 @@ def _import(api: Api, path: str, lines: Sequence[str]) -> None:
         while count < len(left) and size + len(left[count].encode()) < _IMPORT_BYTES:
             size += len(left[count].encode()) + 1
             count += 1
-        answer = api.send_lines(f"{path}/import", "\n".join(left[:count]).encode())
-        done = answer["imported"] + answer["repeated"]
+        answer = api.import_turns(SPACE, talk, left[:count])
+        done = answer.imported + answer.repeated
         if not done:
             raise DemoError("The import does not go on.")
         left = left[done:]
 
 
-def _await_summaries(api: Api, path: str, progress: Progress, *, patience: float) -> None:
+def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: float) -> None:
     """Wait until the events have started all that they will start, and it is done."""
     deadline = time.monotonic() + patience
     quiet, before = 0, None
     while quiet < _QUIET:
         if time.monotonic() > deadline:
             raise DemoError(f"The summaries were not ready after {patience:.0f} s.")
-        detail = api.get(path)
-        counts = [(level["sealed"], level["pending"]) for level in detail["levels"]]
-        jobs = api.get(f"{path}/jobs?limit=1")["items"]
-        running = bool(jobs) and jobs[0]["status"] in ("queued", "running")
-        failed = jobs[0].get("error") if jobs and jobs[0]["status"] == "failed" else None
+        counts = [(level.sealed, level.pending) for level in api.get_conversation(SPACE, talk).levels]
+        jobs = api.list_jobs(SPACE, talk, limit=1).items
+        running = bool(jobs) and jobs[0].status in ("queued", "running")
+        failed = jobs[0].error if jobs and jobs[0].status == "failed" else None
         if failed:
-            raise DemoError(f"Summaries could not be made ({failed['code']}): {failed['detail']}")
+            raise DemoError(f"Summaries could not be made ({failed.code}): {failed.detail}")
         whole = not running and not any(pending for _, pending in counts) and counts[0][0] > 0
         quiet = quiet + 1 if whole and counts == before else 0
         before = counts
@@ -136,36 +137,35 @@ def _await_summaries(api: Api, path: str, progress: Progress, *, patience: float
     progress.tell("  every seal has its summary")
 
 
-def _check_turns(api: Api, path: str, lines: Sequence[str]) -> None:
+def _check_turns(api: Client, talk: str, lines: Sequence[str]) -> None:
     """Compare what was imported with what the log says."""
-    told = _pages(api, f"{path}/turns?order=oldest")
+    told = api.pages("list_turns", {**_talk(talk), "order": "oldest"})
     sent = [json.loads(line) for line in lines]
     names = ("message_id", "user_message", "assistant_message")
     if [[turn[name] for name in names] for turn in told] != [[turn[name] for name in names] for turn in sent]:
         raise DemoError("The log is not what was imported.")
 
 
-def _levels(api: Api, path: str) -> str:
+def _levels(api: Client, talk: str) -> str:
     """A summary of each level, the newest, and what it covers."""
     shown = []
     for level in reversed(LEVELS):
-        items = api.get(f"{path}/summaries?level={level}&limit=1")["items"]
-        for item in items:
-            first, last = item["covers"]["turns"]
-            text = " ".join(item["summary"].split())
+        for item in api.list_summaries(SPACE, talk, level=level, limit=1).items:
+            first, last = item.covers.turns
+            text = " ".join((item.summary or "").split())
             text = text if len(text) <= 3 * width() else f"{text[: 3 * width()]} ..."
-            shown.append(f"Level {level}, number {item['number']}, turns {first} to {last}:\n  {text}")
+            shown.append(f"Level {level}, number {item.number}, turns {first} to {last}:\n  {text}")
     return "\n\n".join(shown)
 
 
-def _costs(api: Api, path: str, lines: Sequence[str]) -> str:
+def _costs(api: Client, talk: str, lines: Sequence[str]) -> str:
     """Calls, tokens and characters by level; tokens are counted by the job."""
     turns = [json.loads(line) for line in lines]
     raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in turns)
-    jobs = _pages(api, f"{path}/jobs?")
+    jobs = list(api.pages("list_jobs", _talk(talk)))
     rows: list[list[object]] = [["0 (turns)", len(turns), raw, 0]]
     for level in LEVELS:
-        items = _pages(api, f"{path}/summaries?level={level}&state=sealed")
+        items = list(api.pages("list_summaries", {**_talk(talk), "level": level, "state": "sealed"}))
         made = sum(job["generated"].get(str(level), 0) for job in jobs)
         rows.append([str(level), len(items), sum(len(item["summary"]) for item in items), made])
     used = [sum(job["llm"][name] for job in jobs) for name in ("calls", "prompt_tokens", "completion_tokens")]
@@ -175,24 +175,16 @@ def _costs(api: Api, path: str, lines: Sequence[str]) -> str:
     )
 
 
-def _pages(api: Api, path: str) -> list[dict[str, Any]]:
-    """The items of all pages of a list."""
-    found: list[dict[str, Any]] = []
-    cursor = ""
-    while True:
-        page = api.get(f"{path}&limit={_PAGE}{cursor}")
-        found += page["items"]
-        if not page["next_cursor"]:
-            return found
-        cursor = f"&cursor={page['next_cursor']}"
+def _talk(conversation_id: str) -> dict[str, Any]:
+    return {"space_id": SPACE, "conversation_id": conversation_id}
 
 
-def _ask(api: Api, path: str, question: Question, *, full: bool) -> bool:
+def _ask(api: Client, talk: str, question: Question, *, full: bool) -> bool:
     """Print the context for a question; whether it holds a turn that answers, or a summary that covers one."""
-    answer = api.get(f"{path}/context?{urlencode({'q': question.text, **_CONTEXT})}")
-    text = answer["markdown"]
+    answer = api.load_context(SPACE, talk, q=question.text, **_CONTEXT)
+    text = answer.markdown
     shown = text if full or len(text) <= 1_800 else f"{text[:1_800]}\n..."
-    print(f"── {question.text}\n   ({answer['chars']:,} characters)\n\n{shown}\n")
+    print(f"── {question.text}\n   ({answer.chars:,} characters)\n\n{shown}\n")
     return any(f"[Turn {number} - " in text for number in question.turns)
 
 

@@ -13,12 +13,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
-from urllib.parse import urlencode
 
+from live_memory import Client, models
 from local.demo import stage
 from local.demo.report import table, width
-from local.demo.service import ROOT, Api, DemoError, Service
+from local.demo.service import ROOT, DemoError, Service
 
 SPACE, ROOM = "team", "build"
 TALK = ROOT / "examples" / "room.ndjson"
@@ -57,14 +56,14 @@ def main() -> int:
 
 
 def _run(service: Service) -> None:
-    api, space = service.admin, f"/spaces/{SPACE}"
+    api = service.admin
     print(f"Live Memory runs at {api.url}, with its own S3 server.")
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
-    api.post("/spaces", {"space_id": SPACE, "description": "A team", "rules_template": "standard"})
-    passing = api.post(f"{space}/memories", {"content": PASSING, "ttl": "1m"})["memory_id"]
+    api.create_space(space_id=SPACE, description="A team", rules_template="standard")
+    passing = api.store_memory(SPACE, content=PASSING, ttl="1m").memory_id
     gone = time.monotonic() + MINUTE
-    api.post(f"{space}/memories/batch", {"memories": list(SELF)})
+    api.store_memories(SPACE, memories=SELF)
     began = time.monotonic()
     patience = 30.0 if service.offline_llm else 600.0
 
@@ -74,14 +73,14 @@ def _run(service: Service) -> None:
     missed = _await_digest(api, patience)
     print(f"Nobody was there at the last hour of digests: the first message caught up on it.\n{_told(missed)}\n")
     again = _post(api, messages[:FIRST])
-    if not all(one.get("digested") for one in again) or _waiting(api):
+    if not all(one.digested for one in again) or _waiting(api):
         raise DemoError("Messages that were digested came into the room once more.")
     print(f"The same {FIRST} messages posted once more: all known, none is digested twice.\n")
     _post(api, messages[FIRST:])
-    slot = api.post(f"{space}/digests", {})["slot"]
+    slot = api.start_digest(SPACE).slot
     forced = _await_digest(api, patience, slot)
     print(f"The rest, by hand.\n{_told(forced)}\n")
-    if missed["messages"] + forced["messages"] != len(messages) or _waiting(api):
+    if missed.messages + forced.messages != len(messages) or _waiting(api):
         raise DemoError("Not every message was digested once.")
     _show_memories(api)
     for question in QUESTIONS:
@@ -103,82 +102,84 @@ def _messages() -> list[dict[str, str]]:
     return lines
 
 
-def _post(api: Api, messages: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    answer = api.post(f"/spaces/{SPACE}/rooms/{ROOM}/messages/batch", {"messages": list(messages)})
-    return list(answer["items"])
+def _post(api: Client, messages: Sequence[dict[str, str]]) -> Sequence[models.MessagePosted]:
+    return api.post_messages(SPACE, ROOM, messages=messages).items
 
 
-def _waiting(api: Api) -> list[dict[str, Any]]:
-    return list(api.get(f"/spaces/{SPACE}/rooms/{ROOM}/messages?limit=10")["items"])
+def _waiting(api: Client) -> bool:
+    return bool(api.list_messages(SPACE, ROOM, limit=10).items)
 
 
-def _await_digest(api: Api, patience: float, slot: str | None = None) -> dict[str, Any]:
+def _await_digest(api: Client, patience: float, slot: str | None = None) -> models.DigestView:
     """The digest of the slot, or the first one, once it has ended."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        items = api.get(f"/spaces/{SPACE}/digests?limit=5")["items"]
-        found = [one for one in items if slot in (None, one["slot"])]
-        if found and found[0]["state"] == "done":
-            return dict(found[0])
-        if found and found[0]["state"] == "failed":
-            raise DemoError(f"The digest failed ({found[0].get('error')}).")
+        found = [one for one in api.list_digests(SPACE, limit=5).items if slot in (None, one.slot)]
+        if found and found[0].state == "done":
+            return found[0]
+        if found and found[0].state == "failed":
+            raise DemoError(f"The digest failed ({found[0].error}).")
         time.sleep(_POLL_SECONDS)
     raise DemoError(f"No digest had ended after {patience:.0f} s.")
 
 
-def _told(digest: dict[str, Any]) -> str:
-    counts = digest["counts"]
+def _told(digest: models.DigestView) -> str:
+    counts = digest.counts
+    if counts is None:
+        raise DemoError("The digest does not say what it did.")
     return (
-        f"  digest {digest['slot']}: {counts['messages']} messages in {counts['chunks']} chunk(s), "
-        f"{counts['usage']['calls']} call(s) of the LLM; {counts['new']} new memories, {counts['merged']} merged"
+        f"  digest {digest.slot}: {counts.messages} messages in {counts.chunks} chunk(s), "
+        f"{counts.usage['calls']} call(s) of the LLM; {counts.new} new memories, {counts.merged} merged"
     )
 
 
-def _show_memories(api: Api) -> None:
+def _show_memories(api: Client) -> None:
     """What is remembered now, and what was merged; raises DemoError if nothing was."""
-    changes = api.get(f"/spaces/{SPACE}/memories/changes?limit=50")["items"]
-    merged = [one for one in changes if one["what"] == "merged"]
-    newest = api.get(f"/spaces/{SPACE}/memories?limit=50")["items"]
-    kinds = [[kind, sum(one["kind"] == kind for one in newest)] for kind in ("fact", "self", "goal")]
+    merged = [one for one in api.list_memory_changes(SPACE, limit=50).items if one.what == "merged"]
+    newest = api.search_memories(SPACE, limit=50).items
+    kinds = [[kind, sum(one.kind == kind for one in newest)] for kind in ("fact", "self", "goal")]
     print(f"{table(['memories', 'number'], kinds)}\n")
     if not merged:
         raise DemoError("Nothing that was said twice was merged.")
     print("Said twice, one memory:")
     for one in merged:
-        memory = api.get(f"/spaces/{SPACE}/memories/{one['memory_id']}")
-        said = [memory["content"], *(former["content"] for former in memory["history"])]
+        memory = api.get_memory(SPACE, one.memory_id)
+        said = [memory.content, *(former.content for former in memory.history)]
         for place, text in enumerate(said):
             print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
     print()
 
 
-def _ask(api: Api, question: Question, patience: float) -> None:
+def _ask(api: Client, question: Question, patience: float) -> None:
     """Ask, and print the answer, the tools that were called, and what it rests on."""
-    answer = api.post(f"/spaces/{SPACE}/ask", {"message": question.text, "user": "ann", "room": ROOM})
+    answer = api.ask_question(SPACE, message=question.text, user="ann", room=ROOM)
     deadline = time.monotonic() + patience
-    while answer["status"] in ("queued", "running") and time.monotonic() < deadline:
+    while answer.status in ("queued", "running") and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-        answer = api.get(f"/spaces/{SPACE}/ask/{answer['request_id']}")
+        answer = api.get_question(SPACE, answer.request_id)
     print(f"── {question.text}")
-    for call in answer["tool_calls"]:
-        told = json.dumps(call["arguments"], ensure_ascii=False)
-        print(f"   {call['name']} {told[: width() - 50]} -> {call['results']} result(s), {call['ms']:.0f} ms")
-    print(f"   ({answer.get('expression')}) {answer.get('message')}")
-    sources = answer.get("sources") or []
+    for call in answer.tool_calls:
+        told = json.dumps(call.arguments, ensure_ascii=False)
+        print(f"   {call.name} {told[: width() - 50]} -> {call.results} result(s), {call.ms:.0f} ms")
+    print(f"   ({answer.expression}) {answer.message}")
+    sources = answer.sources or []
     for source in sources:
-        print(f"   rests on {source['kind']} {source['id']}: {source['excerpt'][: width() - 50]}")
+        print(f"   rests on {source.kind} {source.id}: {source.excerpt[: width() - 50]}")
     print()
-    if not any(question.word in source["excerpt"] for source in sources):
+    if not any(question.word in source.excerpt for source in sources):
         raise DemoError("The answer does not rest on a memory that answers the question.")
 
 
-def _await_end(api: Api, passing: str, gone: float) -> None:
+def _await_end(api: Client, passing: str, gone: float) -> None:
     """Wait until the memory for a minute is gone from all reads; it is at the moment `gone`."""
-    query = f"/spaces/{SPACE}/memories?{urlencode({'q': PASSING, 'limit': 1})}"
-    if time.monotonic() < gone - 5 and api.get(query)["items"][0]["memory_id"] != passing:
+
+    def found() -> list[str]:
+        return [one.memory_id for one in api.search_memories(SPACE, q=PASSING, limit=1).items]
+
+    if time.monotonic() < gone - 5 and found() != [passing]:
         raise DemoError("The memory for a minute was gone too early.")
     time.sleep(max(0.0, gone - time.monotonic()))
-    if any(one["memory_id"] == passing for one in api.get(query)["items"]):
+    if passing in found():
         raise DemoError("The memory for a minute is still there.")
     print("The memory for a minute has expired, and no read gives it any more.\n")
 

@@ -1,4 +1,4 @@
-"""What the demo needs of the world: the local runtime as a process, its API over HTTP, and its bucket."""
+"""What the demo needs of the world: the local runtime as a process, a client of its API, and its bucket."""
 
 import contextlib
 import fcntl
@@ -10,8 +10,6 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,8 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+
+from live_memory import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 60.0
@@ -31,39 +31,6 @@ _OWN_VARIABLES = ("S3_", "ADMIN_BOOTSTRAP_KEY", "HOST", "PORT", "LIVEMEM_")
 
 class DemoError(Exception):
     """The demo cannot go on; the text is for the person who started it."""
-
-
-@dataclass(frozen=True)
-class Api:
-    """The service's API with one token."""
-
-    url: str
-    token: str
-
-    def get(self, path: str) -> dict[str, Any]:
-        """The answer to GET; raises DemoError unless it is a success."""
-        return self._ask("GET", path, None)
-
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to POST; raises DemoError unless it is a success."""
-        return self._ask("POST", path, json.dumps(body).encode())
-
-    def send_lines(self, path: str, lines: bytes) -> dict[str, Any]:
-        """The answer to POST of lines of JSON; raises DemoError unless it is a success."""
-        return self._ask("POST", path, lines, "application/x-ndjson")
-
-    def _ask(self, method: str, path: str, data: bytes | None, kind: str = "application/json") -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
-        request = urllib.request.Request(f"{self.url}/v1{path}", data=data, headers=headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=_HTTP_SECONDS) as response:
-                answer: dict[str, Any] = json.load(response)
-        except urllib.error.HTTPError as error:
-            problem = error.read(2_000).decode("utf-8", "replace")
-            raise DemoError(f"{method} /v1{path} was answered with {error.code}: {problem}") from error
-        except (OSError, ValueError) as error:
-            raise DemoError(f"{method} /v1{path} failed: {error}") from error
-        return answer
 
 
 @dataclass(frozen=True)
@@ -92,14 +59,14 @@ class Bucket:
 class Service:
     """The running service: an API for the admin, the bucket, and whether its models are the offline ones."""
 
-    admin: Api
+    admin: Client
     bucket: Bucket
     offline_llm: bool
     llm_url: str
     offline_embeddings: bool
     embeddings_url: str | None
 
-    def add_agents(self, names: Sequence[str], space_id: str) -> dict[str, Api]:
+    def add_agents(self, names: Sequence[str], space_id: str) -> dict[str, Client]:
         """Give each agent a token for one space, written to the registry in the bucket (docs/bucket.md).
 
         Right into the bucket: the routes for tokens do not exist yet. Only before any token is used, for the
@@ -122,7 +89,7 @@ class Service:
             for name, token in tokens.items()
         ]
         self.bucket.write_new("_system/tokens.json", json.dumps({"version": 1, "tokens": entries}).encode())
-        return {name: Api(self.admin.url, token) for name, token in tokens.items()}
+        return {name: Client(self.admin.url, token, timeout=_HTTP_SECONDS) for name, token in tokens.items()}
 
 
 @contextlib.contextmanager
@@ -210,7 +177,7 @@ def _connect(endpoints: Mapping[str, Any]) -> Service:
         config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 2}, proxies={}),
     )
     return Service(
-        Api(endpoints["api"], key),
+        Client(endpoints["api"], key, timeout=_HTTP_SECONDS),
         Bucket(client, endpoints["bucket"]),
         bool(endpoints["llm_is_offline_stand_in"]),
         endpoints["llm"],

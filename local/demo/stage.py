@@ -9,6 +9,7 @@ from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from live_memory import LiveMemoryError
 from local import terminal
 from local.config import LAYERS, WRONG_VARIABLE
 from local.demo.llm import check_llm, show_url
@@ -34,7 +35,7 @@ def play(show: Callable[[Service, Path], None], folder: str) -> int:
         check_llm(os.environ)
         with running_service(data) as service:
             show(service, data)
-    except (DemoError, BotoCoreError, ClientError) as error:
+    except (DemoError, LiveMemoryError, BotoCoreError, ClientError) as error:
         print(f"\nThe demo failed. {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

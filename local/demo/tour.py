@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
+from live_memory import Client, models
 from local.demo import stage
 from local.demo.report import Progress, check_notes, describe_run, show_file, show_hits, table_of_runs
-from local.demo.service import ROOT, Api, DemoError, Service
+from local.demo.service import ROOT, DemoError, Service
 
 SPACE = "demo"
 NOTES = ROOT / "examples" / "build-log.jsonl"
@@ -29,7 +29,7 @@ QUESTIONS = (
     "If-Match on CopyObject",
 )
 """What the notes answer: in other words, in another language, by a name."""
-_WHERE = {"scope": "all", "limit": 3}
+_FOUND = 3
 _INDEXING_SECONDS = 20.0
 _POSTING_SECONDS = 12.0  # spread over all notes: agents do not write all at once, and one can watch
 _POLL_SECONDS = 0.4
@@ -50,16 +50,16 @@ class Demo:
     live: int = 0
 
     @property
-    def api(self) -> Api:
+    def api(self) -> Client:
         """The API as the admin."""
         return self.service.admin
 
     def look(self) -> None:
         """Ask how the space is, and tell of consolidations that are new; raises DemoError if a run has failed."""
-        info = self.api.get(f"/spaces/{SPACE}")
-        self.live = info["live"]["notes_count"]
-        if info["changes"] > len(self.seen):
-            for item in reversed(self.api.get(f"/spaces/{SPACE}/consolidations?limit=500")["items"]):
+        info = self.api.get_space(SPACE)
+        self.live = info.live.notes_count
+        if info.changes > len(self.seen):
+            for item in reversed(list(self.api.pages("list_consolidations", {"space_id": SPACE}))):
                 if item["number"] not in self.seen:
                     self.seen[item["number"]] = item
                     self.progress.tell(describe_run(item))
@@ -122,26 +122,26 @@ def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, 
     print(stage.describe_llm(demo.service))
     print(stage.describe_embeddings(demo.service))
     writers = demo.service.add_agents(agents, SPACE)
-    demo.api.post("/spaces", {
-        "space_id": SPACE,
-        "description": "The building of Live Memory, as noted by those who built it",
-        "rules_template": "standard",
-        "consolidation_threshold": THRESHOLD,
-    })  # fmt: skip
+    demo.api.create_space(
+        space_id=SPACE,
+        description="The building of Live Memory, as noted by those who built it",
+        rules_template="standard",
+        consolidation_threshold=THRESHOLD,
+    )
     print(f"Space `{SPACE}` has the rules `standard`; {THRESHOLD} live notes start a consolidation.\n")
     _post(demo, rows, writers)
     _await_automatic(demo)
     _fold_rest(demo)
     problems = _account(demo)
-    rules = demo.api.get(f"/spaces/{SPACE}/rules")["rules"]
-    files = demo.api.get(f"/spaces/{SPACE}/bank?content=true")["items"]
-    bank = sorted(files, key=lambda file: rules.find(file["path"]) % len(rules))  # unknown ones last
+    rules = demo.api.get_rules(SPACE).rules
+    files = demo.api.list_bank(SPACE, content=True).items
+    bank = sorted(files, key=lambda file: rules.find(file.path) % len(rules))  # unknown ones last
     _show(demo, bank, copy, full=full)
     _ask(demo)
     _conclude(demo, problems, bank, time.monotonic() - began)
 
 
-def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Api]) -> None:
+def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Client]) -> None:
     """Post each note as its agent. The time at which it was taken goes along as a tag, its content as it is."""
     pause = _POSTING_SECONDS / max(1, len(rows))
     due = looked = time.monotonic()
@@ -151,8 +151,8 @@ def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Api]) -
             "content": row["content"],
             "tags": [*row.get("tags", []), row["timestamp"]],
         }
-        note = writers[row["agent"]].post(f"/spaces/{SPACE}/notes", body)
-        demo.posted[note["note_id"]] = body | {"agent": row["agent"]}
+        note = writers[row["agent"]].append_note(SPACE, **body)
+        demo.posted[note.note_id] = body | {"agent": row["agent"]}
         if time.monotonic() - looked > _POLL_SECONDS:
             demo.look()
             if demo.live >= _MOST_LIVE:
@@ -176,16 +176,11 @@ def _await_automatic(demo: Demo) -> None:
 def _fold_rest(demo: Demo) -> None:
     """Start consolidations by hand for what stays below the threshold."""
     while demo.live:
-        run_id = demo.api.post(f"/spaces/{SPACE}/consolidations", {})["run_id"]
+        run_id = demo.api.start_consolidation(SPACE).run_id
         demo.progress.tell(f"  {demo.live} notes are left below the threshold: started a consolidation by hand")
-        run: dict[str, Any] = {}
-
-        def finished(run: dict[str, Any] = run, run_id: str = run_id) -> bool:
-            run |= demo.api.get(f"/spaces/{SPACE}/runs/{run_id}")
-            return run["status"] in ("ok", "nothing_to_do", "busy", "error")
-
-        _wait(demo, f"run {run_id}", finished)
-        if run["status"] == "busy":
+        run = demo.api.wait_for_run(SPACE, run_id, patience=demo.patience, on_poll=lambda _: _tell(demo, "the run"))
+        demo.look()
+        if run.status == "busy":
             _await_automatic(demo)
 
 
@@ -198,15 +193,19 @@ def _wait(demo: Demo, what: str, done: Callable[[], bool]) -> None:
             raise DemoError(f"Gave up after {demo.patience:.0f} s of waiting for {what}; {demo.live} notes are live.")
         demo.look()
         quiet = quiet + 1 if done() else 0
-        demo.progress.show(f"waiting for {what}: live {demo.live}, consolidations {len(demo.seen)}")
+        _tell(demo, what)
         time.sleep(_POLL_SECONDS)
     demo.look()
+
+
+def _tell(demo: Demo, what: str) -> None:
+    demo.progress.show(f"waiting for {what}: live {demo.live}, consolidations {len(demo.seen)}")
 
 
 def _account(demo: Demo) -> list[str]:
     """Compare what was posted with what the API and the bucket say."""
     with ThreadPoolExecutor(max_workers=4) as executor:
-        told = executor.map(lambda note_id: demo.api.get(f"/spaces/{SPACE}/notes/{note_id}"), demo.posted)
+        told = executor.map(lambda note_id: demo.api.get_note(SPACE, note_id).model_dump(), demo.posted)
         answers = dict(zip(demo.posted, told, strict=True))
     bucket = demo.service.bucket
     live = [key.rsplit("/", 1)[1].removesuffix(".md") for key in bucket.keys(f"{SPACE}/live/") if key.endswith(".md")]
@@ -217,17 +216,18 @@ def _account(demo: Demo) -> list[str]:
     return check_notes(demo.posted, answers, live, records)
 
 
-def _show(demo: Demo, bank: Sequence[dict[str, Any]], copy: Path, *, full: bool) -> None:
+def _show(demo: Demo, bank: Sequence[models.FileView], copy: Path, *, full: bool) -> None:
     """Print the bank and the runs, and leave the bank as files."""
     print("\nThe memory bank\n")
     for file in bank:
-        print(show_file(file["path"], file["content"], full=full), end="\n\n")
-        target = copy / file["path"]
+        content = file.content or ""
+        print(show_file(file.path, content, full=full), end="\n\n")
+        target = copy / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(file["content"], "utf-8")
+        target.write_text(content, "utf-8")
     print(f"The bank's files as they are: {copy}\n")
     print("The synthesis of the last consolidation\n")
-    print(demo.api.get(f"/spaces/{SPACE}/synthesis")["content"].strip(), end="\n\n")
+    print(demo.api.get_synthesis(SPACE).content.strip(), end="\n\n")
     print("The runs\n")
     print(table_of_runs(list(demo.seen.values())), end="\n\n")
 
@@ -235,21 +235,20 @@ def _show(demo: Demo, bank: Sequence[dict[str, Any]], copy: Path, *, full: bool)
 def _ask(demo: Demo) -> None:
     """Ask the memory what a newcomer would ask, once the indexer has seen all of it."""
 
-    def find(asked: str) -> dict[str, Any]:
-        found: dict[str, Any] = demo.api.get(f"/spaces/{SPACE}/search?{urlencode({'q': asked, **_WHERE})}")
-        return found
+    def find(asked: str) -> models.SearchAnswer:
+        return demo.api.search_space(SPACE, q=asked, scope="all", limit=_FOUND)
 
     deadline = time.monotonic() + _INDEXING_SECONDS
-    while find(QUESTIONS[0])["unembedded"] and time.monotonic() < deadline:
+    while find(QUESTIONS[0]).unembedded and time.monotonic() < deadline:
         time.sleep(2 * _POLL_SECONDS)
     answers = [find(asked) for asked in QUESTIONS]
-    by = "words and meaning" if answers[0]["ranking"] == "hybrid" else "words alone"
-    print(f"The memory, asked (bank, live and consolidated notes: {answers[0]['view']['documents']}; by {by})\n")
+    by = "words and meaning" if answers[0].ranking == "hybrid" else "words alone"
+    print(f"The memory, asked (bank, live and consolidated notes: {answers[0].view.documents}; by {by})\n")
     for asked, answer in zip(QUESTIONS, answers, strict=True):
-        print(show_hits(asked, answer["items"]), end="\n\n")
+        print(show_hits(asked, [item.model_dump() for item in answer.items]), end="\n\n")
 
 
-def _conclude(demo: Demo, problems: Sequence[str], bank: Sequence[dict[str, Any]], seconds: float) -> None:
+def _conclude(demo: Demo, problems: Sequence[str], bank: Sequence[models.FileView], seconds: float) -> None:
     """The closing line; raises DemoError if the demo did not show what it is to show."""
     automatic = sum(item["trigger"] == "threshold" for item in demo.seen.values())
     if problems:
@@ -258,7 +257,7 @@ def _conclude(demo: Demo, problems: Sequence[str], bank: Sequence[dict[str, Any]
         raise DemoError(
             f"Put events started {automatic} of the consolidations; it takes {AUTOMATIC_RUNS} to show that they do."
         )
-    if not any(file["content"].strip() for file in bank):
+    if not any((file.content or "").strip() for file in bank):
         raise DemoError("The bank is empty.")
     print(
         f"All {len(demo.posted)} notes are accounted for, each in exactly one consolidation record: {automatic} runs "

@@ -1,12 +1,14 @@
-"""A plain HTTP client of the API, as any user could write one: the standard library, JSON in and out."""
+"""The project's client, and beside it what only a test wants: the status and headers of an answer, odd requests."""
 
-import json
 import os
 import time
-import urllib.error
-import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import httpx
+
+from live_memory import Client, models
 
 POLL_SECONDS = 0.2
 TOO_MANY_REQUESTS = 429
@@ -18,45 +20,34 @@ PATIENCE_SECONDS = float(os.environ.get("E2E_PATIENCE_SECONDS") or 90)
 class Answer:
     status: int
     body: Any
-    headers: dict[str, str]
+    headers: httpx.Headers
 
 
-class Client:
+class Service(Client):
+    """The service as a program sees it, and by `send` as the wire has it."""
+
     def __init__(self, url: str, token: str | None) -> None:
-        self.url = url.rstrip("/")
+        super().__init__(url, token or "", timeout=PATIENCE_SECONDS)
         self.token = token
 
-    def call(self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str) -> Answer:
-        """One request; `raw` sends bytes as they are. Header names with `_` for `-`."""
-        data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
-        request = urllib.request.Request(f"{self.url}/v1{path}", data=data, method=method)
-        if self.token is not None:
-            request.add_header("Authorization", f"Bearer {self.token}")
-        if data is not None:
-            request.add_header("Content-Type", "application/json")
-        for name, value in headers.items():
-            request.add_header(name.replace("_", "-"), value)
-        answer = _ask(request)
-        if answer.status == TOO_MANY_REQUESTS:
+    def send(self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str) -> Answer:
+        """One request as it is; `raw` sends bytes. Header names with `_` for `-`."""
+        named = {"Accept-Encoding": "identity"} | {name.replace("_", "-"): value for name, value in headers.items()}
+        if raw is not None:
+            named.setdefault("Content-Type", "application/json")
+        given: dict[str, Any] = {"content": raw} if raw is not None else {"json": body} if body is not None else {}
+        got = self._http.request(method, path, headers=named, **given)
+        if got.status_code == TOO_MANY_REQUESTS:
             # As any client should.
-            time.sleep(int(answer.headers["retry-after"]))
-            answer = _ask(request)
-        return answer
+            time.sleep(int(got.headers["retry-after"]))
+            got = self._http.request(method, path, headers=named, **given)
+        return Answer(got.status_code, _body(got), got.headers)
 
-    def get(self, path: str) -> Any:
-        """The body of a GET that must succeed."""
-        answer = self.call("GET", path)
-        assert answer.status == 200, answer
-        return answer.body
-
-    def wait_for_run(self, space_id: str, run_id: str) -> dict[str, Any]:
+    def ended(self, space_id: str, run_id: str) -> models.RunView:
         """The run once it has ended."""
-        return self.wait_until(
-            lambda: self.get(f"/spaces/{space_id}/runs/{run_id}"),
-            lambda run: run["status"] not in ("queued", "running"),
-        )
+        return self.wait_for_run(space_id, run_id, patience=PATIENCE_SECONDS)
 
-    def wait_until(self, read: Any, good: Any) -> Any:
+    def wait_until(self, read: Callable[[], Any], good: Callable[[Any], Any]) -> Any:
         """What `read` gives as soon as `good` likes it."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -67,17 +58,8 @@ class Client:
             time.sleep(POLL_SECONDS)
 
 
-def _ask(request: urllib.request.Request) -> Answer:
+def _body(got: httpx.Response) -> Any:
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
-            return _answer(answer.status, answer.read(), answer.headers)
-    except urllib.error.HTTPError as error:
-        return _answer(error.code, error.read(), error.headers)
-
-
-def _answer(status: int, data: bytes, headers: Any) -> Answer:
-    try:
-        body = json.loads(data) if data else None
+        return got.json() if got.content else None
     except ValueError:
-        body = data.decode(errors="replace")
-    return Answer(status, body, {name.lower(): value for name, value in headers.items()})
+        return got.text

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.client import PATIENCE_SECONDS, Client
+from tests.e2e.client import PATIENCE_SECONDS, Service
 
 ROOT = Path(__file__).resolve().parents[2]
 KIND = os.environ.get("E2E_STACK") or "local"
@@ -92,9 +92,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="session")
-def service(running: Running) -> Client:
+def service(running: Running) -> Service:
     """A client with the bootstrap key, on a service that runs."""
-    return Client(running.url, running.token)
+    return Service(running.url, running.token)
 
 
 @pytest.fixture(scope="session")

@@ -50,12 +50,12 @@ def test_every_line_of_the_guide_is_answered_with_success(service, tmp_path):
             if "202" in statuses and title not in JOBS:
                 # What comes next in the guide is what the run leaves, or a change that has to wait for its end.
                 (run_id,) = re.findall(r'"run_id": "(\w+)"', done.stdout)
-                assert service.wait_for_run(space, run_id)["status"] in ("ok", "nothing_to_do")
+                assert service.ended(space, run_id).status in ("ok", "nothing_to_do")
             if title == "Start a digest":
                 # What it gave up is tried anew further down.
                 (slot,) = re.findall(r'"slot": "(\w+)"', done.stdout)
                 service.wait_until(
-                    lambda slot=slot: service.get(f"/spaces/{space}/digests/{slot}"),
+                    lambda slot=slot: service.call("get_digest", {"space_id": space, "slot": slot}),
                     lambda digest: digest["state"] == "done",
                 )
             if title == "Import turns":
@@ -65,10 +65,9 @@ def test_every_line_of_the_guide_is_answered_with_success(service, tmp_path):
 
 def wait_for_summaries(service, space):
     """Until the jobs of the newest conversation have ended, one at least."""
-    path = f"/spaces/{space}/conversations"
-    newest = service.get(f"{path}?limit=1")["items"][0]["conversation_id"]
+    newest = service.list_conversations(space, limit=1).items[0].conversation_id
     jobs = service.wait_until(
-        lambda: service.get(f"{path}/{newest}/jobs")["items"],
-        lambda jobs: jobs and all(job["status"] in ("done", "failed") for job in jobs),
+        lambda: service.list_jobs(space, newest).items,
+        lambda jobs: jobs and all(job.status in ("done", "failed") for job in jobs),
     )
-    assert {job["status"] for job in jobs} == {"done"}
+    assert {job.status for job in jobs} == {"done"}

@@ -7,34 +7,34 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_id, fresh_space, removed
 
 WORDS = "The door code of the archive is 4711 at night."
 
 
 @pytest.fixture
-def space(service: Client):
+def space(service: Service):
     """A space with a bank, a history and a live note."""
     with fresh_space(service, 0) as space_id:
         write(service, space_id, "We keep S3 as the only store.")
-        run = service.call("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
-        assert service.wait_for_run(space_id, run)["status"] == "ok"
+        run = service.send("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
+        assert service.ended(space_id, run).status == "ok"
         write(service, space_id, WORDS)
         yield space_id
 
 
-def write(service: Client, space_id: str, content: str) -> str:
-    answer = service.call("POST", f"/spaces/{space_id}/notes", {"category": "decision", "content": content})
+def write(service: Service, space_id: str, content: str) -> str:
+    answer = service.send("POST", f"/spaces/{space_id}/notes", {"category": "decision", "content": content})
     assert answer.status == 201, answer
     return str(answer.body["note_id"])
 
 
-def everything(service: Client, space_id: str) -> Any:
+def everything(service: Service, space_id: str) -> Any:
     """What an agent and a reader of the history see of a space, without its name."""
-    summary = service.get(f"/spaces/{space_id}/summary")
-    notes = service.get(f"/spaces/{space_id}/notes")["items"]
-    history = service.get(f"/spaces/{space_id}/consolidations")["items"]
+    summary = service.call("get_summary", {"space_id": space_id})
+    notes = service.call("list_notes", {"space_id": space_id})["items"]
+    history = service.call("list_consolidations", {"space_id": space_id})["items"]
     return (
         summary["rules"],
         summary["synthesis"],
@@ -44,13 +44,13 @@ def everything(service: Client, space_id: str) -> Any:
     )
 
 
-def patiently(service: Client, *request: Any) -> Any:
+def patiently(service: Service, *request: Any) -> Any:
     """The answer to a request that may find the space busy with its sweep for a moment."""
-    return service.wait_until(lambda: service.call(*request), lambda answer: answer.status != 409)
+    return service.wait_until(lambda: service.send(*request), lambda answer: answer.status != 409)
 
 
-def upload(service: Client, archive: bytes) -> str:
-    made = service.call("POST", "/uploads")
+def upload(service: Service, archive: bytes) -> str:
+    made = service.send("POST", "/uploads")
     assert made.status == 201
     request = urllib.request.Request(made.body["url"], data=archive, method="PUT")
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -68,47 +68,48 @@ def packed(members: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def test_a_backup_is_restored_as_another_space_that_is_the_same(service: Client, space: str):
+def test_a_backup_is_restored_as_another_space_that_is_the_same(service: Service, space: str):
     before = everything(service, space)
     backup = patiently(service, "POST", f"/spaces/{space}/backups")
     assert (backup.status, backup.body["complete"]) == (201, True)
     write(service, space, "This came later.")
     target = fresh_id()
 
-    made = service.call(
+    made = service.send(
         "POST", f"/spaces/{space}/backups/{backup.body['backup_id']}/restore", {"target_space_id": target}
     )
 
     with removed(service, target):
         assert (made.status, made.body["status"]) == (201, "arrived"), made
         assert everything(service, target) == before
-        taken = service.call(
+        taken = service.send(
             "POST", f"/spaces/{space}/backups/{backup.body['backup_id']}/restore", {"target_space_id": target}
         )
         assert (taken.status, taken.body["code"]) == (409, "space_exists")
 
 
-def test_a_fork_stands_as_the_space_stood_after_a_change(service: Client, space: str):
+def test_a_fork_stands_as_the_space_stood_after_a_change(service: Service, space: str):
     target = fresh_id()
 
     made = patiently(service, "POST", f"/spaces/{space}/fork", {"target_space_id": target, "at": 1})
 
     with removed(service, target):
         assert made.status == 201, made
-        then = service.get(f"/spaces/{space}/bank?at=1&content=true")["items"]
-        now = service.get(f"/spaces/{target}/bank?content=true")["items"]
+        then = service.call("list_bank", {"space_id": space, "at": "1", "content": True})["items"]
+        now = service.call("list_bank", {"space_id": target, "content": True})["items"]
         assert [(f["path"], f["content"]) for f in now] == [(f["path"], f["content"]) for f in then]
-        (change,) = service.get(f"/spaces/{target}/consolidations")["items"]
+        (change,) = service.call("list_consolidations", {"space_id": target})["items"]
         # Times of notes are whole seconds.
         assert all(
-            note["timestamp"] <= change["committed_at"] for note in service.get(f"/spaces/{target}/notes")["items"]
+            note["timestamp"] <= change["committed_at"]
+            for note in service.call("list_notes", {"space_id": target})["items"]
         )
 
 
-def test_an_export_is_read_with_tar_and_imported_as_the_same_space(service: Client, space: str):
+def test_an_export_is_read_with_tar_and_imported_as_the_same_space(service: Service, space: str):
     before = everything(service, space)
     found = service.wait_until(
-        lambda: service.call("GET", f"/spaces/{space}/export"), lambda answer: answer.status == 200
+        lambda: service.send("GET", f"/spaces/{space}/export"), lambda answer: answer.status == 200
     ).body
     with urllib.request.urlopen(found["url"], timeout=60) as answer:
         archive = answer.read()
@@ -119,30 +120,30 @@ def test_an_export_is_read_with_tar_and_imported_as_the_same_space(service: Clie
     assert service.token.encode() not in archive
     target = fresh_id()
 
-    made = service.call("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, archive)})
+    made = service.send("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, archive)})
 
     with removed(service, target):
         assert made.status == 201, made
         assert everything(service, target) == before
 
 
-def test_a_folder_of_markdown_files_becomes_a_bank_with_a_history(service: Client):
+def test_a_folder_of_markdown_files_becomes_a_bank_with_a_history(service: Service):
     target = fresh_id()
     folder = {
         "memory-bank/projectbrief.md": b"# Brief\n\nA parser.\n",
         "memory-bank/notes/tech.md": b"# Tech\n\n- Python\n",
     }
 
-    made = service.call("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, packed(folder))})
+    made = service.send("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, packed(folder))})
 
     with removed(service, target):
         assert made.status == 201, made
-        bank = service.get(f"/spaces/{target}/bank?content=true")["items"]
+        bank = service.call("list_bank", {"space_id": target, "content": True})["items"]
         assert {f["path"]: f["content"] for f in bank} == {
             "projectbrief.md": "# Brief\n\nA parser.\n",
             "notes/tech.md": "# Tech\n\n- Python\n",
         }
-        (change,) = service.get(f"/spaces/{target}/consolidations")["items"]
+        (change,) = service.call("list_consolidations", {"space_id": target})["items"]
         assert (change["number"], change["kind"]) == (1, "manual")
 
 
@@ -157,26 +158,26 @@ def test_a_folder_of_markdown_files_becomes_a_bank_with_a_history(service: Clien
     ],
     ids=["garbage", "dots", "absolute", "another tool's", "wrong manifest"],
 )
-def test_a_hostile_archive_is_refused_and_makes_no_space(service: Client, archive: bytes):
+def test_a_hostile_archive_is_refused_and_makes_no_space(service: Service, archive: bytes):
     target = fresh_id()
 
-    answer = service.call("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, archive)})
+    answer = service.send("POST", "/spaces/import", {"space_id": target, "upload_id": upload(service, archive)})
 
     assert (answer.status, answer.body["code"]) == (422, "invalid_archive"), answer
-    assert service.call("GET", f"/spaces/{target}").status == 404
+    assert service.send("GET", f"/spaces/{target}").status == 404
 
 
-def test_an_erased_note_is_in_the_space_and_its_backups_no_more(service: Client, space: str):
-    (note,) = service.get(f"/spaces/{space}/notes")["items"]
+def test_an_erased_note_is_in_the_space_and_its_backups_no_more(service: Service, space: str):
+    (note,) = service.call("list_notes", {"space_id": space})["items"]
     backup = patiently(service, "POST", f"/spaces/{space}/backups").body["backup_id"]
 
     receipt = patiently(service, "DELETE", f"/spaces/{space}/notes/{note['note_id']}?erase=true")
 
     assert (receipt.status, receipt.body["status"]) == (200, "done"), receipt
     assert "4711" not in str(receipt.body)
-    assert service.call("GET", f"/spaces/{space}/notes/{note['note_id']}").status == 404
+    assert service.send("GET", f"/spaces/{space}/notes/{note['note_id']}").status == 404
     target = fresh_id()
-    made = service.call("POST", f"/spaces/{space}/backups/{backup}/restore", {"target_space_id": target})
+    made = service.send("POST", f"/spaces/{space}/backups/{backup}/restore", {"target_space_id": target})
     with removed(service, target):
         assert made.status == 201, made
         assert "4711" not in str(everything(service, target))

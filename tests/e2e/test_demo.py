@@ -15,7 +15,7 @@ def show(tmp_path: Path, module: str) -> str:
     environment = {
         **os.environ,
         "LIVEMEM_DATA_DIR": str(tmp_path),
-        "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}",
+        "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("layers/livemem", "client", ".")),
     }
     done = subprocess.run(
         [sys.executable, "-m", module],

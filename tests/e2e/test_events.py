@@ -20,7 +20,7 @@ def test_the_log_shows_that_the_stores_put_event_started_the_consolidation(servi
         before = sum(INVOCATION in line for line in log_lines())
         post_notes(service, space, 3)
         record = service.wait_until(
-            lambda: service.get(f"/spaces/{space}/consolidations")["items"], lambda items: len(items) == 1
+            lambda: service.call("list_consolidations", {"space_id": space})["items"], lambda items: len(items) == 1
         )[0]
         assert record["trigger"] == "threshold"
 
@@ -42,11 +42,11 @@ def test_a_threshold_that_comes_down_to_the_notes_starts_a_run_without_an_event(
         # It comes down after the last event, so none of the store's sees that it is reached.
         service.wait_until(lambda: counted(log_lines(), space), lambda lines: len(lines) == len(ids))
 
-        changed = service.call("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3})
+        changed = service.send("PATCH", f"/spaces/{space}", {"consolidation_threshold": 3})
 
         assert changed.status == 200, changed
-        assert service.wait_for_run(space, changed.body["started_run"])["status"] == "ok"
-        (record,) = service.get(f"/spaces/{space}/consolidations")["items"]
+        assert service.ended(space, changed.body["started_run"]).status == "ok"
+        (record,) = service.call("list_consolidations", {"space_id": space})["items"]
         assert (record["trigger"], record["notes_count"]) == ("threshold", len(ids))
 
 
@@ -58,4 +58,4 @@ def test_the_daily_schedules_event_makes_the_sweep_look_at_every_space(service, 
 
         assert report["spaces"] >= 1
         assert not report["failed"], report
-        assert service.get(f"/spaces/{space}")["live"]["notes_count"] == len(ids)
+        assert service.call("get_space", {"space_id": space})["live"]["notes_count"] == len(ids)

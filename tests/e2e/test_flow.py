@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
 
 THRESHOLD = 5
 
 
 @pytest.fixture
-def space(service: Client) -> Iterator[str]:
+def space(service: Service) -> Iterator[str]:
     with fresh_space(service, THRESHOLD) as space_id:
         yield space_id
 
 
-def post(service: Client, space: str, count: int, category: str = "decision") -> list[str]:
+def post(service: Service, space: str, count: int, category: str = "decision") -> list[str]:
     ids = []
     for index in range(count):
         content = f"Decision {index} of {uuid.uuid4().hex[:6]}: the parser reads section {index} first."
-        answer = service.call("POST", f"/spaces/{space}/notes", {"category": category, "content": content})
+        answer = service.send("POST", f"/spaces/{space}/notes", {"category": category, "content": content})
         assert answer.status == 201, answer
         ids.append(answer.body["note_id"])
     return ids
 
 
-def history(service: Client, space: str) -> list[dict[str, Any]]:
-    return service.get(f"/spaces/{space}/consolidations")["items"]
+def history(service: Service, space: str) -> list[dict[str, Any]]:
+    return service.call("list_consolidations", {"space_id": space})["items"]
 
 
 def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
@@ -37,10 +37,10 @@ def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
     (record,) = service.wait_until(lambda: history(service, space), lambda items: len(items) == 1)
     assert record["trigger"] == "threshold"
     # An event may overtake the last notes; those wait for the next consolidation.
-    service.wait_until(lambda: service.get(f"/spaces/{space}")["committed_run"], lambda run: run is None)
-    status = [service.get(f"/spaces/{space}/notes/{note_id}")["status"] for note_id in ids]
+    service.wait_until(lambda: service.get_space(space).committed_run, lambda run: run is None)
+    status = [service.get_note(space, note_id).status for note_id in ids]
     assert status.count("consolidated") == record["notes_count"] == THRESHOLD
-    bank = service.get(f"/spaces/{space}/bank?content=true")["items"]
+    bank = service.call("list_bank", {"space_id": space, "content": True})["items"]
     assert bank
     if record["model"] == "offline-rules":
         # It takes words over as they are, a language model need not.
@@ -48,7 +48,7 @@ def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
         text = "\n".join(file["content"] for file in bank)
         for index in range(THRESHOLD):
             assert f"the parser reads section {index} first" in text
-    summary = service.get(f"/spaces/{space}/summary")
+    summary = service.call("get_summary", {"space_id": space})
     assert summary["rules"].strip()
     assert summary["synthesis"]["consolidation_number"] == 1
     assert {file["path"] for file in summary["bank"]} == {file["path"] for file in bank}
@@ -58,7 +58,7 @@ def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
     ("method", "path"), [("GET", ""), ("GET", "/nothing"), ("PUT", "/spaces"), ("PATCH", "/health")]
 )
 def test_what_is_no_route_is_answered_with_a_problem_document(service, method, path):
-    answer = service.call(method, path)
+    answer = service.send(method, path)
 
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.body["code"] == "route_not_found"
@@ -67,63 +67,71 @@ def test_what_is_no_route_is_answered_with_a_problem_document(service, method, p
 def test_below_the_threshold_nothing_happens_until_a_run_is_started_by_hand(service, space):
     ids = post(service, space, 2)
     assert history(service, space) == []
-    started = service.call("POST", f"/spaces/{space}/consolidations", {})
+    started = service.send("POST", f"/spaces/{space}/consolidations", {})
     assert started.status == 202
     assert started.headers["location"] == f"/v1/spaces/{space}/runs/{started.body['run_id']}"
-    run = service.wait_for_run(space, started.body["run_id"])
-    assert run["status"] == "ok"
-    assert run["metrics"]["notes_processed"] == 2
-    record = service.get(f"/spaces/{space}/consolidations/{run['consolidation']}")
+    run = service.ended(space, started.body["run_id"])
+    assert run.status == "ok"
+    assert run.metrics["notes_processed"] == 2
+    record = service.call("get_consolidation", {"space_id": space, "number": run.consolidation})
     assert [source["note_id"] for source in record["sources"]] == sorted(ids)
     assert any(change["diff"].startswith("--- /dev/null") for change in record["changes"])
 
 
 def test_a_run_without_notes_says_so(service, space):
-    started = service.call("POST", f"/spaces/{space}/consolidations")
-    run = service.wait_for_run(space, started.body["run_id"])
-    assert run["status"] == "nothing_to_do"
-    assert run["message"] == "No new notes to consolidate"
+    started = service.send("POST", f"/spaces/{space}/consolidations")
+    run = service.ended(space, started.body["run_id"])
+    assert run.status == "nothing_to_do"
+    assert run.message == "No new notes to consolidate"
 
 
 def test_undo_brings_back_bank_and_notes_and_time_travel_shows_each_state(service, space):
     post(service, space, 2)
-    first = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    service.wait_for_run(space, first)
-    before = {file["path"]: file["content"] for file in service.get(f"/spaces/{space}/bank?content=true")["items"]}
+    first = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    service.ended(space, first)
+    before = {
+        file["path"]: file["content"]
+        for file in service.call("list_bank", {"space_id": space, "content": True})["items"]
+    }
     second_ids = post(service, space, 2, "issue")
-    second = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    assert service.wait_for_run(space, second)["status"] == "ok"
+    second = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    assert service.ended(space, second).status == "ok"
 
-    undone = service.call("POST", f"/spaces/{space}/consolidations/2/undo")
+    undone = service.send("POST", f"/spaces/{space}/consolidations/2/undo")
 
     assert undone.status == 200, undone
     assert undone.body["undoes"] == 2
-    after = {file["path"]: file["content"] for file in service.get(f"/spaces/{space}/bank?content=true")["items"]}
+    after = {
+        file["path"]: file["content"]
+        for file in service.call("list_bank", {"space_id": space, "content": True})["items"]
+    }
     assert after == before
-    live = [note["note_id"] for note in service.get(f"/spaces/{space}/notes?order=asc")["items"]]
+    live = [note["note_id"] for note in service.call("list_notes", {"space_id": space, "order": "asc"})["items"]]
     assert live == sorted(second_ids)
-    assert service.get(f"/spaces/{space}")["auto_paused"] is True
-    changes = service.get(f"/spaces/{space}/consolidations/2")["changes"]
+    assert service.get_space(space).auto_paused is True
+    changes = service.call("get_consolidation", {"space_id": space, "number": "2"})["changes"]
     changed = next(change["path"] for change in changes if change["path"] in before)
-    assert service.get(f"/spaces/{space}/bank/{changed}?at=1")["content"] == before[changed]
-    assert service.get(f"/spaces/{space}/bank/{changed}?at=2")["content"] != before[changed]
-    assert service.call("POST", f"/spaces/{space}/consolidations/2/undo").status == 409
+    assert service.get_bank_file(space, changed, at="1").content == before[changed]
+    assert service.get_bank_file(space, changed, at="2").content != before[changed]
+    assert service.send("POST", f"/spaces/{space}/consolidations/2/undo").status == 409
 
 
 def test_a_manual_edit_is_recorded_and_every_section_names_its_sources(service, space):
     ids = post(service, space, 2)
-    run_id = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    service.wait_for_run(space, run_id)
-    path = service.get(f"/spaces/{space}/bank")["items"][0]["path"]
-    edited = service.call("PUT", f"/spaces/{space}/bank/{path}", {"content": "# By hand\n\nText.\n"})
+    run_id = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    service.ended(space, run_id)
+    path = service.call("list_bank", {"space_id": space})["items"][0]["path"]
+    edited = service.send("PUT", f"/spaces/{space}/bank/{path}", {"content": "# By hand\n\nText.\n"})
     assert edited.status == 200
     assert [item["kind"] for item in history(service, space)] == ["manual", "consolidation"]
-    (section,) = service.get(f"/spaces/{space}/bank/{path}?sources=true")["sections"]
+    (section,) = service.call("get_bank_file", {"space_id": space, "path": path, "sources": True})["sections"]
     assert section["corrections"] == [2]
     cited = {
         source["note_id"]
-        for file in service.get(f"/spaces/{space}/bank")["items"]
-        for part in service.get(f"/spaces/{space}/bank/{file['path']}?sources=true")["sections"]
+        for file in service.call("list_bank", {"space_id": space})["items"]
+        for part in service.call("get_bank_file", {"space_id": space, "path": file["path"], "sources": True})[
+            "sections"
+        ]
         for source in part["sources"]
     }
     assert cited <= set(ids)
@@ -132,20 +140,20 @@ def test_a_manual_edit_is_recorded_and_every_section_names_its_sources(service, 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(service, space):
     ids = post(service, space, 2)
-    run_id = service.call("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["run_id"]
-    run = service.wait_for_run(space, run_id)
-    assert run["status"] == "ok"
-    assert run["plan"]["changes"]
-    assert run["plan"]["sources"] == sorted(ids)
-    assert service.get(f"/spaces/{space}/bank")["items"] == []
-    assert len(service.get(f"/spaces/{space}/notes")["items"]) == 2
+    run_id = service.send("POST", f"/spaces/{space}/consolidations", {"dry_run": True}).body["run_id"]
+    run = service.ended(space, run_id)
+    assert run.status == "ok"
+    assert run.plan["changes"]
+    assert run.plan["sources"] == sorted(ids)
+    assert service.call("list_bank", {"space_id": space})["items"] == []
+    assert len(service.call("list_notes", {"space_id": space})["items"]) == 2
 
 
 def test_health_is_open_and_says_more_to_those_with_a_token(service):
-    stranger = Client(service.url, None).call("GET", "/health")
+    stranger = Service(service.url, None).send("GET", "/health")
     assert stranger.status == 200
     assert "oldest_pending_note_seconds" not in stranger.body["checks"]
-    mine = service.get("/health")
+    mine = service.call("get_health", {})
     assert mine["checks"]["store"] == "ok"
     assert mine["checks"]["conditional_writes"] == "ok"
     assert "oldest_pending_note_seconds" in mine["checks"]
@@ -163,58 +171,58 @@ def test_health_is_open_and_says_more_to_those_with_a_token(service):
     ],
 )
 def test_bad_input_is_refused_with_the_field_and_leaves_nothing(service, space, body, status, field):
-    answer = service.call("POST", f"/spaces/{space}/notes", body)
+    answer = service.send("POST", f"/spaces/{space}/notes", body)
     assert answer.status == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.body["errors"][0]["field"] == field
-    assert service.get(f"/spaces/{space}")["live"]["notes_count"] == 0
+    assert service.call("get_space", {"space_id": space})["live"]["notes_count"] == 0
 
 
 def test_who_has_an_answer_is_not_sent_it_again_until_it_changes_and_gets_it_compressed(service, space):
     path = f"/spaces/{space}/bank?content=true"
     put = f"/spaces/{space}/bank/long.md"
-    assert service.call("PUT", put, {"content": "# Long\n\n" + "- The same line again.\n" * 500}).status == 201
-    plain = service.call("GET", path)
-    packed = service.call("GET", path, Accept_Encoding="gzip")
+    assert service.send("PUT", put, {"content": "# Long\n\n" + "- The same line again.\n" * 500}).status == 201
+    plain = service.send("GET", path)
+    packed = service.send("GET", path, Accept_Encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip"
     assert int(packed.headers["content-length"]) * 5 < int(plain.headers["content-length"])
 
     etag = plain.headers["etag"]
     assert packed.headers["etag"] == etag
     for encoding in ("identity", "gzip"):
-        again = service.call("GET", path, If_None_Match=f'"x", {etag}', Accept_Encoding=encoding)
+        again = service.send("GET", path, If_None_Match=f'"x", {etag}', Accept_Encoding=encoding)
         assert (again.status, again.body, again.headers["etag"]) == (304, None, etag)
-    assert Client(service.url, None).call("GET", path, If_None_Match=etag).status == 401
-    assert service.call("PUT", put, {"content": "# Short\n"}).status == 200
-    changed = service.call("GET", path, If_None_Match=etag)
+    assert Service(service.url, None).send("GET", path, If_None_Match=etag).status == 401
+    assert service.send("PUT", put, {"content": "# Short\n"}).status == 200
+    changed = service.send("GET", path, If_None_Match=etag)
     assert (changed.status, changed.body["items"][0]["content"]) == (200, "# Short\n")
 
 
 def test_a_request_without_a_token_learns_nothing(service, space):
-    stranger = Client(service.url, None)
+    stranger = Service(service.url, None)
     for method, path in (("GET", f"/spaces/{space}"), ("GET", "/spaces/none"), ("POST", f"/spaces/{space}/notes")):
-        assert stranger.call(method, path).status == 401
-    assert Client(service.url, "lm_wrong").call("GET", "/spaces").status == 401
+        assert stranger.send(method, path).status == 401
+    assert Service(service.url, "lm_wrong").send("GET", "/spaces").status == 401
 
 
 def test_rules_and_sections_are_changed_by_hand_recorded_and_undone(service, space):
     post(service, space, 2)
-    run_id = service.call("POST", f"/spaces/{space}/consolidations").body["run_id"]
-    service.wait_for_run(space, run_id)
-    path = service.get(f"/spaces/{space}/bank")["items"][0]["path"]
-    before, rules = service.get(f"/spaces/{space}/bank/{path}")["content"], service.get(f"/spaces/{space}/rules")
+    run_id = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
+    service.ended(space, run_id)
+    path = service.call("list_bank", {"space_id": space})["items"][0]["path"]
+    before, rules = service.get_bank_file(space, path).content, service.call("get_rules", {"space_id": space})
 
     edit = {"op": "add_section", "heading": "# By hand", "content": "Text."}
-    edited = service.call("PATCH", f"/spaces/{space}/bank/{path}", {"edits": [edit], "reason": "it was missing"})
+    edited = service.send("PATCH", f"/spaces/{space}/bank/{path}", {"edits": [edit], "reason": "it was missing"})
     assert edited.status == 200, edited
     assert edited.body["content"].endswith("# By hand\n\nText.\n")
-    changed = service.call("PUT", f"/spaces/{space}/rules", {"rules": "# Rules\n\nKeep `log.md`.\n"})
+    changed = service.send("PUT", f"/spaces/{space}/rules", {"rules": "# Rules\n\nKeep `log.md`.\n"})
     assert changed.status == 200, changed
     assert [item["kind"] for item in history(service, space)] == ["rules", "manual", "consolidation"]
 
     for number in (3, 2):
-        assert service.call("POST", f"/spaces/{space}/consolidations/{number}/undo").status == 200
-    assert service.get(f"/spaces/{space}/rules") == rules
-    assert service.get(f"/spaces/{space}/bank/{path}")["content"] == before
-    info = service.get(f"/spaces/{space}")
+        assert service.send("POST", f"/spaces/{space}/consolidations/{number}/undo").status == 200
+    assert service.call("get_rules", {"space_id": space}) == rules
+    assert service.get_bank_file(space, path).content == before
+    info = service.call("get_space", {"space_id": space})
     assert (info["changes"], info["consolidation_count"], info["auto_paused"]) == (5, 1, False)

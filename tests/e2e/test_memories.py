@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
 
 PORT = "Zoé Martin is responsible for the port of Kiel."
@@ -17,37 +17,40 @@ SAID = [
 
 @pytest.fixture
 def space(service):
-    """The path of a new space."""
+    """A new space."""
     with fresh_space(service, 0) as space_id:
-        yield f"/spaces/{space_id}"
+        yield space_id
 
 
 def store(service, space, content, status=201, *, key=None, **body):
     headers = {"Idempotency_Key": key} if key else {}
-    answer = service.call("POST", f"{space}/memories", {"content": content, **body}, **headers)
+    answer = service.send("POST", f"/spaces/{space}/memories", {"content": content, **body}, **headers)
     assert answer.status == status, answer
     return answer.body
 
 
-def contents(service, space, query=""):
-    return [one["content"] for one in service.get(f"{space}/memories{query}")["items"]]
+def contents(service, space, **query):
+    return [one.content for one in service.search_memories(space, **query).items]
 
 
 def post(service, space, place, status=201):
     message = {"author": "Ines", "content": SAID[place], "message_id": f"m-{place}"}
-    answer = service.call("POST", f"{space}/rooms/salon/messages", message)
+    answer = service.send("POST", f"/spaces/{space}/rooms/salon/messages", message)
     assert answer.status == status, answer
     return answer.body
 
 
 def ask(service, space, key, **body):
     """The question once it has ended, and what is asked for with the key then."""
-    asked = service.call("POST", f"{space}/ask", body, Idempotency_Key=key)
+    asked = service.send("POST", f"/spaces/{space}/ask", body, Idempotency_Key=key)
     assert asked.status in (200, 202), asked
-    path = f"{space}/ask/{asked.body['request_id']}"
+    request_id = asked.body["request_id"]
     if asked.status == 202:
-        assert asked.headers["location"] == f"/v1{path}"
-    return service.wait_until(lambda: service.get(path), lambda one: one["status"] in ("done", "failed"))
+        assert asked.headers["location"] == f"/v1/spaces/{space}/ask/{request_id}"
+    return service.wait_until(
+        lambda: service.call("get_question", {"space_id": space, "request_id": request_id}),
+        lambda one: one["status"] in ("done", "failed"),
+    )
 
 
 def test_a_fact_is_kept_once_corrected_deleted_and_brought_back(service, space):
@@ -60,23 +63,23 @@ def test_a_fact_is_kept_once_corrected_deleted_and_brought_back(service, space):
     goal = store(service, space, "I would like to understand tides.", kind="goal", ttl="7d")
     assert goal["expires_at"] > goal["created_at"]
 
-    one = f"{space}/memories/{first['memory_id']}"
-    changed = service.call("PATCH", one, {"content": "Ann is responsible for the port of Kiel."})
+    one = f"/spaces/{space}/memories/{first['memory_id']}"
+    changed = service.send("PATCH", one, {"content": "Ann is responsible for the port of Kiel."})
     assert (changed.status, changed.body["content"]) == (200, "Ann is responsible for the port of Kiel.")
-    assert PORT in [former["content"] for former in service.get(one)["history"]]
+    assert PORT in [former.content for former in service.get_memory(space, first["memory_id"]).history]
 
-    assert service.call("DELETE", one).status == 422
-    assert service.call("DELETE", f"{one}?reason=She%20left.").status == 204
-    assert service.call("GET", one).status == 404
-    back = service.call("POST", f"{one}/restore")
+    assert service.send("DELETE", one).status == 422
+    assert service.send("DELETE", f"{one}?reason=She%20left.").status == 204
+    assert service.send("GET", one).status == 404
+    back = service.send("POST", f"{one}/restore")
     assert (back.status, back.body["content"]) == (200, "Ann is responsible for the port of Kiel.")
-    assert contents(service, space, "?q=who+looks+after+Kiel&kind=fact") == [back.body["content"]]
+    assert contents(service, space, q="who looks after Kiel", kind="fact") == [back.body["content"]]
 
-    told = service.get(f"{space}/memories/changes?limit=3")
-    rest = service.get(f"{space}/memories/changes?limit=10&cursor={told['next_cursor']}")
-    whats = [change["what"] for change in (*told["items"], *rest["items"])]
+    told = service.list_memory_changes(space, limit=3)
+    rest = service.list_memory_changes(space, limit=10, cursor=told.next_cursor)
+    whats = [change.what for change in (*told.items, *rest.items)]
     assert whats == ["restored", "deleted", "corrected", "stored", "merged", "stored"]
-    assert (told["items"][1]["reason"], rest["next_cursor"]) == ("She left.", None)
+    assert (told.items[1].reason, rest.next_cursor) == ("She left.", None)
 
 
 def test_what_is_said_in_a_room_is_found_and_then_remembered(service, space):
@@ -86,44 +89,52 @@ def test_what_is_said_in_a_room_is_found_and_then_remembered(service, space):
     batch = {
         "messages": [{"author": "Ann", "content": text, "message_id": f"m-{n}"} for n, text in enumerate(SAID)][1:]
     }
-    sent = service.call("POST", f"{space}/rooms/salon/messages/batch", batch)
+    sent = service.send("POST", f"/spaces/{space}/rooms/salon/messages/batch", batch)
     assert (sent.status, [one["repeated"] for one in sent.body["items"]]) == (200, [False, False])
-    repeated = service.call("POST", f"{space}/rooms/salon/messages/batch", batch).body["items"]
+    repeated = service.send("POST", f"/spaces/{space}/rooms/salon/messages/batch", batch).body["items"]
     assert [(one["repeated"], one["timestamp"]) for one in repeated] == [
         (True, one["timestamp"]) for one in sent.body["items"]
     ]
-    assert [one["content"] for one in service.get(f"{space}/rooms/salon/messages?order=oldest")["items"]] == SAID
-    (room,) = service.get(f"{space}/rooms")["items"]
+    assert [
+        one["content"]
+        for one in service.call("list_messages", {"space_id": space, "room": "salon", "order": "oldest"})["items"]
+    ] == SAID
+    (room,) = service.call("list_rooms", {"space_id": space})["items"]
     assert (room["room"], room["has_messages"]) == ("salon", True)
 
-    found = service.get(f"{space}/rooms/search?q=ferry+timetable")["items"]
+    found = service.call("search_rooms", {"space_id": space, "q": "ferry timetable"})["items"]
     assert found[0]["message_id"] == "m-2"
-    known = service.get(f"{space}/memories/context?q=ferry+timetable&lang=fr&room=salon")
+    known = service.call(
+        "load_memory_context", {"space_id": space, "q": "ferry timetable", "lang": "fr", "room": "salon"}
+    )
     heading = "[Contexte live - extraits pertinents du Salon, pas une conversation complète]"
     assert heading in known["markdown"]
     assert SAID[2] in [one["content"] for one in known["messages"]]
 
     digest = digested(service, space)
     assert (digest["counts"]["messages"], digest["counts"]["dead"]) == (3, [])
-    assert service.get(f"{space}/rooms/salon/messages")["items"] == []
+    assert service.call("list_messages", {"space_id": space, "room": "salon"})["items"] == []
     late = post(service, space, 0, 200)
     assert (late["repeated"], late["digested"]) == (True, True)
-    remembered = service.get(f"{space}/memories/recent")["items"]
+    remembered = service.call("list_recent_memories", {"space_id": space})["items"]
     assert len(remembered) == digest["counts"]["new"] > 0
     assert {one["provenance"]["digest"] for one in remembered} == {digest["slot"]}
     assert any("Ines" in one["content"] and "timetable" in one["content"] for one in remembered)
-    known = service.get(f"{space}/memories/context?q=ferry+timetable&lang=fr")
+    known = service.call("load_memory_context", {"space_id": space, "q": "ferry timetable", "lang": "fr"})
     assert "[Mémoire - faits que tu connais]" in known["markdown"]
 
 
 def digested(service, space):
     """A digest that was started by hand, once it is done."""
-    started = service.call("POST", f"{space}/digests")
+    started = service.send("POST", f"/spaces/{space}/digests")
     assert started.status == 202, started
-    path = started.headers["location"].removeprefix("/v1")
+    slot = started.body["slot"]
+    assert started.headers["location"] == f"/v1/spaces/{space}/digests/{slot}"
     # A digest that the first message set off, for the hour that was due, has nothing to take.
-    digest = service.wait_until(lambda: service.get(path), lambda one: one["state"] == "done")
-    assert digest["slot"] in [one["slot"] for one in service.get(f"{space}/digests")["items"]]
+    digest = service.wait_until(
+        lambda: service.call("get_digest", {"space_id": space, "slot": slot}), lambda one: one["state"] == "done"
+    )
+    assert digest["slot"] in [one["slot"] for one in service.call("list_digests", {"space_id": space})["items"]]
     return digest
 
 
@@ -138,13 +149,13 @@ def test_a_question_is_answered_from_what_is_known_and_a_repeat_gets_the_same_an
     assert known["memory_id"] in [source["id"] for source in asked["sources"]]
     assert "search_memories" in [call["name"] for call in asked["tool_calls"]]
     assert asked["usage"]["llm_calls"] > 0
-    assert service.call("POST", f"{space}/ask", question, Idempotency_Key=key).body == asked
-    other = service.call("POST", f"{space}/ask", {**question, "message": "Who?"}, Idempotency_Key=key)
+    assert service.send("POST", f"/spaces/{space}/ask", question, Idempotency_Key=key).body == asked
+    other = service.send("POST", f"/spaces/{space}/ask", {**question, "message": "Who?"}, Idempotency_Key=key)
     assert other.status == 422
 
     more = ask(service, space, uuid.uuid4().hex, message="And who is responsible for Kiel?", user="ines")
     assert more["session"] == asked["session"]
-    turns = service.get(f"{space}/conversations/{asked['session']}/turns")["items"]
+    turns = service.call("list_turns", {"space_id": space, "conversation_id": asked["session"]})["items"]
     assert [turn["user_message"] for turn in turns] == ["And who is responsible for Kiel?", question["message"]]
 
 
@@ -153,7 +164,7 @@ def test_a_question_that_asks_to_remember_stores_once_and_only_where_it_may(serv
     asked = ask(service, space, key, **question)
     assert "store_memory" in [call["name"] for call in asked["tool_calls"]]
     ask(service, space, key, **question)
-    (stored,) = service.get(f"{space}/memories")["items"]
+    (stored,) = service.call("search_memories", {"space_id": space})["items"]
     assert "nine" in stored["content"]
 
 
@@ -161,16 +172,16 @@ def test_who_only_reads_asks_without_storing_and_posts_nothing(service, space):
     body = {
         "name": f"e2e-{uuid.uuid4().hex[:8]}",
         "permissions": ["read"],
-        "space_ids": [space.removeprefix("/spaces/")],
+        "space_ids": [space],
     }
-    made = service.call("POST", "/tokens", body)
+    made = service.send("POST", "/tokens", body)
     assert made.status == 201, made
-    reader = Client(service.url, made.body["token"])
+    reader = Service(service.url, made.body["token"])
 
     told = ask(reader, space, uuid.uuid4().hex, message="Remember that the ferry to Oslo leaves at ten.")
 
     assert told["status"] == "done", told
     assert not [call for call in told["tool_calls"] if call["name"].startswith(("store_", "delete_"))]
     assert contents(service, space) == []
-    assert reader.call("POST", f"{space}/rooms/salon/messages", {"author": "x", "content": "xyz"}).status == 403
-    assert service.call("DELETE", f"/tokens/{made.body['hash']}").status == 204
+    assert reader.send("POST", f"/spaces/{space}/rooms/salon/messages", {"author": "x", "content": "xyz"}).status == 403
+    assert service.send("DELETE", f"/tokens/{made.body['hash']}").status == 204

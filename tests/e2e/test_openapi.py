@@ -41,8 +41,8 @@ def space(service):
     """A space with live notes, a bank and a history."""
     with fresh_space(service, 0) as space_id:
         post_notes(service, space_id, 2)
-        run_id = service.call("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
-        service.wait_for_run(space_id, run_id)
+        run_id = service.send("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
+        service.ended(space_id, run_id)
         post_notes(service, space_id, 2)
         yield space_id
 
@@ -51,10 +51,10 @@ def space(service):
 def conversation(service, space):
     """A conversation in it that has summaries."""
     path = f"/spaces/{space}/conversations"
-    made = service.call("POST", path, {"cwd": "/home/ann/ferry"}).body["conversation_id"]
+    made = service.send("POST", path, {"cwd": "/home/ann/ferry"}).body["conversation_id"]
     turn = {"user_message": "Why does the import fail?", "assistant_message": "Port Kiel answers 503."}
-    assert service.call("POST", f"{path}/{made}/turns", turn).status == 201
-    service.wait_until(lambda: service.get(f"{path}/{made}/summaries?state=sealed")["items"], bool)
+    assert service.send("POST", f"{path}/{made}/turns", turn).status == 201
+    service.wait_until(lambda: service.list_summaries(space, made, state="sealed").items, bool)
     return made
 
 

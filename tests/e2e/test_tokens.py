@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.client import Service
 from tests.e2e.conftest import ROOT, give_up
 from tests.e2e.spaces import fresh_id, fresh_space
 
@@ -35,14 +35,14 @@ def test_a_token_that_make_token_prints_is_let_in_where_it_may_and_nowhere_else(
     with fresh_space(service, 0) as space:
         made = make_token("agent-one", space, **named)
 
-        agent = Client(service.url, made.stdout.strip())
-        assert (made.returncode, agent.get("/whoami")["name"]) == (0, "agent-one")
+        agent = Service(service.url, made.stdout.strip())
+        assert (made.returncode, agent.get_whoami().name) == (0, "agent-one")
         note = {"category": "todo", "content": "x"}
-        assert agent.call("POST", f"/spaces/{space}/notes", note).body["agent"] == "agent-one"
-        assert agent.call("GET", f"/spaces/{fresh_id()}").status == 403
-        assert agent.call("GET", "/tokens").status == 403
+        assert agent.send("POST", f"/spaces/{space}/notes", note).body["agent"] == "agent-one"
+        assert agent.send("GET", f"/spaces/{fresh_id()}").status == 403
+        assert agent.send("GET", "/tokens").status == 403
         # Its only space goes, and with it the token.
-        assert made.stdout.strip() not in str(service.get("/tokens?limit=500"))
+        assert made.stdout.strip() not in str(service.call("list_tokens", {"limit": 500}))
 
 
 def test_make_token_finds_the_service_that_make_run_serves(service, running):
@@ -51,7 +51,7 @@ def test_make_token_finds_the_service_that_make_run_serves(service, running):
 
     made = make_token("agent-two", "demo", LIVEMEM_DATA_DIR=str(running.data))
 
-    assert Client(service.url, made.stdout.strip()).get("/whoami")["space_ids"] == ["demo"]
+    assert Service(service.url, made.stdout.strip()).get_whoami().space_ids == ["demo"]
 
 
 @pytest.mark.parametrize(
@@ -82,21 +82,21 @@ def test_without_a_running_service_it_says_what_to_start(tmp_path):
 
 def test_an_agent_replaces_its_own_token(service):
     wanted = {"name": "agent-three", "permissions": ["read"], "space_ids": ["demo"]}
-    old = service.call("POST", "/tokens", wanted).body
-    agent = Client(service.url, old["token"])
+    old = service.send("POST", "/tokens", wanted).body
+    agent = Service(service.url, old["token"])
 
-    first = agent.call("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
+    first = agent.send("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
     assert first.status == 201
-    assert agent.call("POST", "/tokens/self/rotate").status == 409
+    assert agent.send("POST", "/tokens/self/rotate").status == 409
     # The answer was lost, so it asks again.
-    second = agent.call("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
+    second = agent.send("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
 
-    assert Client(service.url, second.body["token"]).get("/whoami")["name"] == "agent-three"
-    assert agent.get("/whoami")["expires_at"] == second.body["old_expires_at"]
+    assert Service(service.url, second.body["token"]).get_whoami().name == "agent-three"
+    assert agent.get_whoami().expires_at == second.body["old_expires_at"]
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "bEaReR", "Basic", "", "Bearer Bearer"])
 def test_the_scheme_is_spelt_in_one_way(service, scheme):
-    answer = Client(service.url, None).call("GET", "/whoami", Authorization=f"{scheme} {service.token}")
+    answer = Service(service.url, None).send("GET", "/whoami", Authorization=f"{scheme} {service.token}")
 
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

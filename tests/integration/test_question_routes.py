@@ -6,6 +6,7 @@ import pytest
 
 from livemem.ask.question import MESSAGE_BYTES
 from livemem.llm.client import LlmError
+from livemem_http.routes import questions
 from tests.support.agent import calls, responds
 from tests.support.room_api import ASK, ASKED, SPACE, Rooms
 
@@ -71,8 +72,7 @@ def test_while_a_user_has_another_question_a_second_one_waits_its_turn(rooms, mo
     seen = []
 
     def ask_beside(thread):
-        module = rooms.service.modules["ask"]
-        monkeypatch.setattr(module, "REQUEST", -module.REQUEST)
+        monkeypatch.setattr(questions, "REQUEST", -questions.REQUEST)
         answer = rooms.call("POST", ASK, body={"message": "And who else?"})
         seen.append((answer["statusCode"], answer["headers"].get("Location"), json.loads(answer["body"])))
         return responds("Ines.")

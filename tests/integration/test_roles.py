@@ -6,10 +6,11 @@ stories make the functions ask for all that they ever ask; so what no story need
 
 import re
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import pytest
 
-from tests.support import backup_stories, memory_stories, stories, talk_stories
+from tests.support import backup_stories, mcp_stories, memory_stories, stories, talk_stories
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
 
@@ -43,6 +44,8 @@ ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 WHOLE_SPACES = {"Archives", "Backup"}
 NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "last_used/*", "probe/*")}
 
+MODULES = (stories, backup_stories, talk_stories, memory_stories, mcp_stories)
+
 Asked = dict[str, set[Request]]
 
 
@@ -59,7 +62,7 @@ class Told:
 def told(roles: dict[str, Role]) -> Told:
     wrong = {}
     with stories.opened(roles) as account:
-        for story in (*stories.STORIES, *backup_stories.STORIES, *talk_stories.STORIES, *memory_stories.STORIES):
+        for story in chain.from_iterable(module.STORIES for module in MODULES):
             try:
                 account.tell(story)
             except AssertionError as error:

@@ -88,12 +88,15 @@ def forget() -> None:
 class LambdaApi:
     """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload). It answers with `status`.
 
-    Those of the indexer, which nobody waits for, are in `indexing`.
+    Those of the indexer, which nobody waits for, are in `indexing`. Whoever waits for an answer gets `answer`, and what
+    was asked is in `waited`.
     """
 
     def __init__(self) -> None:
         self.invoked: list[tuple[str, dict[str, Any]]] = []
         self.indexing: list[dict[str, Any]] = []
+        self.waited: list[tuple[str, dict[str, Any]]] = []
+        self.answer: dict[str, Any] = {"statusCode": 200, "body": '{"items": []}'}
         self.status = 202
         api = self
 
@@ -101,13 +104,21 @@ class LambdaApi:
             def do_POST(self) -> None:
                 payload = self.rfile.read(int(self.headers["Content-Length"]))
                 name, event = self.path.split("/")[3], json.loads(payload)
+                if self.headers.get("X-Amz-Invocation-Type", "RequestResponse") == "RequestResponse":
+                    api.waited.append((name, event))
+                    self._tell(200, json.dumps(api.answer).encode())
+                    return
                 if api.status == 202 and name.endswith("-indexer"):
                     api.indexing.append(event)
                 elif api.status == 202:
                     api.invoked.append((name, event))
-                self.send_response(api.status)
-                self.send_header("Content-Length", "0")
+                self._tell(api.status, b"")
+
+            def _tell(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
                 return

@@ -11,7 +11,9 @@ import pytest
 from botocore import hooks
 from botocore.hooks import EventAliaser
 from botocore.loaders import JSONFileLoader, Loader
+from moto.core import models as mocks
 from moto.core.base_backend import BaseBackend
+from moto.core.custom_responses_mock import CallbackResponse
 from moto.s3 import urls
 from moto.s3.models import S3Backend
 
@@ -24,6 +26,8 @@ def worked_out_once(patch: pytest.MonkeyPatch) -> None:
     # Each client asks the same table about the names of some hundred events, and the same functions what they take.
     patch.setattr(EventAliaser, "_alias_event_name", _alias_name)
     patch.setattr(hooks, "accepts_kwargs", _accepts_kwargs)
+    # A thousand answers, which moto makes anew for each mock; it keeps nothing in them.
+    patch.setattr(mocks, "CallbackResponse", _callback_response)
     # moto loads this module again before each request: the environment might name other endpoints by then.
     patch.setattr(S3Backend, "_url_module", urls)
     patch.setattr(S3Backend, "urls", property(_urls_of_s3))
@@ -45,6 +49,7 @@ def _by_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
 
 _load_file = _by_arguments(JSONFileLoader.load_file)
 _accepts_kwargs = lru_cache(maxsize=1_000)(hooks.accepts_kwargs)
+_callback_response = cache(CallbackResponse)
 _list_services = _by_arguments(Loader.list_available_services)
 _alias_name = _by_arguments(EventAliaser._alias_event_name)  # type: ignore[attr-defined]
 

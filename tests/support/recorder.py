@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import boto3
@@ -95,6 +96,30 @@ as well (S3 User Guide, "Enforce conditional writes" and "... conditional delete
 """
 
 
+class Ear:
+    """What clients tell of what they ask. They take long to make, and are kept: so one ear hears for all recorders."""
+
+    def __init__(self) -> None:
+        self.listener: "Recorder | None" = None
+
+    def before(self, **told: Any) -> None:
+        if self.listener:
+            self.listener._before(**told)
+
+    def after(self, **told: Any) -> None:
+        if self.listener:
+            self.listener._after(**told)
+
+
+EAR = Ear()
+
+
+@cache
+def _default_session() -> boto3.Session:
+    """Made once a process: a new one would be put together, and its clients, for each test."""
+    return boto3.Session()
+
+
 class Recorder:
     """`asked` is what each role was asked for, `refused` what it would not have allowed. Nothing is stopped by it."""
 
@@ -108,25 +133,13 @@ class Recorder:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear all clients that are made within: those of the default session, and of sessions made within."""
-        if boto3.DEFAULT_SESSION is None:
-            boto3.setup_default_session()
-        assert boto3.DEFAULT_SESSION is not None
-        # A new default session would read botocore's large models again for each test.
-        events = boto3.DEFAULT_SESSION.events
-        own: list[tuple[str, Callable[..., None]]] = [
-            ("provide-client-params", self._before),
-            ("after-call", self._after),
-        ]
+        """Hear all clients that were ever made within such a context: those of the default session, and of others."""
+        own = [("provide-client-params", EAR.before), ("after-call", EAR.after)]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, *own])
-            for event, hear in own:
-                events.register(event, hear)
-            try:
-                yield
-            finally:
-                for event, hear in own:
-                    events.unregister(event, hear)
+            patch.setattr(boto3, "DEFAULT_SESSION", _default_session())
+            patch.setattr(EAR, "listener", self)
+            yield
 
     @contextmanager
     def acting_as(self, role: str) -> Iterator[None]:

@@ -1,9 +1,11 @@
 """All functions on moto's S3, with a bootstrap key and a Lambda API on loopback, each in the role of the template."""
 
+import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +15,7 @@ from moto import mock_aws
 
 from livemem import background
 from livemem.llm.api import parameter_provider
+from livemem.settings import Settings
 from livemem.store import clients
 from tests.support.functions import Context, LambdaApi, forget, fresh, request
 from tests.support.once import worked_out_once
@@ -20,6 +23,9 @@ from tests.support.policy import BUCKET, Role
 from tests.support.recorder import Recorder
 from tests.support.template import REGION
 from tests.support.world import BOOTSTRAP_KEY
+
+WITH_ROUTES = ("reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives")
+"""Functions that carry out tools of MCP."""
 
 
 @dataclass
@@ -61,6 +67,30 @@ class Service:
         return self.invoke("indexer", self.lambda_api.indexing.pop(0))
 
 
+_KEPT: dict[Hashable, Any] = {}
+
+
+def _s3_client(settings: Settings, *, signature: str = "s3v4", make: Callable[..., Any] = clients.s3_client) -> Any:
+    """A client for these settings in this environment, made once a process: they keep nothing of what they ask."""
+    parts = (
+        settings.s3_endpoint_url,
+        settings.s3_region_name,
+        settings.s3_access_key_id,
+        settings.s3_secret_access_key,
+    )
+    around = {name: value for name, value in os.environ.items() if name.startswith("AWS_") and "LAMBDA" not in name}
+    asked = (*parts, signature, *sorted(around.items()))
+    if asked not in _KEPT:
+        _KEPT[asked] = make(settings, signature=signature)
+    return _KEPT[asked]
+
+
+@cache
+def _own_client() -> Any:
+    """The tests' own, of the default session."""
+    return boto3.client("s3")
+
+
 def _wait_for_asides() -> None:
     """What a function does beside its answer belongs to it: nobody else must be taken for who asked for it."""
     for thread in threading.enumerate():
@@ -92,16 +122,18 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "SUMMARIZE_FUNCTION_NAME": "live-memory-summarize",
         "DIGEST_FUNCTION_NAME": "live-memory-digest",
         "ASK_FUNCTION_NAME": "live-memory-ask",
+        **{f"{name.upper()}_FUNCTION_NAME": f"live-memory-{name}" for name in WITH_ROUTES},
         "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
         "LLMAAS_API_URL": "http://127.0.0.1:9/v1",
         "POWERTOOLS_METRICS_NAMESPACE": "LiveMemory",
     }.items():
         patch.setenv(name, value)
     worked_out_once(patch)
+    patch.setattr(clients, "s3_client", _s3_client)
     clients._lambda_client.cache_clear()
     parameter_provider.cache_clear()
     with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}), recorder.listening():
-        s3 = boto3.client("s3")
+        s3 = _own_client()
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
         yield Service(lambda_api, s3, {}, recorder)
     lambda_api.close()

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
@@ -30,11 +30,14 @@ from tests.support.functions import sample
 from tests.support.llm_server import LlmServer, answer, completion, serving
 from tests.support.policy import BUCKET, Request, Role, object_arn
 from tests.support.service import Service, running
-from tests.support.world import BOOTSTRAP_KEY, HandClock, append_everything, read_prompt
+from tests.support.world import BOOTSTRAP_KEY, HandClock, Ids, append_everything, read_prompt
 
 LLM_KEY = "/live-memory/llm-api-key"
 EMBEDDINGS_KEY = "/live-memory/embeddings-api-key"
 HOUR = 3_600
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+NOON = datetime(2026, 2, 20, 12, tzinfo=UTC)
+"""Of any day."""
 SPACE = "/v1/spaces/{space_id}"
 FILE = f"{SPACE}/bank/{{path+}}"
 RUNS = f"{SPACE}/consolidations"
@@ -60,6 +63,8 @@ class Account:
         self.service.cold = True
         self.service.recorder.deadly = lambda request: False
         self.llm.script.clear()
+        # At noon, so that what counts by days is all of one.
+        self.clock.move((NOON - self.clock.moment) % DAY / SECOND)
         story(self)
 
     def call(
@@ -161,7 +166,8 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         # The store's own clock is moved with it.
         patch.setattr("moto.s3.models.utcnow", lambda: clock().replace(tzinfo=None))
         patch.setattr("livemem.store.objects.date", lambda answer: clock())
-        patch.setattr(environment, "Process", partial(Process, clock=clock))
+        # Runs are entered below the day of the clock, and looked for below that of their ids.
+        patch.setattr(environment, "Process", partial(Process, clock=clock, new_id=Ids(clock)))
         # So few that whoever stores memories comes to a snapshot of them.
         patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
         patch.setattr("livemem.memories.vectors.WORTH_KEEPING", 1)

@@ -219,7 +219,7 @@ def a_deletion_of_a_conversation_that_is_interrupted(account: Account) -> None:
     with account.dying("s3:DeleteObject", f"demo/conversations/{one}/turns/"):
         call(account, "DELETE", ONE, 204, conversation_id=one)
     account.put(f"demo/_by_cwd/{'0' * 32}/{'0' * 13}_{one}")
-    account.clock.move(HOUR)
+    account.clock.move(HOUR + 1)
     assert account.sweep(everything=True)["conversations_cleaned"] == {"demo": 1}
     assert left(account, one) == []
 

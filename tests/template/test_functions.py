@@ -29,6 +29,7 @@ FUNCTIONS = {
     "DigestFunction": "functions/digest",
     "QuestionsFunction": "functions/ask",
     "AskFunction": "functions/ask",
+    "McpFunction": "functions/mcp",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
@@ -41,8 +42,13 @@ HTTP_FUNCTIONS = {
     "MemoriesFunction",
     "QuestionsFunction",
     "RoomsFunction",
+    "McpFunction",
 }
-SEARCHING = {f"{name}Function" for name in ("Search", "Indexer", "Memories", "Rooms", "Digest", "Questions", "Ask")}
+SEARCHING = {
+    f"{name}Function" for name in ("Search", "Indexer", "Memories", "Rooms", "Digest", "Questions", "Ask", "Mcp")
+}
+WITH_ROUTES = ("Reads", "Search", "Conversations", "Memories", "Rooms", "Admin", "Start", "Archives")
+"""What MCP's tools are carried out by, where it does not do it itself."""
 
 # What the README lists under "Configuration", and what the functions tell each other.
 SETTINGS = {
@@ -116,13 +122,14 @@ def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architectu
     assert function["Handler"] == "app.handler"
     assert function["Architectures"] == [{"Ref": "Architecture"}]
     searches = [{"Ref": "SearchLayer"}] if name in SEARCHING else []
-    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches]
+    speaks_mcp = [{"Ref": "McpLayer"}] if name == "McpFunction" else []
+    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches, *speaks_mcp]
 
 
 def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(functions):
     room = {
         name: functions[f"{name}Function"]["EphemeralStorage"]["Size"] * 1_048_576
-        for name in ("Search", "Questions", "Ask", "Indexer")
+        for name in ("Search", "Questions", "Ask", "Mcp", "Indexer")
     }
 
     assert min(room.values()) >= 2 * FILES_BYTES
@@ -138,7 +145,8 @@ def test_no_function_has_a_variable_that_is_no_setting(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
     keys = {"ADMIN_BOOTSTRAP_KEY", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY"}
-    assert declared == SETTINGS | keys | {"POWERTOOLS_METRICS_NAMESPACE"}
+    names = {f"{name.upper()}_FUNCTION_NAME" for name in WITH_ROUTES}
+    assert declared == SETTINGS | keys | names | {"POWERTOOLS_METRICS_NAMESPACE"}
 
 
 def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):
@@ -157,7 +165,7 @@ def test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key(fun
     told = {name: variables(function).get("LLMAAS_API_KEY") for name, function in functions.items()}
 
     # Health, among the reads, asks for the LLM's models.
-    asking = ("Consolidate", "Reads", "Conversations", "Summarize", "Memories", "Digest", "Questions", "Ask")
+    asking = ("Consolidate", "Reads", "Conversations", "Summarize", "Memories", "Digest", "Questions", "Ask", "Mcp")
     assert {name: value for name, value in told.items() if value} == {
         f"{name}Function": {"Ref": "LlmApiKeyParameter"} for name in asking
     }
@@ -177,6 +185,14 @@ def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
 
     told = {str(variables(function)[f"{invoked.upper()}_FUNCTION_NAME"]) for function in functions.values()}
     assert told == {str(name)}
+
+
+@pytest.mark.parametrize("invoked", WITH_ROUTES)
+def test_mcp_knows_the_true_name_of_what_carries_its_tools_out(functions, invoked):
+    told = variables(functions["McpFunction"])[f"{invoked.upper()}_FUNCTION_NAME"]
+
+    assert told == functions[f"{invoked}Function"]["FunctionName"]
+    assert {key.removesuffix("Function") for key in HTTP_FUNCTIONS} - {"Ingest", "Questions", "Mcp"} == set(WITH_ROUTES)
 
 
 @pytest.mark.parametrize("name", sorted(HTTP_FUNCTIONS))
@@ -211,7 +227,10 @@ def test_every_log_group_forgets(of_type):
     assert all(group["RetentionInDays"] for group in groups.values())
 
 
-@pytest.mark.parametrize(("name", "folder"), [("LivememLayer", "layers/livemem"), ("SearchLayer", "layers/search")])
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("LivememLayer", "layers/livemem"), ("SearchLayer", "layers/search"), ("McpLayer", "layers/mcp")],
+)
 def test_each_layer_is_built_by_sam_for_the_runtime_and_the_architecture(source, name, folder):
     layer = source["Resources"][name]
 

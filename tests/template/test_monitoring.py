@@ -22,10 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
+AGENTS = {"McpFunction"}
 REMEMBERING = {f"{name}Function" for name in ("Memories", "Rooms", "Digest", "Questions", "Ask")}
 EVERYTHING = (
     SEARCHING
     | TALKING
+    | AGENTS
     | REMEMBERING
     | {
         f"{name}Function"
@@ -191,16 +193,19 @@ def of_functions(alarm, metric):
 
 
 def test_an_error_of_any_function_raises_an_alarm(alarms):
-    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING - REMEMBERING
+    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING - AGENTS - REMEMBERING
     assert of_functions(alarms["SearchErrorsAlarm"], "Errors") == SEARCHING
     assert of_functions(alarms["ConversationErrorsAlarm"], "Errors") == TALKING
+    assert of_functions(alarms["McpErrorsAlarm"], "Errors") == AGENTS
     assert of_functions(alarms["MemoryErrorsAlarm"], "Errors") == REMEMBERING
-    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in ("", "Search", "Conversation", "Memory")} == {1}
+    kinds = ("", "Search", "Conversation", "Mcp", "Memory")
+    assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in kinds} == {1}
 
 
 def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait(alarms):
     refused = of_functions(alarms["ThrottlesAlarm"], "Throttles")
     refused |= of_functions(alarms["ConversationErrorsAlarm"], "Throttles")
+    refused |= of_functions(alarms["McpErrorsAlarm"], "Throttles")
     refused |= of_functions(alarms["MemoryErrorsAlarm"], "Throttles")
     assert refused == EVERYTHING - {
         f"{name}Function" for name in ("Consolidate", "Backup", "Summarize", "Digest", "Ask")
@@ -233,7 +238,7 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
                 for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
             },
         ),
-        ("SlowMemoryAlarm", {"MemoriesFunction", "RoomsFunction", "QuestionsFunction"}),
+        ("SlowMemoryAlarm", {"MemoriesFunction", "RoomsFunction", "QuestionsFunction", "McpFunction"}),
         ("SlowBackupAlarm", {"BackupFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
         ("SlowSweepAlarm", {"SweepFunction"}),
@@ -322,6 +327,7 @@ def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     # alarms.
     unheard = RESERVED | {f"{name}Function" for name in ("Indexer", "Counter", "Sweep")}
     others = {f"{name}Function" for name in ("Start", "Admin", "Archives", "Questions", "Rooms")}
+    others |= {f"{name}Function" for name in ("Conversations", "Memories")}
     assert [dimensions for _, name, dimensions in drawn(dashboard) if name == "Throttles"] == [()]
     left_out = {"Errors": set(), "Duration": unheard | others}
     for metric, hidden in left_out.items():

@@ -8,11 +8,11 @@ from tests.support.policy import Request, as_list, object_arn, role_name
 
 FUNCTIONS = [
     *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
-    *"Conversations Summarize Memories Rooms Digest Questions Ask".split(),
+    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp".split(),
 ]
 WHOLE_SPACES = {"Archives", "Backup"}
 """What takes whatever lies below a space, and brings it back."""
-REMEMBERING = "Memories Digest Questions Ask"
+REMEMBERING = "Memories Digest Questions Ask Mcp"
 WORKERS = "Start Archives Backup Counter Consolidate Sweep"
 BUCKET = "arn:${AWS::Partition}:s3:::${BucketName}"
 
@@ -78,7 +78,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md",
-            "Ingest Admin Archives Backup Consolidate Sweep",
+            "Ingest Mcp Admin Archives Backup Consolidate Sweep",
         ),
         (
             "s3:DeleteObject",
@@ -101,7 +101,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:GetObject", "alpha/photo.png", "Archives Backup"),
         ("s3:PutObject", "alpha/_lease.json", "Admin Archives Backup Counter Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_lease.json", "Admin Archives Backup Counter Consolidate Sweep"),
-        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Start Archives Backup Counter Consolidate Sweep"),
+        ("s3:PutObject", "alpha/_runs/01J.json", "Admin Start Mcp Archives Backup Counter Consolidate Sweep"),
         ("s3:PutObject", "alpha/_consolidations/000001_a_b.json", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_idempotency/ab.json", "Ingest Archives Backup"),
         ("s3:DeleteObject", "alpha/_idempotency/ab.json", "Admin Archives Backup Sweep"),
@@ -109,9 +109,9 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "_system/tokens.json",
-            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions",
+            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions Mcp",
         ),
-        ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup Questions Ask"),
+        ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup Questions Ask Mcp"),
         # Orders to forget what is deleted lie there too.
         ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup Sweep Conversations"),
         ("s3:DeleteObject", "alpha/_search/1-000001.sqlite", "Indexer Admin Archives Backup Sweep"),
@@ -127,12 +127,12 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/conversations/01J/turns/9999999998.turn.json",
-            "Search Indexer Archives Backup Sweep Conversations Summarize Questions Ask",
+            "Search Indexer Archives Backup Sweep Conversations Summarize Questions Ask Mcp",
         ),
         (
             "s3:PutObject",
             "alpha/conversations/01J/turns/9999999998.turn.json",
-            "Archives Backup Conversations Questions Ask",
+            "Archives Backup Conversations Questions Ask Mcp",
         ),
         ("s3:PutObject", "alpha/conversations/01J/jobs/01J.json", "Archives Backup Conversations Summarize"),
         (
@@ -145,7 +145,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/rooms/general/20260220T140000_0123456789abcdef.json",
-            "Search Indexer Archives Backup Rooms Digest",
+            "Search Indexer Archives Backup Rooms Digest Mcp",
         ),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
         (
@@ -165,9 +165,9 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ),
         ("s3:PutObject", "alpha/bank/rooms/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_digests/20260220T140000/done.json", "Archives Backup Digest"),
-        ("s3:PutObject", "alpha/_asks/01J.json", "Archives Backup Questions Ask"),
+        ("s3:PutObject", "alpha/_asks/01J.json", "Archives Backup Questions Ask Mcp"),
         ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", f"Archives Backup {REMEMBERING}"),
-        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize Questions Ask"),
+        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize Questions Ask Mcp"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
@@ -198,6 +198,8 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         "Summarize": {"summarize"},
         **{name: {"digest"} for name in ("Rooms", "Digest")},
         **{name: {"ask", "indexer"} for name in ("Questions", "Ask")},
+        # The last of its statements: what carries the tools out that it does not itself.
+        "Mcp": {"reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives"},
     }
 
 
@@ -209,7 +211,8 @@ KEYS_OF_MODELS = {
     "Conversations": ["LlmApiKeyParameter"],
     "Summarize": ["LlmApiKeyParameter"],
     **{
-        name: ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"] for name in ("Memories", "Digest", "Questions", "Ask")
+        name: ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"]
+        for name in ("Memories", "Digest", "Questions", "Ask", "Mcp")
     },
 }
 

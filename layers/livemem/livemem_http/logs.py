@@ -14,8 +14,10 @@ from aws_lambda_powertools.logging.utils import copy_config_to_registered_logger
 from livemem.settings import LogLevel
 
 PACKAGES = ("livemem", "livemem_http", "livemem_mcp")
-URL_LOGGERS = ("httpx", "httpx2")
-"""They write the whole URL of each request at INFO; the LLM's may hold a password."""
+CHATTY_LOGGERS = ("httpx", "httpx2", "mcp")
+"""The first two write the whole URL of each request at INFO, and the LLM's may hold a password; the last one writes two
+lines for each request.
+"""
 
 
 def function_logger(service: str) -> Logger:
@@ -34,5 +36,5 @@ def _quiet_libraries() -> None:
     # Lambda sets the root logger, which libraries inherit from, to the level of the function's LoggingConfig.
     root = logging.getLogger()
     root.setLevel(max(root.level, logging.INFO))
-    for name in URL_LOGGERS:
+    for name in CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -5,10 +5,10 @@ is in `catalog.py`.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal
 
-from livemem import clock, limits
+from livemem import limits
 from livemem.ask import question as questions
 from livemem.ask import work
 from livemem.ask.question import Question, Wanted
@@ -25,7 +25,7 @@ from livemem.runs import queue
 from livemem.runs.queue import Order
 from livemem.runs.run import Run
 from livemem.store import keys, memory_keys
-from livemem_http import markdown
+from livemem_http import markdown, metrics
 from livemem_http.items import joined
 from livemem_http.views import NoteList, NoteView, RunView, SpaceSummary
 from livemem_http.views.ask import AskView
@@ -37,8 +37,6 @@ from livemem_mcp.tool import Answer, Tool
 
 POLL_SECONDS = 1.0
 GOING_ON = ("queued", "running")
-ASKING = timedelta(seconds=20)
-"""For how long a question is worked on here; then another invocation goes on with it, as over HTTP."""
 LANGUAGES = ("en", "fr")
 NOTHING = "Nothing is known of it.\n"
 
@@ -186,7 +184,7 @@ def remember(session: Session, content: str, space_id: str | None = None, **fiel
     space = session.enter("write", space_id)
     subjects = tuple(fields.pop("subjects", ()))
     draft = Fact(content=content, subjects=subjects, **fields)
-    stored = storing.store(session.process, space, session.principal.name, draft, until=_soon(session))
+    stored = storing.store(session.process, space, session.principal.name, draft, until=session.until)
     view = Written.of_stored(stored)
     return Answer(_kept(view), _json(view))
 
@@ -199,8 +197,15 @@ def ask(session: Session, question: str, space_id: str | None = None) -> Answer:
     space = session.enter("read", space_id)
     may_write = session.toolset != "read" and "write" in session.principal.permissions
     outcome = work.ask(
-        session.process, space, session.principal.name, Wanted(question), may_write=may_write, until=_soon(session)
+        session.process,
+        space,
+        session.principal.name,
+        Wanted(question),
+        may_write=may_write,
+        until=session.until,
+        pause=session.pause,
     )
+    metrics.report_question("questions", outcome)
     return _of_question(space, outcome.told)
 
 
@@ -256,14 +261,10 @@ def _of_question(space: str, asked: Question) -> Answer:
 
 def _may_wait(session: Session) -> bool:
     """Wait a moment, and tell whether there is still time."""
-    if clock.now() + timedelta(seconds=POLL_SECONDS) >= session.until:
+    if session.process.clock() + timedelta(seconds=POLL_SECONDS) >= session.until:
         return False
     session.pause(POLL_SECONDS)
     return True
-
-
-def _soon(session: Session) -> datetime:
-    return min(clock.now() + ASKING, session.until)
 
 
 def _kept(view: Written) -> str:

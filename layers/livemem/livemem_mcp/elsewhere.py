@@ -7,13 +7,14 @@ it. The caller's token goes along, and is asked there as for any HTTP request.
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, get_args, get_type_hints
 from urllib.parse import quote, urlencode
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from livemem import clock
 from livemem.errors import FieldError, LiveMemoryError, StoreUnavailable
@@ -39,9 +40,15 @@ def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str,
     if status not in SUCCESS:
         raise _problem(status, body)
     data = json.loads(body) if body else {}
-    render = rendering(operation) if operation["markdown"] else None
-    text = render(data) if render else json.dumps(data, ensure_ascii=False) if data else "Done."
-    return Answer(f"{text.rstrip()}\n", data)
+    return Answer(f"{_text(operation, data).rstrip()}\n", data)
+
+
+def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+    if operation["markdown"]:
+        # Another release of the function may answer a little more or less: then the JSON has to do.
+        with suppress(ValidationError):
+            return rendering(operation)(data)
+    return json.dumps(data, ensure_ascii=False) if data else "Done."
 
 
 def event_of(operation: Mapping[str, Any], arguments: Mapping[str, Any], authorization: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def build(session: Session, request_id: str) -> Server[Any]:
     async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=resources.templates())
 
-    @_told(request_id)
+    @_told(request_id, about=lambda params: {"uri": params.uri})
     def read_resource(params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         text = http_texts.sendable(resources.read(session, params.uri))
         return types.ReadResourceResult(
@@ -107,8 +107,10 @@ def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _told(request_id: str) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
-    """A handler whose errors are told as errors of the protocol."""
+def _told(
+    request_id: str, about: Callable[[Any], Any] | None = None
+) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
+    """A handler whose errors are told as errors of the protocol; `about` makes their data of what was asked for."""
 
     def wrap(handler: Callable[[Any], Any]) -> Callable[[Any, Any], Awaitable[Any]]:
         @functools.wraps(handler)
@@ -120,7 +122,8 @@ def _told(request_id: str) -> Callable[[Callable[[Any], Any]], Callable[[Any, An
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
                 known = problems.own(error, request_id)
                 code = RESOURCE_NOT_FOUND if known.status < 500 else types.INTERNAL_ERROR
-                raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]") from None
+                data = http_texts.sendable_values(about(params)) if about else None
+                raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]", data) from None
 
         return handle
 

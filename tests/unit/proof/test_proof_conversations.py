@@ -9,16 +9,19 @@ from tests.support import talk_crash, talk_histories
 from tests.support.crash import ERRORS, KILLS
 from tests.support.talk_crash import OPERATIONS, PAIRS, RECOVERIES, WAYS
 
-HISTORIES = 500
+HISTORIES = 200
 PARTS = 4
-CALM = 150
-POINTS = 40
-"""Of a long operation at which it is killed here; benchmarks/conversations_proof.py takes all."""
+CALM = 60
+POINTS = 20
+"""Of a long operation at which it is killed here; benchmarks/conversations_proof.py (make proof) takes all."""
+WAYS_TO_DIE = [(fault, recover) for recover in RECOVERIES for fault in KILLS]
 
 
-def points(operation, most=POINTS):
+def points(operation, turn, most=POINTS):
+    """Every so many-th request of the operation. Each `turn` begins at another one, so that together they meet all."""
     count = talk_crash.requests_of(operation)
-    return range(0, count, max(1, count // most))
+    every = max(1, count // most)
+    return range(turn % every, count, every)
 
 
 @pytest.mark.slow
@@ -26,7 +29,7 @@ def points(operation, most=POINTS):
 @pytest.mark.parametrize("recover", RECOVERIES, ids=lambda recover: recover.__name__)
 def test_an_operation_on_a_conversation_killed_at_any_request_converges(operation, recover):
     for fault in KILLS:
-        for point in points(operation):
+        for point in points(operation, WAYS_TO_DIE.index((fault, recover))):
             wrong = talk_crash.crash(operation, fault, recover, point)
             assert not wrong, f"{fault.name}, request {point}: {wrong}"
 
@@ -34,8 +37,8 @@ def test_an_operation_on_a_conversation_killed_at_any_request_converges(operatio
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_an_operation_on_a_conversation_whose_requests_fail_one_by_one_converges(operation):
-    for fault in ERRORS:
-        for point in points(operation, POINTS // 4):
+    for turn, fault in enumerate(ERRORS):
+        for point in points(operation, turn, POINTS // 2):
             wrong = talk_crash.crash(operation, fault, talk_crash.again, point)
             assert not wrong, f"{fault.name}, request {point}: {wrong}"
 
@@ -43,7 +46,7 @@ def test_an_operation_on_a_conversation_whose_requests_fail_one_by_one_converges
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=[f"{first} & {second}" for first, second in PAIRS])
 def test_two_operations_on_a_conversation_converge_whatever_happens_between_them(first, second):
-    every = max(1, talk_crash.turns_of(first, second) // 12)
+    every = max(1, talk_crash.turns_of(first, second) // 8)
     broken = [f"{where}: {wrong}" for way in WAYS for where, wrong in way(first, second, every) if wrong]
     assert not broken, "\n".join(broken[:10])
 

@@ -6,9 +6,10 @@ import pytest
 
 from tests.support import digest_histories
 
-HISTORIES = 300
+HISTORIES = 120
+"""In each part; benchmarks/memories_proof.py (make proof) plays 20,000."""
 PARTS = 4
-CALM = 200
+CALM = 80
 
 
 @pytest.mark.slow

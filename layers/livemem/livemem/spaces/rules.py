@@ -8,7 +8,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys
 
-TEMPLATES = ("standard", "journal")
+TEMPLATES = ("standard", "journal", "research", "support")
 DEFAULT_TEMPLATE = "standard"
 
 

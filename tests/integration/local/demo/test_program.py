@@ -17,7 +17,8 @@ def start(tmp_path):
     def start(**variables: str) -> subprocess.Popen[str]:
         others = ("LLMAAS_", "EMBEDDINGS_", "CONSOLIDATION_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        environment = kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT)} | variables
+        path = os.pathsep.join((str(ROOT), str(ROOT / "client")))
+        environment = kept | {"LIVEMEM_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": path} | variables
         started.append(
             subprocess.Popen(
                 [sys.executable, "-m", "local.demo"],

@@ -18,6 +18,8 @@ from local.offline_llm.fold import fold
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
 STANDARD = template("standard")
 JOURNAL = template("journal")
+RESEARCH = template("research")
+SUPPORT = template("support")
 
 # Pieces that would break a Markdown file if a note's text were put into it as it is.
 _HOSTILE = st.sampled_from(

@@ -6,7 +6,9 @@ from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
 from tests.unit.local.offline_llm.support import (
     JOURNAL,
+    RESEARCH,
     STANDARD,
+    SUPPORT,
     accounted,
     apply_answer,
     fold_into,
@@ -52,6 +54,36 @@ def test_a_note_goes_to_the_section_of_its_category_and_subject(
     category: str, content: str, filename: str, heading: str
 ) -> None:
     bank = bank_of(STANDARD, notes((category, content)))
+    assert content in section(bank[filename], heading)
+
+
+@pytest.mark.parametrize(
+    ("rules", "category", "content", "filename", "heading"),
+    [
+        (RESEARCH, "observation", "Li (2024) reports that caches halve the load.", "findings.md", "## Observations"),
+        (RESEARCH, "observation", "A look-up takes 12 ms with a cold cache.", "findings.md", "## Measurements"),
+        (RESEARCH, "observation", "The page of Doe is outdated.", "sources.md", "## Unreliable"),
+        (RESEARCH, "issue", "Li and Doe disagree on the rate: 12 % and 30 %.", "findings.md", "## Contradictions"),
+        (RESEARCH, "insight", "The load depends on the cache alone.", "findings.md", "## Conclusions"),
+        (RESEARCH, "decision", "Three runs each, because one varies by 20 %.", "method.md", "## Decisions"),
+        (RESEARCH, "progress", "The search for papers is finished: 31 found.", "method.md", "## What works"),
+        (RESEARCH, "todo", "Read the thesis of Kim.", "plan.md", "## Next steps"),
+        (RESEARCH, "question", "Which sample did Doe use?", "plan.md", "## Open questions"),
+        (SUPPORT, "observation", "The import takes at most 10 MB by default.", "answers.md", "## How it behaves"),
+        (SUPPORT, "issue", "The login fails with error 503 since 4.2.", "knownIssues.md", "## Issues"),
+        (SUPPORT, "progress", "The login is mended in 4.2.1, verified.", "knownIssues.md", "## What works again"),
+        (SUPPORT, "progress", "Started on case 4711; under way since noon.", "cases.md", "## Current cases"),
+        (SUPPORT, "todo", "Call Ms Meyer on Monday.", "cases.md", "## Next steps"),
+        (SUPPORT, "question", "Which version does case 4711 run?", "cases.md", "## Open questions"),
+        (SUPPORT, "decision", "Refunds go to the team lead, for they cost.", "practice.md", "## Decisions"),
+        (SUPPORT, "decision", "Meyer was promised 10 % discount until June.", "customers.md", "## Agreements"),
+        (SUPPORT, "insight", "Asking for the log first saves a day.", "practice.md", "## Lessons learned"),
+    ],
+)
+def test_a_note_finds_its_place_in_the_templates_for_other_work(
+    rules: str, category: str, content: str, filename: str, heading: str
+) -> None:
+    bank = bank_of(rules, notes((category, content)))
     assert content in section(bank[filename], heading)
 
 

@@ -13,7 +13,9 @@ from local.offline_llm.outline import NOTHING_HERE
 from tests.unit.local.offline_llm.support import (
     CATEGORIES,
     JOURNAL,
+    RESEARCH,
     STANDARD,
+    SUPPORT,
     accounted,
     apply_answer,
     fold_into,
@@ -26,6 +28,8 @@ RULES = st.sampled_from(
     [
         STANDARD,
         JOURNAL,
+        RESEARCH,
+        SUPPORT,
         "Keep it short.",
         "- `todo.md`: open tasks\n- `log.md`: everything else",
         "## book.md\n\n### Characters\n\n### Plot\n\n### World\n",
@@ -239,7 +243,7 @@ def test_any_present_file_takes_the_notes_and_keeps_its_lines(lines: list[str], 
         ]
 
 
-@pytest.mark.parametrize("rules", [STANDARD, JOURNAL])
+@pytest.mark.parametrize("rules", [STANDARD, JOURNAL, RESEARCH, SUPPORT])
 def test_notes_of_all_categories_spread_over_sections(rules: str) -> None:
     notes = [
         make_note(number, category, f"Subject {number} of its own") for number, category in enumerate(CATEGORIES, 1)

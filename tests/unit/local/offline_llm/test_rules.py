@@ -1,8 +1,9 @@
 import pytest
 
+from livemem.spaces.rules import TEMPLATES, template
 from local.offline_llm.layout import FileSpec, for_days
 from local.offline_llm.rules import read_layout
-from tests.unit.local.offline_llm.support import JOURNAL, STANDARD
+from tests.unit.local.offline_llm.support import JOURNAL, RESEARCH, STANDARD, SUPPORT
 
 
 def files(rules: str) -> dict[str, list[str]]:
@@ -36,7 +37,27 @@ def test_the_journal_template_defines_one_file_with_four_parts_below_each_day() 
     assert files(JOURNAL) == {"journal.md": ["## YYYY-MM-DD*", "### Done", "### Decided", "### Learned", "### Open"]}
 
 
-@pytest.mark.parametrize("rules", [STANDARD, JOURNAL])
+def test_the_research_template_keeps_the_question_its_sources_and_what_they_say_apart() -> None:
+    assert files(RESEARCH) == {
+        "question.md": ["## Purpose", "## Scope"],
+        "sources.md": ["## Used", "## Unreliable"],
+        "findings.md": ["## Observations", "## Measurements", "## Contradictions", "## Conclusions"],
+        "method.md": ["## Decisions", "## What works", "## Dead ends"],
+        "plan.md": ["## Current focus", "## Next steps", "## Open questions"],
+    }
+
+
+def test_the_support_template_keeps_cases_problems_answers_customers_and_practice_apart() -> None:
+    assert files(SUPPORT) == {
+        "cases.md": ["## Current cases", "## Next steps", "## Open questions"],
+        "knownIssues.md": ["## Issues", "## What works again"],
+        "answers.md": ["## How it behaves", "## Frequent questions"],
+        "customers.md": ["## Accounts", "## Agreements"],
+        "practice.md": ["## Decisions", "## Lessons learned"],
+    }
+
+
+@pytest.mark.parametrize("rules", [template(name) for name in TEMPLATES], ids=TEMPLATES)
 def test_the_templates_are_short_and_describe_each_section_in_a_sentence(rules: str) -> None:
     assert len(rules.encode()) < 6_000
     sections = [section for spec in read_layout(rules) for section in spec.sections]

@@ -1,0 +1,1 @@
+"""The command line `livemem`: daily commands by hand, every other operation from the table of operations."""

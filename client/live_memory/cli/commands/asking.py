@@ -1,0 +1,175 @@
+"""Reading the memory: `show`, `bank`, `search`, `context`, `ask`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from live_memory.cli import reading, texts, waiting
+from live_memory.cli.exits import FAILED, NOTHING
+from live_memory.cli.options import Json, Limit, MaybeSpace, Space
+from live_memory.cli.output import Output
+from live_memory.cli.session import Session, given, opened
+
+At = Annotated[int | None, typer.Option("--at", min=0, help="As it stood after this change of the history.")]
+
+
+def show(
+    ctx: typer.Context,
+    space_id: MaybeSpace = None,
+    at: At = None,
+    no_rules: Annotated[bool, typer.Option("--no-rules", help="Leave the rules out.")] = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Show all that an agent loads at its start: rules, synthesis, bank, newest notes."""
+    with opened(ctx, json=json, space=space_id or space) as session:
+        _markdown(session, "get_summary", {"space_id": session.space, "at": at, "rules": False if no_rules else None})
+
+
+def _markdown(session: Session, operation: str, arguments: dict[str, Any]) -> None:
+    """An operation's Markdown, or with --json its JSON."""
+    if session.out.json:
+        session.out.document(session.call(operation, **arguments))
+    else:
+        session.out.text(session.client.markdown(operation, given(arguments)))
+
+
+def bank(
+    ctx: typer.Context,
+    path: Annotated[str | None, typer.Argument(help="A file; nothing: the list of the files.")] = None,
+    at: At = None,
+    sources: Annotated[bool, typer.Option("--sources", help="Which notes each section rests on.")] = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """List the files of the bank, or show one."""
+    with opened(ctx, json=json, space=space) as session:
+        if path is None:
+            found = session.here("list_bank", at=at)
+            session.out.result(found, lambda: _files(session.out, found["items"]))
+        elif sources:
+            file = session.here("get_bank_file", path=path, at=at, sources=True)
+            session.out.result(file, lambda: _sections(session.out, file))
+        else:
+            _markdown(session, "get_bank_file", {"space_id": session.space, "path": path, "at": at})
+
+
+def _files(out: Output, found: list[dict[str, Any]]) -> None:
+    out.table(
+        ["file", "size", "changed", "change"],
+        [[one["path"], one["size"], texts.moment(one["last_modified"]), one.get("consolidation")] for one in found],
+    )
+
+
+def _sections(out: Output, file: dict[str, Any]) -> None:
+    lines = []
+    for section in file.get("sections") or []:
+        lines.append((section["heading"] or "(beginning)", "bold"))
+        lines += [(f"  {texts.one_line(_source(one), 160)}", "") for one in section["sources"]]
+        lines += [(f"  corrected by hand: change {number}", "") for number in section["corrections"]]
+        if section.get("omitted"):
+            lines.append((f"  and {texts.count(section['omitted'], 'older note')}", "dim"))
+    out.lines(lines or [("No section rests on a note.", "")])
+
+
+def _source(source: dict[str, Any]) -> str:
+    return "  ".join(str(value) for value in source.values() if value not in (None, [], ""))
+
+
+def search(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(help="Words, or a question.")],
+    everywhere: Annotated[bool, typer.Option("--all", "-a", help="In all spaces that you may read.")] = False,
+    scope: Annotated[
+        str | None,
+        typer.Option(help="live, archive, bank, conversations, memories, messages, all; several with commas."),
+    ] = None,
+    limit: Limit = None,
+    author: Annotated[str | None, typer.Option(help="Whose notes.")] = None,
+    category: Annotated[str | None, typer.Option("--category", "-c", help="Notes of this category.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", "-t", help="Notes with this tag.")] = None,
+    since: Annotated[str | None, typer.Option(help="Not older: 2026-02-20T14:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(help="Not younger.")] = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Search notes, bank and archive, by words and by meaning. Exit code 7: nothing was found."""
+    with opened(ctx, json=json, space=space) as session:
+        filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
+        arguments: dict[str, Any] = {"q": query, "scope": scope, "limit": limit, **filters}
+        operation = "search_spaces" if everywhere else "search_space"
+        found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
+        session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
+        if not found["items"]:
+            session.out.say("Nothing was found.")
+            raise typer.Exit(NOTHING)
+
+
+def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> None:
+    lines = []
+    for hit in hits:
+        where = [hit.get("space_id")] if everywhere else []
+        head = [*where, hit["kind"], hit["id"], texts.moment(hit["time"]), hit.get("author"), hit.get("category")]
+        lines += [("  ".join(texts.one_line(str(word)) for word in head if word), "bold")]
+        lines += [(f"  {texts.one_line(hit['snippet'], 400)}", ""), ("", "")]
+    if lines:
+        session.out.lines(lines[:-1])
+
+
+def context(
+    ctx: typer.Context,
+    query: Annotated[str | None, typer.Argument(help="What it is about.")] = None,
+    conversation: Annotated[str | None, typer.Option(help="Of this conversation: recent and relevant turns.")] = None,
+    room: Annotated[str | None, typer.Option(help="With messages of this room.")] = None,
+    limit: Limit = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Show what an agent should know before it answers: facts and messages, or a conversation's turns."""
+    with opened(ctx, json=json, space=space) as session:
+        arguments: dict[str, Any] = {"space_id": session.space, "q": query}
+        if conversation:
+            arguments |= {"conversation_id": conversation, "max_results": limit}
+            _markdown(session, "load_context", arguments)
+        else:
+            _markdown(session, "load_memory_context", {**arguments, "room": room, "limit": limit})
+
+
+def ask(
+    ctx: typer.Context,
+    question: Annotated[str | None, typer.Argument(help="The question; `-` or nothing: stdin.")] = None,
+    chat: Annotated[
+        str | None, typer.Option("--session", help="Go on with this session, so that it knows what was said.")
+    ] = None,
+    room: Annotated[str | None, typer.Option(help="The room in which it is asked.")] = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Ask the memory; it answers and names its sources."""
+    with opened(ctx, json=json, space=space) as session:
+        message = reading.text(session.program, question, "The question")
+        first = session.here("ask_question", message=message, session=chat, room=room)
+        answer = waiting.wait(
+            session,
+            lambda: session.here("get_question", request_id=first["request_id"]),
+            lambda found: found["status"] in {"queued", "running"},
+            lambda _: "looking into the memory",
+            first=first,
+        )
+        session.out.result(answer, lambda: _answer(session.out, answer))
+        if answer["status"] == "failed":
+            raise typer.Exit(FAILED)
+
+
+def _answer(out: Output, answer: dict[str, Any]) -> None:
+    if answer["status"] == "failed":
+        error = answer.get("error") or {}
+        out.say(f"No answer: {error.get('detail') or error.get('code')}")
+        return
+    out.text(answer.get("message") or "")
+    if found := answer.get("sources"):
+        lines = [("", ""), ("Sources", "bold")]
+        lines += [(f"  {one['kind']}  {one['id']}  {texts.one_line(one['excerpt'], 100)}", "dim") for one in found]
+        out.lines(lines)
+    if answer.get("session"):
+        out.say(f"Go on: --session {answer['session']}")

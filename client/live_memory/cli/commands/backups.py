@@ -1,0 +1,115 @@
+"""Backups and the way back: `backup create`, `list`, `show`, `restore`, `download`, `delete`."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from live_memory.cli import texts, waiting
+from live_memory.cli.commands import arriving, exporting
+from live_memory.cli.options import Json, Space, Wait, Yes
+from live_memory.cli.output import Output
+from live_memory.cli.session import opened
+
+app = typer.Typer(no_args_is_help=True, help="Take, list, restore, download or delete backups.")
+
+BackupId = Annotated[str, typer.Argument(metavar="BACKUP", help="Such as 2026-02-20T02-00-00; `livemem backup list`.")]
+
+
+@app.command("create")
+def create(
+    ctx: typer.Context,
+    description: Annotated[str | None, typer.Option("--description", "-d", help="Why it is taken.")] = None,
+    wait: Wait = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Take a backup of the space."""
+    with opened(ctx, json=json, space=space) as session:
+        made = session.here("create_backup", description=description)
+        if wait:
+            made = waiting.backup(session, made)
+        session.out.result(made, lambda: session.out.text(made["backup_id"]))
+        if made.get("unchanged_at"):
+            session.out.say("Nothing has changed since this one; no other was taken.")
+        elif not made["complete"]:
+            session.out.say(f"It goes on: livemem backup show {made['backup_id']}")
+
+
+@app.command("list")
+def list_backups(
+    ctx: typer.Context,
+    everywhere: Annotated[bool, typer.Option("--all", "-a", help="Of all spaces, also of deleted ones.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 50,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """List backups, newest first."""
+    with opened(ctx, json=json, space=space) as session:
+        size = {"limit": min(limit, 100)}
+        pages = session.client.pages("list_all_backups", size) if everywhere else session.pages("list_backups", **size)
+        found = list(islice(pages, limit))
+        session.out.result({"items": found}, lambda: _backups(session.out, found))
+
+
+def _backups(out: Output, found: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            one["space_id"],
+            one["backup_id"],
+            "complete" if one["complete"] else "under way",
+            one["objects"],
+            texts.size(one["bytes"]),
+            one["trigger"],
+            one["description"],
+        ]
+        for one in found
+    ]
+    out.table(["space", "backup", "", "objects", "size", "by", "description"], rows)
+
+
+@app.command("show")
+def show(ctx: typer.Context, backup_id: BackupId, space: Space = None, json: Json = False) -> None:
+    """Show a backup, complete or under way."""
+    with opened(ctx, json=json, space=space) as session:
+        found = session.here("get_backup", backup_id=backup_id)
+        session.out.result(found, lambda: _backups(session.out, [found]))
+
+
+@app.command("restore")
+def restore(
+    ctx: typer.Context,
+    backup_id: BackupId,
+    target: Annotated[str | None, typer.Option("--as", help="Under this id, which must be free; else its own.")] = None,
+    wait: Wait = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Bring a space back as the backup has it. A space that is there is never overwritten."""
+    with opened(ctx, json=json, space=space) as session:
+        arrival = session.here("restore_backup", backup_id=backup_id, target_space_id=target)
+        arriving.tell(session, target or session.space, arrival, wait=wait)
+
+
+@app.command("download")
+def download(
+    ctx: typer.Context,
+    backup_id: BackupId,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file, such as demo.tar.gz.")],
+    force: exporting.Force = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Download a backup as one file."""
+    with opened(ctx, json=json, space=space) as session:
+        exporting.fetch(session, "download_backup", output, force=force, backup_id=backup_id)
+
+
+@app.command("delete")
+def delete(ctx: typer.Context, backup_id: BackupId, yes: Yes = False, space: Space = None, json: Json = False) -> None:
+    """Delete a backup, be it the only one."""
+    with opened(ctx, json=json, space=space) as session:
+        session.confirm(f"Delete the backup {backup_id} of {session.space}?", yes=yes)
+        session.here("delete_backup", backup_id=backup_id)
+        session.out.result({"deleted": backup_id}, lambda: session.out.text(f"{backup_id} is deleted."))

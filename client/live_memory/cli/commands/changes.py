@@ -1,0 +1,107 @@
+"""How notes become a bank, and the way back: `consolidate`, `history`, `diff`, `undo`."""
+
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from live_memory.cli import exits, showing, texts, waiting
+from live_memory.cli.options import Json, Space, Wait, Yes
+from live_memory.cli.output import Output
+from live_memory.cli.session import Session, opened
+
+Number = Annotated[
+    int, typer.Argument(metavar="N", min=1, help="The number of the change; `livemem history` lists them.")
+]
+
+
+def consolidate(
+    ctx: typer.Context,
+    wait: Wait = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it would do; it asks the LLM all the same.")
+    ] = False,
+    agent: Annotated[str | None, typer.Option(help="Only the notes of this agent.")] = None,
+    max_notes: Annotated[int | None, typer.Option(min=1, help="At most so many notes, the oldest first.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Give up the plan that waits for approval, and make another.")
+    ] = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Fold the live notes into the bank. Exit code 7: there was nothing to fold; 5: somebody else is at it."""
+    with opened(ctx, json=json, space=space) as session:
+        arguments = {"agent": agent, "max_notes": max_notes, "dry_run": dry_run or None, "replace": replace or None}
+        queued = session.here("start_consolidation", **arguments)
+        if not (wait or dry_run):
+            session.out.result(queued, lambda: session.out.text(queued["run_id"]))
+            session.out.say(
+                "It goes on by itself. To see how it ends: `livemem consolidate --wait`, or `livemem history`."
+            )
+            return
+        found = waiting.run(session, queued["run_id"])
+        session.out.result(found, lambda: _tell(session.out, found))
+        raise typer.Exit(exits.OF_RUN.get(found["status"], exits.FAILED))
+
+
+def _tell(out: Output, found: dict[str, Any]) -> None:
+    if found["status"] == "ok" and found.get("plan"):
+        out.lines(showing.plan(found["plan"]))
+    else:
+        out.lines(showing.run(found))
+
+
+def history(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many, the newest.")] = 20,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """List the changes of the bank, newest first."""
+    with opened(ctx, json=json, space=space) as session:
+        found = list(islice(session.pages("list_consolidations", limit=min(limit, 100)), limit))
+        session.out.result({"items": found}, lambda: _changes(session.out, found))
+
+
+def _changes(out: Output, found: list[dict[str, Any]]) -> None:
+    rows = []
+    for one in found:
+        kind = f"undo of {one['undoes']}" if one.get("undoes") else one["kind"]
+        files = ", ".join(file["path"] for file in one["files"])
+        who = one.get("author") or one.get("model")
+        state = "undone" if one["undone"] else ""
+        rows.append([one["number"], texts.moment(one["committed_at"]), kind, one["notes_count"], who, state, files])
+    out.table(["change", "when (UTC)", "what", "notes", "by", "", "files"], rows)
+
+
+def diff(
+    ctx: typer.Context,
+    number: Number,
+    notes: Annotated[bool, typer.Option("--notes", help="Also the notes that it folded.")] = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Show what a change did to the bank, as a diff."""
+    with opened(ctx, json=json, space=space) as session:
+        found = session.here("get_consolidation", number=number)
+        session.out.result(found, lambda: _diff(session, found, with_notes=notes))
+
+
+def _diff(session: Session, found: dict[str, Any], *, with_notes: bool) -> None:
+    if with_notes:
+        showing.notes(session.out, found["sources"])
+    lines = [line for change in found["changes"] for line in showing.diff(change["diff"])]
+    if lines:
+        session.out.lines(lines)
+    else:
+        session.out.say("It changed no file.")
+
+
+def undo(ctx: typer.Context, number: Number, yes: Yes = False, space: Space = None, json: Json = False) -> None:
+    """Take a change back; its notes are live again."""
+    with opened(ctx, json=json, space=space) as session:
+        session.confirm(f"Take change {number} of {session.space} back?", yes=yes)
+        found = session.here("undo_consolidation", number=number)
+        back = texts.count(found["notes_count"], "note")
+        told = f"Change {found['number']} has taken change {number} back; {back} given back."
+        session.out.result(found, lambda: session.out.text(told))

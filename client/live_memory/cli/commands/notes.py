@@ -1,0 +1,111 @@
+"""Writing: a note or many, and single facts."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from live_memory.cli import reading, texts
+from live_memory.cli.exits import Refused
+from live_memory.cli.options import Json, Space
+from live_memory.cli.session import Session, opened
+
+Category = Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"]
+Kind = Literal["fact", "self", "goal"]
+AT_ONCE = 100
+"""Notes of one request."""
+
+
+def note(
+    ctx: typer.Context,
+    text: Annotated[str | None, typer.Argument(help="What is to be remembered; `-` or nothing: stdin.")] = None,
+    category: Annotated[Category, typer.Option("--category", "-c", help="What kind of note it is.")] = "observation",
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A word to find it by; again for more.")] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="stdin has a note a line: a JSON object with content, category, tags.")
+    ] = False,
+    key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="A repeat with the same key gives the first note.")
+    ] = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Write a note; with --batch many."""
+    with opened(ctx, json=json, space=space) as session:
+        if batch:
+            _batch(session, text, category, tag or [])
+            return
+        content = reading.text(session.program, text, "The note")
+        arguments = {"category": category, "content": content, "tags": tag or None, "idempotency_key": key}
+        made = session.here("append_note", **arguments)
+        session.out.result(made, lambda: session.out.text(made["note_id"]))
+        _tell_redacted(session, made)
+
+
+def _tell_redacted(session: Session, made: dict[str, Any]) -> None:
+    if found := made.get("redacted"):
+        session.out.say(f"Taken out as secrets: {', '.join(f'{count} {kind}' for kind, count in found.items())}.")
+
+
+def _batch(session: Session, text: str | None, category: str, tags: list[str]) -> None:
+    """The notes of stdin, 100 a request. All lines are looked at before the first is sent."""
+    if text not in {None, "-"}:
+        raise Refused("With --batch the notes come from stdin, a JSON object a line.")
+    lines = list(reading.json_lines(reading.stdin("The notes"), "The notes"))
+    if not lines:
+        raise Refused("The notes: stdin was empty.")
+    drafts = [_draft(number, fields, category, tags) for number, fields in lines]
+    for begin in range(0, len(drafts), AT_ONCE):
+        try:
+            written = session.here("append_notes", notes=drafts[begin : begin + AT_ONCE])["items"]
+        except Exception:
+            if begin:
+                line, last = lines[begin][0], texts.count(begin, "note")
+                session.out.say(f"{last} are written. Go on from line {line}, where this request began.")
+            raise
+        for made in written:
+            if session.out.json:
+                session.out.record(made)
+            else:
+                session.out.text(made["note_id"])
+
+
+def _draft(number: int, fields: dict[str, Any], category: str, tags: list[str]) -> dict[str, Any]:
+    unknown = sorted(set(fields) - {"content", "category", "tags"})
+    if unknown:
+        raise Refused(f"The notes, line {number}: {', '.join(unknown)}: a note has content, category and tags alone.")
+    if not isinstance(fields.get("content"), str):
+        raise Refused(f"The notes, line {number}: content must be a text.")
+    own = fields.get("tags") or []
+    return {**fields, "category": fields.get("category", category), "tags": [*own, *tags] if tags else own}
+
+
+def remember(
+    ctx: typer.Context,
+    text: Annotated[str | None, typer.Argument(help="One fact in words of its own; `-` or nothing: stdin.")] = None,
+    kind: Annotated[Kind, typer.Option(help="What holds; of the agent itself; what it wants.")] = "fact",
+    category: Annotated[str | None, typer.Option("--category", "-c", help="What kind of thing it says.")] = None,
+    subject: Annotated[list[str] | None, typer.Option("--subject", help="What it is about; again for more.")] = None,
+    ttl: Annotated[str | None, typer.Option(help="For how long it holds, such as 30d; else for ever.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="It takes the place of what is of the same.")] = False,
+    key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="A repeat with the same key gives the first answer.")
+    ] = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Store a fact, which is kept once."""
+    with opened(ctx, json=json, space=space) as session:
+        made = session.here(
+            "store_memory",
+            content=reading.text(session.program, text, "The fact"),
+            kind=kind,
+            category=category,
+            subjects=subject or None,
+            ttl=ttl,
+            replace=replace or None,
+            idempotency_key=key,
+        )
+        session.out.result(made, lambda: session.out.text(made["memory_id"]))
+        _tell_redacted(session, made)
+        if made.get("merged_into"):
+            session.out.say(f"It was known already; now it says: {made['content']}")

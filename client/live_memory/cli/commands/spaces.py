@@ -1,0 +1,175 @@
+"""Spaces: the list, and what an admin does with one."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from live_memory.cli import reading, texts
+from live_memory.cli.commands import arriving
+from live_memory.cli.options import Json, SpaceId, Wait
+from live_memory.cli.output import Output
+from live_memory.cli.session import opened
+
+app = typer.Typer(no_args_is_help=True, help="Make, show, change, fork or delete a space.")
+
+Description = Annotated[str | None, typer.Option("--description", "-d", help="What it is for.")]
+Threshold = Annotated[int | None, typer.Option(min=0, help="Notes that start a consolidation; 0: only by hand.")]
+RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with rules of your own; `-` is stdin.")]
+Template = Annotated[
+    str | None, typer.Option("--template", help="Rules that come with the service: standard, journal.")
+]
+Timezone = Annotated[str | None, typer.Option(help="Such as Europe/Paris.")]
+
+
+def spaces(ctx: typer.Context, json: Json = False) -> None:
+    """List the spaces that you may see."""
+    with opened(ctx, json=json) as session:
+        found = list(session.client.pages("list_spaces", {"limit": 100}))
+        session.out.result({"items": found}, lambda: _spaces(session.out, found))
+
+
+def _spaces(out: Output, found: list[dict[str, Any]]) -> None:
+    out.table(
+        ["space", "changes", "last consolidation", "description"],
+        [
+            [one["space_id"], one["changes"], texts.moment(one["last_consolidation"]), one["description"]]
+            for one in found
+        ],
+    )
+
+
+@app.command("show")
+def show_space(ctx: typer.Context, space_id: SpaceId, json: Json = False) -> None:
+    """Show a space's settings, the number of its live notes and the size of its bank."""
+    with opened(ctx, json=json, space=space_id) as session:
+        found = session.here("get_space")
+        session.out.result(found, lambda: _space(session.out, found))
+
+
+def _space(out: Output, found: dict[str, Any]) -> None:
+    live, bank = found["live"], found["bank"]
+    rows = [
+        ["space", found["space_id"]],
+        ["description", found["description"]],
+        ["owner", found.get("owner")],
+        ["live notes", f"{live['notes_count']} ({texts.size(live['total_size'])})"],
+        ["bank", f"{texts.count(bank['files_count'], 'file')} ({texts.size(bank['total_size'])})"],
+        ["changes", found["changes"]],
+        ["last consolidation", texts.moment(found["last_consolidation"])],
+        ["threshold", found["consolidation_threshold"]],
+        ["paused", "yes" if found["auto_paused"] else "no"],
+    ]
+    out.table(["", ""], rows)
+
+
+@app.command("create")
+def create_space(
+    ctx: typer.Context,
+    space_id: Annotated[str, typer.Argument(metavar="SPACE", help="Its id: letters, digits, `_` and `-`.")],
+    description: Description = None,
+    rules: RulesFile = None,
+    template: Template = None,
+    threshold: Threshold = None,
+    timezone: Timezone = None,
+    json: Json = False,
+) -> None:
+    """Make a space."""
+    with opened(ctx, json=json) as session:
+        made = session.call(
+            "create_space",
+            space_id=space_id,
+            description=description,
+            rules=reading.file(rules, "The rules") if rules else None,
+            rules_template=template,
+            consolidation_threshold=threshold,
+            timezone=timezone,
+        )
+        session.out.result(made, lambda: session.out.text(made["space_id"]))
+        session.out.say(f"A token for an agent: livemem token create NAME -s {made['space_id']}")
+
+
+@app.command("set")
+def change_space(
+    ctx: typer.Context,
+    space_id: SpaceId,
+    description: Description = None,
+    owner: Annotated[str | None, typer.Option(help="Whose it is.")] = None,
+    threshold: Threshold = None,
+    paused: Annotated[
+        bool | None, typer.Option("--pause/--resume", help="Whether consolidations start by themselves.")
+    ] = None,
+    corrections: Annotated[
+        Literal["admin", "write"] | None, typer.Option(help="Who may correct the bank by hand.")
+    ] = None,
+    mode: Annotated[Literal["auto", "review"] | None, typer.Option(help="review: a person approves each plan.")] = None,
+    timezone: Timezone = None,
+    json: Json = False,
+) -> None:
+    """Change a space's settings; those that are not named stay."""
+    changes = {
+        "description": description,
+        "owner": owner,
+        "consolidation_threshold": threshold,
+        "auto_paused": paused,
+        "corrections": corrections,
+        "consolidation_mode": mode,
+        "timezone": timezone,
+    }
+    if all(value is None for value in changes.values()):
+        raise typer.BadParameter("name at least one setting")
+    with opened(ctx, json=json, space=space_id) as session:
+        changed = session.here("patch_space", **changes)
+        session.out.result(changed, lambda: session.out.text(changed["space_id"]))
+
+
+@app.command("rules")
+def rules_of_space(
+    ctx: typer.Context,
+    space_id: SpaceId,
+    file: Annotated[str | None, typer.Option("--set", help="Put the rules of this file; `-` is stdin.")] = None,
+    template: Template = None,
+    reason: Annotated[str | None, typer.Option(help="Why, for the history.")] = None,
+    json: Json = False,
+) -> None:
+    """Show a space's rules, or put others."""
+    with opened(ctx, json=json, space=space_id) as session:
+        if file or template:
+            text = reading.file(file, "The rules") if file else None
+            found = session.here("put_rules", rules=text, rules_template=template, reason=reason)
+            session.out.say("The next consolidation goes by these rules.")
+        else:
+            found = session.here("get_rules")
+        session.out.result(found, lambda: session.out.text(found["rules"]))
+
+
+@app.command("fork")
+def fork_space(
+    ctx: typer.Context,
+    space_id: SpaceId,
+    target: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new space.")],
+    at: Annotated[int | None, typer.Option(min=0, help="As it stood after this change.")] = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Make another space as this one stands, with its history."""
+    with opened(ctx, json=json, space=space_id) as session:
+        arriving.tell(session, target, session.here("fork_space", target_space_id=target, at=at), wait=wait)
+
+
+@app.command("delete")
+def delete_space(
+    ctx: typer.Context,
+    space_id: SpaceId,
+    confirm: Annotated[str | None, typer.Option(help="The id once more, where nobody can be asked.")] = None,
+    json: Json = False,
+) -> None:
+    """Delete a space with its notes and its bank. Its backups stay."""
+    with opened(ctx, json=json, space=space_id) as session:
+        if confirm is None:
+            session.confirm(
+                f"Delete {space_id} with all its notes and its bank?", yes=False, option=f"--confirm {space_id}"
+            )
+            confirm = space_id
+        session.here("delete_space", confirm=confirm)
+        session.out.result({"deleted": space_id}, lambda: session.out.text(f"{space_id} is deleted."))
+        session.out.say("It can be brought back from a backup: livemem backup list.")

@@ -1,0 +1,122 @@
+"""Tokens of agents and people: `token create`, `list`, `revoke`, `rotate`."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from live_memory.cli import config, texts
+from live_memory.cli.completion import complete_space
+from live_memory.cli.options import Json, Yes
+from live_memory.cli.output import Output
+from live_memory.cli.session import Session, opened
+
+app = typer.Typer(no_args_is_help=True, help="Make, list, revoke and rotate tokens.")
+
+Hash = Annotated[str, typer.Argument(metavar="HASH", help="The hash that `livemem token list` shows.")]
+
+
+@app.command("create")
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Whose it is: notes that are written with it bear this name.")],
+    permission: Annotated[
+        list[str] | None,
+        typer.Option("--permission", "-p", help="read, write or admin; again for more. Else read and write."),
+    ] = None,
+    space: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--space", "-s", help="Only in this space; again for more. Else in all.", autocompletion=complete_space
+        ),
+    ] = None,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, help="After so many days it is worth nothing.")] = None,
+    email: Annotated[str | None, typer.Option(help="Who answers for it.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a token. It is shown this once; the service keeps only its hash."""
+    with opened(ctx, json=json) as session:
+        made = session.call(
+            "create_token",
+            name=name,
+            permissions=permission or ["read", "write"],
+            space_ids=space or None,
+            expires_in_days=expires_in_days,
+            email=email,
+        )
+        _hand_over(session, made)
+
+
+def _hand_over(session: Session, made: dict[str, Any]) -> None:
+    """The token alone on stdout, so that it can be piped to where it belongs."""
+    session.out.result(made, lambda: session.out.text(made["token"]))
+    session.out.say(
+        f"This is shown once. {made['name']} logs in with `livemem login --url {session.settings.need_url()}`, which"
+        " asks for it; or sets LIVEMEM_TOKEN. Hand it over on a way that nobody else reads."
+    )
+
+
+@app.command("list")
+def list_tokens(ctx: typer.Context, json: Json = False) -> None:
+    """List the tokens that you may manage; never what they are, only their hashes."""
+    with opened(ctx, json=json) as session:
+        found = list(session.client.pages("list_tokens", {"limit": 100}))
+        session.out.result({"items": found}, lambda: _tokens(session.out, found))
+
+
+def _tokens(out: Output, found: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            one["hash"],
+            one["name"],
+            ",".join(one["permissions"]),
+            ",".join(one["space_ids"]) if one.get("space_ids") else "all",
+            texts.moment(one.get("last_used_at")),
+            "revoked" if one["revoked"] else texts.moment(one.get("expires_at")),
+        ]
+        for one in found
+    ]
+    out.table(["hash", "name", "may", "spaces", "last used", "ends"], rows)
+
+
+@app.command("revoke")
+def revoke(
+    ctx: typer.Context,
+    token_hash: Hash,
+    successors: Annotated[bool, typer.Option("--successors", help="Also those that it was exchanged for.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Revoke a token: it is worth nothing from now on."""
+    with opened(ctx, json=json) as session:
+        session.confirm(f"Revoke the token {token_hash}?", yes=yes)
+        found = session.call("revoke_token", token_hash=token_hash, successors=successors or None)
+        session.out.result(found, lambda: session.out.text(f"The token of {found['name']} is revoked."))
+
+
+@app.command("rotate")
+def rotate(
+    ctx: typer.Context,
+    grace: Annotated[
+        int | None, typer.Option(min=0, help="Seconds for which the old one works on; else an hour.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Exchange your own token for a new one. If it is the one of the configuration file, the new one is put there."""
+    with opened(ctx, json=json) as session:
+        is_stored = session.settings.sources["token"] == "file"  # noqa: S105 - where it is from
+        made = session.call("rotate_token", grace_seconds=grace)
+        if not is_stored:
+            _hand_over(session, made)
+            return
+        path, name = config.file_path(session.program.environ), session.settings.profile
+        # Shown if it can't be kept: else nobody would have it.
+        try:
+            former = config.read(path)[name]
+            config.keep(path, name, replace(former, token=made["token"]))
+        except Exception:
+            session.out.text(made["token"])
+            raise
+        told = {name: value for name, value in made.items() if name != "token"}
+        session.out.result(told, lambda: session.out.text(f"The new token is kept in {path}."))
+        session.out.say(f"The old one works until {texts.moment(made['old_expires_at'])} (UTC).")

@@ -1,0 +1,156 @@
+"""What who operates the service needs: `erase`, `gc`, `usage`, `health`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from live_memory.cli import texts, waiting
+from live_memory.cli.exits import FAILED, NOTHING
+from live_memory.cli.options import Json, Space, Wait, Yes
+from live_memory.cli.output import Output
+from live_memory.cli.session import Session, opened
+
+
+def erase(
+    ctx: typer.Context,
+    note_id: Annotated[str | None, typer.Argument(metavar="[NOTE]", help="The id of a note.")] = None,
+    agent: Annotated[str | None, typer.Option(help="All notes of this agent.")] = None,
+    memory: Annotated[str | None, typer.Option(help="The memory of this id.")] = None,
+    wait: Wait = False,
+    yes: Yes = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Erase the words of a note, an agent's notes or a memory everywhere, also in backups. There is no way back."""
+    if sum(one is not None for one in (note_id, agent, memory)) != 1:
+        raise typer.BadParameter("name one of: a note, --agent, --memory")
+    with opened(ctx, json=json, space=space) as session:
+        what = f"the note {note_id}" if note_id else f"all notes of {agent}" if agent else f"the memory {memory}"
+        session.confirm(f"Erase {what} in {session.space} for ever, also in its backups?", yes=yes)
+        if note_id:
+            receipt = session.here("erase_note", note_id=note_id, erase=True)
+        elif agent:
+            receipt = session.here("erase_agent", agent=agent, erase=True)
+        else:
+            receipt = session.here("erase_memory", memory_id=memory)
+        if wait:
+            receipt = waiting.erasure(session, receipt)
+        session.out.result(receipt, lambda: _receipt(session, receipt))
+
+
+def _receipt(session: Session, receipt: dict[str, Any]) -> None:
+    out = session.out
+    out.text(receipt["erasure_id"])
+    if receipt["status"] == "working":
+        space, erasure = session.space, receipt["erasure_id"]
+        out.say(f"It goes on: livemem api get_erasure --space-id {space} --erasure-id {erasure}")
+        return
+    counted = ", ".join(f"{count} {what}" for what, count in receipt["counts"].items() if count)
+    out.say(f"Erased from: {counted or 'nothing'}.")
+    for section in receipt["sections"]:
+        out.say(f"Read and correct: {section['path']}, {section['heading']}")
+    for left in receipt["not_reached"]:
+        out.say(f"Not reached: {left}")
+
+
+def gc(
+    ctx: typer.Context,
+    really: Annotated[bool, typer.Option("--really", help="Do it; else it only says what it would do.")] = False,
+    delete_only: Annotated[
+        bool, typer.Option("--delete-only", help="Move old notes to the history without asking the LLM.")
+    ] = False,
+    max_age_days: Annotated[int | None, typer.Option(min=0, help="Notes of this age are old; else 30 days.")] = None,
+    space: Annotated[
+        list[str] | None, typer.Option("--space", "-s", help="Only this space; again for more. Else all.")
+    ] = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Say what waits for too long or was left behind; with --really see to it. Exit code 7: there is nothing."""
+    with opened(ctx, json=json) as session:
+        if really:
+            where = ", ".join(space) if space else "all spaces that you may see"
+            session.confirm(f"Consolidate or move old notes in {where}, and clear up?", yes=yes)
+        arguments: dict[str, Any] = {
+            "dry_run": not really,
+            "delete_only": delete_only or None,
+            "max_age_days": max_age_days,
+        }
+        spaces: list[dict[str, Any]] = []
+        report: dict[str, Any] = {"more": True, "after": None}
+        while report["more"]:
+            # Each call works for some seconds; what it could not do is the next one's.
+            report = session.call("collect_garbage", **arguments, space_ids=space or None, after=report["after"])
+            spaces += report["spaces"]
+            if session.out.json:
+                session.out.record(report)
+            if report["failed"]:
+                break
+        if not session.out.json:
+            _garbage(session.out, spaces)
+        for failed in report["failed"]:
+            session.out.say(f"It failed: {', '.join(str(value) for value in failed.values())}")
+        if report["failed"]:
+            raise typer.Exit(FAILED)
+        if not spaces:
+            session.out.say("There is nothing to do.")
+            raise typer.Exit(NOTHING)
+
+
+def _garbage(out: Output, spaces: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            one["space_id"],
+            one["old_notes"],
+            texts.moment(one.get("oldest")),
+            one["action"],
+            one["moved"],
+            one["leftovers"],
+        ]
+        for one in spaces
+    ]
+    out.table(["space", "old notes", "oldest", "what", "moved", "leftovers"], rows)
+
+
+def usage(
+    ctx: typer.Context,
+    days: Annotated[int | None, typer.Option(min=1, help="So many days, to today.")] = None,
+    space: Space = None,
+    everywhere: Annotated[bool, typer.Option("--all", "-a", help="Of all spaces that you may see.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what the LLM was used for, by day."""
+    with opened(ctx, json=json, space=space) as session:
+        if everywhere or not session.settings.space:
+            found = session.call("get_usage", days=days)
+        else:
+            found = session.here("get_space_usage", days=days)
+        session.out.result(found, lambda: _usage(session.out, found))
+
+
+def _usage(out: Output, found: dict[str, Any]) -> None:
+    named = [*((one["date"], one) for one in found["items"]), ("total", found["total"])]
+    named += [(one["space_id"], one) for one in found.get("spaces", [])]
+    rows = [
+        [name, one["runs"], one["failed_runs"], one["notes"], one["llm_calls"], one["tokens"]] for name, one in named
+    ]
+    out.table(["day", "runs", "failed", "notes", "LLM calls", "tokens"], rows)
+    budget = found["budget"]
+    if budget.get("tokens_per_day"):
+        out.say(f"Today {budget['used_today']:,} of {budget['tokens_per_day']:,} tokens.")
+
+
+def health(ctx: typer.Context, json: Json = False) -> None:
+    """Say how the service is. Exit code 1: it does not work, or something needs a look."""
+    with opened(ctx, json=json) as session:
+        found = session.call("get_health")
+        session.out.result(found, lambda: _health(session.out, found))
+        if found["status"] != "ok":
+            raise typer.Exit(FAILED)
+
+
+def _health(out: Output, found: dict[str, Any]) -> None:
+    rows: list[list[object]] = [["status", found["status"]], ["version", found["version"]]]
+    rows += [[name, value] for name, value in found["checks"].items() if value is not None]
+    rows += [[one["space_id"], f"{one['code']}: {one['detail']}"] for one in found.get("spaces") or []]
+    out.table(["", ""], rows)

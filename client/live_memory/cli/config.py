@@ -1,0 +1,195 @@
+"""Where the service is and who asks: options win over the environment, the environment wins over the file.
+
+The file holds tokens, so nobody but its owner may read it: it is written with mode 600 in a folder with mode 700, to a
+temporary name first, and one that others may read is refused.
+"""
+
+import os
+import stat
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from live_memory.cli.exits import NO_ACCESS, Refused
+
+DEFAULT_PROFILE = "default"
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One service as the file names it; None is what it does not say."""
+
+    url: str | None = None
+    token: str | None = None
+    space: str | None = None
+
+    def __repr__(self) -> str:
+        # A traceback or a log shows this: never the token.
+        return f"Profile(url={self.url!r}, token={'***' if self.token else None}, space={self.space!r})"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for this call, and where each of it is from (`option`, `environment`, `file` or None)."""
+
+    profile: str
+    url: str | None
+    token: str | None
+    space: str | None
+    sources: Mapping[str, str | None]
+
+    def __repr__(self) -> str:
+        return f"Settings(profile={self.profile!r}, url={self.url!r}, space={self.space!r})"
+
+    def need_url(self) -> str:
+        """The service's URL; raises Refused."""
+        if not self.url:
+            raise Refused("Which service? Log in with `livemem login --url URL`, or set LIVEMEM_URL.")
+        return self.url
+
+    def need_token(self) -> str:
+        """The token; raises Refused."""
+        if not self.token:
+            raise Refused("You are not logged in: `livemem login`, or set LIVEMEM_TOKEN.", NO_ACCESS)
+        return self.token
+
+    def need_space(self) -> str:
+        """The space; raises Refused."""
+        if not self.space:
+            raise Refused("Which space? Say `-s SPACE`, set LIVEMEM_SPACE, or keep one: `livemem login --space SPACE`.")
+        return self.space
+
+
+def file_path(environ: Mapping[str, str]) -> Path:
+    """The configuration file: LIVEMEM_CONFIG, or `livemem/config.toml` where this system keeps such files."""
+    if named := environ.get("LIVEMEM_CONFIG"):
+        return Path(named).expanduser()
+    # Some milliseconds that only who needs the file should pay.
+    import platformdirs  # noqa: PLC0415
+
+    return platformdirs.user_config_path("livemem", appauthor=False) / "config.toml"
+
+
+def read(path: Path) -> dict[str, Profile]:
+    """The profiles of the file, none if there is no file. Raises Refused if others may read it, or if it is broken."""
+    try:
+        with path.open("rb") as file:
+            # The file that is open, not whatever its name leads to by now.
+            if os.name == "posix" and os.fstat(file.fileno()).st_mode & OTHERS:
+                raise Refused(f"{path} holds tokens and can be read by others: `chmod 600 {path}`, then try again.")
+            found = tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise Refused(f"{path} can't be read: {error}. Mend it, or remove it and log in again.") from None
+    profiles = found.get("profiles", {})
+    if not isinstance(profiles, dict) or not all(isinstance(one, dict) for one in profiles.values()):
+        raise Refused(f"{path}: `profiles` must hold tables, such as [profiles.default].")
+    return {name: _profile(path, name, fields) for name, fields in profiles.items()}
+
+
+def _profile(path: Path, name: str, fields: Mapping[str, Any]) -> Profile:
+    known = {field: fields.get(field) for field in ("url", "token", "space")}
+    for field, value in known.items():
+        if value is not None and not isinstance(value, str):
+            raise Refused(f"{path}: {field} of the profile {name} must be a text.")
+    return Profile(**known)
+
+
+def keep(path: Path, name: str, profile: Profile | None) -> None:
+    """Write one profile, or take it out (None); the others and all comments stay as they are. Raises Refused."""
+    import tomlkit  # noqa: PLC0415 - only who logs in or out writes
+
+    read(path)
+    try:
+        document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
+        profiles = document.setdefault("profiles", tomlkit.table(is_super_table=True))
+        profiles.pop(name, None)
+        if profile:
+            fields = {"url": profile.url, "token": profile.token, "space": profile.space}
+            profiles[name] = {field: value for field, value in fields.items() if value}
+        _write(path, tomlkit.dumps(document))
+    except OSError as error:
+        raise Refused(f"{path} can't be written: {error.strerror or error}.") from None
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True, mode=0o700)
+    # mkstemp gives mode 600; the rename leaves the old file or the new one, never half of one.
+    handle, temporary = tempfile.mkstemp(prefix=".config-", suffix=".toml", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
+
+
+def profile_name(environ: Mapping[str, str], said: str | None) -> str:
+    """The profile that was named, or the usual one."""
+    return said or environ.get("LIVEMEM_PROFILE") or DEFAULT_PROFILE
+
+
+def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None) -> Settings:
+    """What holds for this call. Raises Refused: a profile that is not there, or a token that would go astray."""
+    name = profile_name(environ, profile)
+    said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
+    # With all of it in the environment (a container, CI) a file is not even looked for.
+    needs_file = bool(profile) or not (said["url"] and said["token"] and (space or said["space"]))
+    stored = _stored(environ, name) if needs_file else Profile()
+    if stored is None:
+        if profile or environ.get("LIVEMEM_PROFILE"):
+            raise Refused(f"There is no profile {name}: `livemem --profile {name} login`.")
+        stored = Profile()
+    if said["url"] and not said["token"] and stored.token and check_url(said["url"]) != stored.url:
+        # Whoever can set a URL must not thereby be sent the token of another service.
+        raise Refused(
+            "LIVEMEM_URL names another service than the one that the stored token is for: set LIVEMEM_TOKEN too."
+        )
+    values = {field: value or getattr(stored, field) for field, value in said.items()}
+    sources = {field: "environment" if said[field] else "file" if values[field] else None for field in said}
+    if space:
+        values["space"], sources["space"] = space, "option"
+    url = check_url(values["url"]) if values["url"] else None
+    return Settings(name, url, values["token"], values["space"], sources)
+
+
+def _stored(environ: Mapping[str, str], name: str) -> Profile | None:
+    return read(file_path(environ)).get(name)
+
+
+def check_url(url: str) -> str:
+    """The URL without what the client adds itself (`/v1`, a slash at the end). Raises Refused."""
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, urlsplit("")
+    if parts.scheme not in {"http", "https"} or not host:
+        raise Refused("The URL must look like https://memory.example.org.")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise Refused("The URL must hold neither a name or password nor anything behind `?` or `#`.")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1').rstrip('/')}"
+
+
+def is_open(url: str) -> bool:
+    """Whether whoever is on the way can read what is sent there, the token too."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK
+
+
+def changed(profile: Profile, **fields: str | None) -> Profile:
+    """The profile with those of the fields that are not None."""
+    return replace(profile, **{name: value for name, value in fields.items() if value is not None})

@@ -1,0 +1,176 @@
+"""Downloading an archive: whole, verified and under its name, or not at all.
+
+It goes to a file beside its place that nobody else may read. A connection that breaks is taken up where it broke; a URL
+that has expired meanwhile is asked for anew. At the end its size is what the service said, and the checksum inside of
+it is what its bytes give.
+"""
+
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from live_memory.cli import texts
+from live_memory.cli.exits import CONFLICT, FAILED, LATER, Refused
+from live_memory.cli.program import Program
+
+if TYPE_CHECKING:
+    import httpx
+
+TRIES = 5
+"""Connections that may break in a row without a byte, and URLs that may be asked for."""
+PIECE = 1 << 18
+GZIP = 31
+"""The window of zlib that reads gzip and checks its sum."""
+
+Archive = Mapping[str, Any]
+
+
+class _Broken(Exception):
+    """The connection broke, or the store had no answer; it may be taken up again."""
+
+
+class _Stale(Exception):
+    """The URL works no more, or leads to another archive than the one that was begun."""
+
+
+@dataclass
+class _Part:
+    """What is there so far. `etag` names the very archive that was begun."""
+
+    file: IO[bytes]
+    size: int = 0
+    etag: str | None = None
+
+    def again(self) -> None:
+        """Begin anew."""
+        self.file.seek(0)
+        self.file.truncate()
+        self.size, self.etag = 0, None
+
+
+def download(
+    program: Program,
+    ask: Callable[[], Archive],
+    archive: Archive,
+    output: Path,
+    *,
+    force: bool,
+    show: Callable[[str], None],
+) -> int:
+    """Download the archive to `output` and return its size in bytes; `ask` gets a fresh URL. Raises Refused."""
+    handle, name = tempfile.mkstemp(prefix=f".{output.name}-", suffix=".part", dir=output.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            size = _fetch(program, ask, archive, _Part(file), show)
+            _check_sum(file)
+            file.flush()
+            os.fsync(file.fileno())
+        _put(part, output, force=force)
+        return size
+    except OSError as error:
+        raise Refused(f"{output} can't be written: {error.strerror or error}.", FAILED) from None
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _fetch(
+    program: Program, ask: Callable[[], Archive], archive: Archive, part: _Part, show: Callable[[str], None]
+) -> int:
+    idle = renewed = 0
+    with program.web() as web:
+        while True:
+            before = part.size
+            try:
+                _stream(web, archive, part, show)
+                if archive.get("size") in {None, part.size}:
+                    return part.size
+                # It ended well, so it is another one than the service told of.
+                raise _Stale
+            except _Stale:
+                renewed += 1
+                part.again()
+                archive = ask()
+                if renewed >= TRIES or archive["status"] != "ready":
+                    raise Refused("The archive is made anew each time it is fetched. Try again later.", LATER) from None
+            except _Broken as error:
+                idle = idle + 1 if part.size <= before else 0
+                if idle >= TRIES:
+                    raise Refused(f"The archive could not be downloaded: {error}. Try again.", LATER) from None
+                program.sleep(min(2.0**idle, 10.0))
+
+
+def _told(part: _Part, archive: Archive) -> str:
+    return f"downloading {texts.size(part.size)} of {texts.size(archive.get('size') or part.size)}"
+
+
+def _stream(web: "httpx.Client", archive: Archive, part: _Part, show: Callable[[str], None]) -> None:
+    """Get what is missing, and append it. Raises _Broken, _Stale."""
+    import httpx  # noqa: PLC0415 - not for who downloads nothing
+
+    # Without If-Match the rest of another archive could follow the beginning of this one.
+    more = {"Range": f"bytes={part.size}-", "If-Match": part.etag} if part.size and part.etag else {}
+    # What the transport packs itself would have other sizes than the service said.
+    headers = {"Accept-Encoding": "identity", **more}
+    try:
+        with web.stream("GET", archive["url"], headers=headers) as answer:
+            if answer.status_code in {403, 404, 410, 412, 416}:
+                raise _Stale
+            if answer.status_code not in {200, 206}:
+                raise _Broken(f"the store answered {answer.status_code}")
+            if answer.status_code == 200:
+                part.again()
+            part.etag = answer.headers.get("etag", part.etag)
+            # As they come: what waited for a whole piece would be lost when the connection breaks.
+            for piece in answer.iter_raw():
+                part.file.write(piece)
+                part.size += len(piece)
+                show(_told(part, archive))
+    except httpx.HTTPError as error:
+        # Its text may hold the URL, which whoever has it may use.
+        raise _Broken(type(error).__name__) from None
+
+
+def _check_sum(file: IO[bytes]) -> None:
+    """Read the archive through to its end. Raises Refused if it is damaged or not whole."""
+    file.seek(0)
+    reader = zlib.decompressobj(GZIP)
+    try:
+        while piece := file.read(PIECE):
+            if reader.eof:
+                raise zlib.error("something follows")
+            rest = piece
+            while rest:
+                # Bounded: what packs well must not fill the memory.
+                reader.decompress(rest, PIECE)
+                rest = reader.unconsumed_tail
+            if reader.unused_data:
+                raise zlib.error("something follows")
+        if not reader.eof:
+            raise zlib.error("it is cut off")
+    except zlib.error:
+        raise Refused("The archive came damaged and was not kept. Try again.", FAILED) from None
+
+
+def _put(part: Path, output: Path, *, force: bool) -> None:
+    if force:
+        part.replace(output)
+        return
+    try:
+        # Fails if the name was taken meanwhile, where a rename would overwrite.
+        output.hardlink_to(part)
+    except FileExistsError:
+        raise Refused(
+            f"{output} was written by somebody else meanwhile. Take another name, or --force.", CONFLICT
+        ) from None
+    except OSError:
+        # A file system without hard links.
+        if output.exists():
+            raise
+        part.replace(output)

@@ -1,0 +1,71 @@
+"""What the exit codes mean, and which one an answer of the service leads to."""
+
+from typing import Final
+
+from live_memory.errors import LiveMemoryError
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+NO_ACCESS: Final = 4
+CONFLICT: Final = 5
+LATER: Final = 6
+NOTHING: Final = 7
+
+MEANINGS: Final = {
+    OK: "done",
+    FAILED: "the service failed, or the run ended in an error",
+    USAGE: "wrong usage: arguments, configuration, or a request that the service refuses",
+    NOT_FOUND: "not found",
+    NO_ACCESS: "no access: no token, a wrong one, or one that may not do this",
+    CONFLICT: "conflict, or somebody else is at it",
+    LATER: "the service is not reachable, or says to come later",
+    NOTHING: "nothing to do, or nothing found",
+}
+
+_OF_STATUS: Final = {
+    400: USAGE,
+    401: NO_ACCESS,
+    403: NO_ACCESS,
+    404: NOT_FOUND,
+    409: CONFLICT,
+    412: CONFLICT,
+    413: USAGE,
+    422: USAGE,
+}
+_OF_CODE: Final = {"bad_argument": USAGE, "not_the_service": LATER, "redirected": USAGE}
+"""Of what the service itself did not say, whatever the status is that came along."""
+
+OF_RUN: Final = {
+    "ok": OK,
+    "awaiting_approval": OK,
+    "nothing_to_do": NOTHING,
+    "busy": CONFLICT,
+    "refused": CONFLICT,
+    "superseded": CONFLICT,
+    "error": FAILED,
+}
+"""Of a run that goes on no more, by its status."""
+
+
+class Refused(Exception):
+    """What the command line itself refuses: said in one sentence, with what to do; `code` is the exit code."""
+
+    def __init__(self, message: str, code: int = USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def of_error(problem: LiveMemoryError) -> int:
+    """The exit code for an error of the service, or for no answer at all."""
+    if problem.code in _OF_CODE:
+        return _OF_CODE[problem.code]
+    if problem.status in _OF_STATUS:
+        return _OF_STATUS[problem.status]
+    return LATER if problem.curable else FAILED
+
+
+def table() -> str:
+    """The codes and their meanings, a line each, for the help."""
+    return "\n\n".join(f"{code}: {meaning}" for code, meaning in MEANINGS.items())

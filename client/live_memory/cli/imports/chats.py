@@ -1,0 +1,208 @@
+"""Conversations that were led elsewhere, and the lines as which the service takes them in."""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from live_memory.cli.imports.unfit import BadPart
+
+TITLE_BYTES = 500
+ID_CHARACTERS = 180
+"""Of a message's id: the service takes 200, and parts of a long message are numbered."""
+NAME_CHARACTERS = 200
+LINE_BYTES = 900_000
+"""Of a line; the service takes 1 MiB in a request."""
+PIECE = 140_000
+"""Characters of a part of a message that fits into no line: each has at most six bytes in JSON."""
+RESULT_CHARACTERS = 100_000
+"""Of what a tool was given or gave, beyond which it is cut."""
+CALLS = 500
+MESSAGES = 20_000
+"""Of a conversation."""
+
+Role = Literal["user", "assistant", "tool"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message. `tool`: of an assistant's message, the tool that it calls; of a tool's one, its name."""
+
+    message_id: str
+    role: Role
+    text: str
+    timestamp: str | None = None
+    tool: str | None = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a user said, with all up to what the user says next."""
+
+    message_id: str
+    user: str = ""
+    assistant: str = ""
+    timestamp: str | None = None
+    calls: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A conversation; `left_out` counts what of it is not taken, by what it is."""
+
+    service: str
+    chat_id: str
+    title: str
+    updated_at: str | None
+    turns: Sequence[Turn]
+    left_out: Counter[str] = field(default_factory=Counter, hash=False)
+
+    @property
+    def folder(self) -> str:
+        """By what the service finds the conversation again: where an agent has its folder."""
+        known = (
+            self.chat_id if self.chat_id.replace("-", "").replace("_", "").isalnum() and self.chat_id.isascii() else ""
+        )
+        name = known or hashlib.sha256(self.chat_id.encode()).hexdigest()
+        return f"/imported/{self.service}/{name}"
+
+    @property
+    def characters(self) -> int:
+        return sum(len(turn.user) + len(turn.assistant) for turn in self.turns)
+
+
+def turns(messages: Iterable[Message]) -> list[Turn]:
+    """The turns that messages make. Raises BadPart for an id that is there twice."""
+    made: list[Turn] = []
+    ids: list[str] = []
+    seen: set[str] = set()
+    for message in messages:
+        if message.message_id in seen:
+            raise BadPart("holds a message twice")
+        seen.add(message.message_id)
+        if len(seen) > MESSAGES:
+            raise BadPart(f"has more than {MESSAGES} messages")
+        if message.role == "user" or not made:
+            made.append(_with(Turn("", timestamp=message.timestamp), message))
+            ids = [message.message_id]
+        else:
+            made[-1] = _with(made[-1], message)
+            ids.append(message.message_id)
+        made[-1] = replace(made[-1], message_id=_id_of(ids))
+    return [turn for turn in made if turn.user.strip() or turn.assistant.strip() or turn.calls]
+
+
+def _id_of(ids: Sequence[str]) -> str:
+    """The id of a turn: another one once it has another end, so that what is there already never contradicts it."""
+    name = ids[0] if len(ids) == 1 else f"{ids[0]}:{ids[-1]}"
+    return name if len(name) <= ID_CHARACTERS else hashlib.sha256(name.encode()).hexdigest()
+
+
+def _with(turn: Turn, message: Message) -> Turn:
+    text = message.text
+    if message.role == "user":
+        return replace(turn, user=text)
+    if message.role == "assistant" and not message.tool:
+        return replace(turn, assistant=f"{turn.assistant}\n\n{text}" if turn.assistant.strip() else text)
+    if len(turn.calls) >= CALLS:
+        return turn
+    name = (message.tool or "tool").strip()[:NAME_CHARACTERS] or "tool"
+    if message.role == "assistant":
+        return replace(turn, calls=[*turn.calls, {"name": name, "arguments": _cut(text)}])
+    *earlier, last = turn.calls or [{}]
+    if last.get("name") == name and "result" not in last:
+        return replace(turn, calls=[*earlier, {**last, "result": _cut(text)}])
+    return replace(turn, calls=[*turn.calls, {"name": name, "result": _cut(text)}])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= RESULT_CHARACTERS else f"{text[:RESULT_CHARACTERS]}\n[cut: {len(text)} characters]"
+
+
+def lines(turn: Turn) -> Iterator[str]:
+    """A turn as lines of JSON: one, or several where no line could hold it. Not a character of what was said is lost;
+    of tools only the names are kept then.
+    """
+    more = {"client_timestamp": turn.timestamp} if turn.timestamp else {}
+    whole = {"message_id": turn.message_id, "user_message": turn.user, "assistant_message": turn.assistant, **more}
+    line = _line({**whole, "tool_calls": list(turn.calls)} if turn.calls else whole)
+    if len(line.encode()) <= LINE_BYTES:
+        yield line
+        return
+    calls = [{"name": call["name"]} for call in turn.calls]
+    sides = (("user", turn.user), ("assistant", turn.assistant))
+    pieces = [(role, text[at : at + PIECE]) for role, text in sides for at in range(0, len(text), PIECE)]
+    pieces = [(role, text) for role, text in pieces if text.strip()] or [("assistant", "[tools]")]
+    for number, (role, text) in enumerate(pieces, 1):
+        last = {"tool_calls": calls} if calls and number == len(pieces) else {}
+        yield _line({"message_id": f"{turn.message_id}/{number}", "role": role, "content": text, **more, **last})
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def text_of(value: object) -> str:
+    """A text without halves of surrogate pairs, which are no text; empty for whatever is none."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+def id_of(value: object, what: str) -> str:
+    """An id; raises BadPart."""
+    text = text_of(value)
+    if not text.strip() or len(text) > ID_CHARACTERS or not text.isprintable():
+        raise BadPart(f"has {what} without an id")
+    return text
+
+
+def title_of(value: object) -> str:
+    """A title as long as the service takes it, in one line."""
+    text = " ".join(text_of(value).split())
+    return text.encode()[:TITLE_BYTES].decode(errors="ignore")
+
+
+def moment(value: object) -> str | None:
+    """A time in ISO 8601, from such a text or from seconds since 1970; None for what is none."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            found = datetime.fromtimestamp(value, UTC)
+        else:
+            return None
+        found = found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def branch(parents: Mapping[str, str | None], leaf: str) -> list[str]:
+    """The way from the root of a tree to one of its nodes. Raises BadPart where it never ends."""
+    found: list[str] = []
+    at: str | None = leaf
+    while at is not None and at in parents:
+        found.append(at)
+        if len(found) > len(parents):
+            raise BadPart("has messages that follow each other in a circle")
+        at = parents[at]
+    return found[::-1]
+
+
+def dictionary(value: object) -> dict[str, Any]:
+    """A JSON object; an empty one for whatever is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Any]:
+    """A JSON list; an empty one for whatever is none."""
+    return value if isinstance(value, list) else []

@@ -1,0 +1,172 @@
+"""`livemem import`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from live_memory.cli import exits
+from live_memory.cli.exits import Refused
+from live_memory.cli.options import Json, Space
+from live_memory.cli.output import Output
+from live_memory.cli.session import Session, opened, plain
+from live_memory.errors import LiveMemoryError
+
+if TYPE_CHECKING:
+    from live_memory.cli.imports.detection import Source
+    from live_memory.cli.imports.reports import SpaceReport, TalkReport
+    from live_memory.cli.imports.running import Order
+
+RULES_BYTES = 50_000
+
+
+def import_command(
+    ctx: typer.Context,
+    source: Annotated[Path, typer.Argument(help="What to import: a file or a folder.")],
+    space: Space = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; nothing is sent.")] = False,
+    description: Annotated[str | None, typer.Option(help="Of the new space: what it is for.")] = None,
+    rules: Annotated[Path | None, typer.Option(help="Of a space from Markdown files: a file with its rules.")] = None,
+    rules_template: Annotated[
+        str | None, typer.Option(help="The same, from a template: standard, journal, research, support.")
+    ] = None,
+    threshold: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=1_000, help="Of spaces of a bucket: from how many notes on they consolidate; 0: never."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Only conversations that went on after it, such as 2026-02-20.")
+    ] = None,
+    cut: Annotated[
+        str, typer.Option(metavar="PROFILE", help="How conversations are summarised: windows, or turns (more calls).")
+    ] = "windows",
+    json: Json = False,
+) -> None:
+    """Import what others keep.
+
+    SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
+    the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
+    go into a space that is there; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
+
+    What it is is found out, and all of it is checked before anything is sent. A repeat imports nothing twice. Exit code
+    1: some of it is left out, and told.
+    """
+    with plain(ctx, json=json) as (_, out):
+        order = _order(source, space, description, rules, rules_template, threshold, since, cut)
+        found = _checked(order, out, dry_run=dry_run)
+    if found is None:
+        return
+    with opened(ctx, json=json, space=space) as session:
+        _carry_out(session, found, order)
+
+
+def _order(
+    source: Path,
+    space: str | None,
+    description: str | None,
+    rules: Path | None,
+    rules_template: str | None,
+    threshold: int | None,
+    since: str | None,
+    cut: str,
+) -> "Order":
+    from datetime import date  # noqa: PLC0415 - what follows is loaded by this command alone
+
+    from live_memory.cli.imports import buckets  # noqa: PLC0415
+    from live_memory.cli.imports.running import Order  # noqa: PLC0415
+
+    if cut not in ("windows", "turns"):
+        raise Refused("--cut is windows or turns.")
+    try:
+        day = date.fromisoformat(since).isoformat() if since else None
+    except ValueError:
+        raise Refused("--since is a date, such as 2026-02-20.") from None
+    text = _text_of(rules) if rules else None
+    wanted = buckets.THRESHOLD if threshold is None else threshold
+    return Order(source, space, description, text, rules_template, cut, day, wanted)
+
+
+def _text_of(rules: Path) -> str:
+    try:
+        if rules.stat().st_size <= RULES_BYTES:
+            return rules.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise Refused("The file with the rules can't be read as UTF-8.") from None
+    raise Refused(f"The rules have more than {RULES_BYTES} bytes.")
+
+
+def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, TalkReport | None] | None":
+    """What the source is, with the conversations that it holds; None after a dry run, which has told all."""
+    from live_memory.cli.imports import running  # noqa: PLC0415
+    from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
+
+    try:
+        source = running.look(order)
+        planned = running.plan_talk(source, order) if source.kind == "chats" else None
+        if not dry_run:
+            return source, planned
+        if planned:
+            _tell(out, source, [planned])
+        else:
+            with running.packed(source, order) as parcels:
+                reports = [parcel.report for parcel in parcels]
+            _tell(out, source, reports)
+    except (BadSource, OSError) as error:
+        raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
+    return None
+
+
+def _carry_out(session: Session, found: "tuple[Source, TalkReport | None]", order: "Order") -> None:
+    from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
+
+    source, planned = found
+    try:
+        if planned:
+            _take_in(session, source, planned, order)
+        else:
+            _make_spaces(session, source, order)
+    except (BadSource, OSError) as error:
+        raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
+
+
+def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "Order") -> None:
+    from dataclasses import replace  # noqa: PLC0415
+
+    from live_memory.cli.imports import running  # noqa: PLC0415
+
+    planned.space_id = session.space
+    with session.program.web() as web:
+        world = running.World(session.client, web, session.program.sleep, session.out.say)
+        try:
+            talk = running.talk(world, source, replace(order, space_id=session.space), planned)
+        except LiveMemoryError:
+            session.out.say(f"{planned.imported} new turns are there. The same command again goes on.")
+            raise
+    _tell(session.out, source, [talk])
+
+
+def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
+    from live_memory.cli.imports import running  # noqa: PLC0415
+
+    author = session.call("get_whoami")["name"]
+    with session.program.web() as web, running.packed(source, order, author) as parcels:
+        world = running.World(session.client, web, session.program.sleep, session.out.say)
+        try:
+            reports = running.send_all(world, parcels, order)
+        except LiveMemoryError:
+            for parcel in parcels:
+                if parcel.report.outcome == "imported":
+                    session.out.say(f"{parcel.report.space_id} is there.")
+            raise
+    _tell(session.out, source, reports)
+
+
+def _tell(out: Output, source: "Source", reports: "list[SpaceReport] | list[TalkReport]") -> None:
+    """Say what was done, or would be; raises Exit with 1 where something is left out."""
+    complete = all(report.complete for report in reports)
+    document = {"kind": source.kind, "complete": complete, "reports": [report.document() for report in reports]}
+    out.result(document, lambda: out.text("\n".join(line for report in reports for line in report.lines())))
+    if not complete:
+        raise typer.Exit(exits.FAILED)

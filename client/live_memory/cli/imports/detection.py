@@ -1,0 +1,100 @@
+"""What a source is, told by the names of its files."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from live_memory.cli.imports import files
+from live_memory.cli.imports.unfit import BadSource
+
+Kind = Literal["export", "bucket", "chats", "markdown"]
+
+META = "_meta.json"
+MANIFEST = "_manifest.json"
+CHATS_BYTES = 512 << 20
+"""Of all files of conversations together. Exports of years of daily use have about 200 MiB."""
+EXPORT_BYTES = 1 << 30
+"""Of an export of this service as a file: what it takes."""
+NOTHING = (
+    "Nothing in it can be imported. A source is an export of this service (.tar.gz), a folder of Markdown files, an "
+    "export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a bucket of "
+    "chrlesur/live-memory."
+)
+
+_CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is to be imported: where it lies, what it is, and its files with their sizes."""
+
+    path: Path
+    kind: Kind
+    sizes: Mapping[str, int]
+
+    def spaces(self) -> list[str]:
+        """The folders of a bucket that are spaces, `""` where the source itself is one."""
+        return sorted(path.removesuffix(META).rstrip("/") for path in self.sizes if is_head(path))
+
+    def chats(self) -> list[str]:
+        """The files that hold conversations."""
+        return sorted(path for path in self.sizes if is_of_chats(path) or len(self.sizes) == 1)
+
+
+def is_head(path: str) -> bool:
+    """Whether a file is what a space begins with."""
+    return path == META or (path.endswith(f"/{META}") and path.count("/") == 1)
+
+
+def is_of_chats(path: str) -> bool:
+    """Whether a file of an archive holds conversations."""
+    return _CHATS.fullmatch(path) is not None
+
+
+def look(path: Path) -> Source:
+    """Find out what a source is: all of it is read once, and only names are kept. Raises BadSource."""
+    if str(path).startswith(("s3:/", "http:/", "https:/")):
+        raise BadSource("A source is a file or folder here: copy it first, with `aws s3 sync s3://BUCKET FOLDER`, say.")
+    sizes = {file.path: file.size for file in files.files(path)}
+    if path.is_file() and not files.is_zip(path) and not files.is_tar(path):
+        return Source(path, "chats", _one_file(path, sizes))
+    kind = _kind(sizes)
+    if not kind:
+        raise BadSource(NOTHING)
+    found = Source(path, kind, sizes)
+    if kind == "chats":
+        _check_chats(sum(sizes[name] for name in found.chats()))
+    if kind == "export":
+        _check_export(path)
+    return found
+
+
+def _kind(sizes: Mapping[str, int]) -> Kind | None:
+    if any(is_of_chats(path) for path in sizes):
+        return "chats"
+    if any(path.endswith(f"/{MANIFEST}") and path.count("/") == 1 for path in sizes):
+        return "export"
+    if any(is_head(path) for path in sizes):
+        return "bucket"
+    return "markdown" if any(path.endswith(".md") for path in sizes) else None
+
+
+def _one_file(path: Path, sizes: Mapping[str, int]) -> Mapping[str, int]:
+    if path.suffix != ".json":
+        raise BadSource(NOTHING)
+    _check_chats(sum(sizes.values()))
+    return sizes
+
+
+def _check_chats(size: int) -> None:
+    if size > CHATS_BYTES:
+        raise BadSource(f"The conversations have {size} bytes, but at most {CHATS_BYTES >> 20} MiB can be imported.")
+
+
+def _check_export(path: Path) -> None:
+    if path.is_dir() or not files.is_tar(path):
+        raise BadSource("It is an export that was unpacked: give the .tar.gz itself.")
+    if path.stat().st_size > EXPORT_BYTES:
+        raise BadSource(f"The export has more than {EXPORT_BYTES >> 30} GiB.")

@@ -1,0 +1,120 @@
+"""A long JSON list read element by element, so that an export of any size needs the memory of its largest conversation.
+
+The text is only cut here: where an element ends is told by brackets and quotes alone. What is in it the JSON parser of
+the standard library reads, whose depth is bounded so.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from live_memory.cli.imports.unfit import BadSource
+
+ELEMENT_BYTES = 64 << 20
+DEPTH = 100
+"""Of brackets in brackets; exports have about ten."""
+NO_LIST = "is no list of conversations"
+CUT = "ends too early: it was cut"
+
+_BRACKET = re.compile(rb'["\[\]{}]')
+_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_BETWEEN = re.compile(rb"[ \t\r\n,]*")
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_BOM = b"\xef\xbb\xbf"
+
+
+def elements(chunks: Iterable[bytes], limit: int = ELEMENT_BYTES) -> Iterator[bytes | None]:
+    """The objects of a list as they stand in the text; None for one of more than `limit` bytes.
+
+    Raises BadSource, whose message goes on where the name of the file stands.
+    """
+    source = _Source(chunks)
+    source.skip(_SPACE, bom=True)
+    if source.take() != b"[":
+        raise BadSource(NO_LIST)
+    while True:
+        source.skip(_BETWEEN)
+        first = source.take()
+        if first == b"]":
+            break
+        if first != b"{":
+            raise BadSource(NO_LIST if first else CUT)
+        yield _element(source, limit)
+    source.skip(_SPACE)
+    if source.take():
+        raise BadSource("has something behind its end")
+
+
+class _Source:
+    """The text so far, from `start` on; `at` is how far it was read."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self.text = bytearray()
+        self.at = 0
+
+    def more(self) -> bool:
+        """Append the next chunk; False at the end."""
+        chunk = next(self._chunks, b"")
+        self.text += chunk
+        return bool(chunk)
+
+    def skip(self, what: re.Pattern[bytes], *, bom: bool = False) -> None:
+        """Go behind all that fits, and forget it."""
+        while bom and len(self.text) < len(_BOM) and self.more():
+            pass
+        if bom and self.text.startswith(_BOM):
+            del self.text[: len(_BOM)]
+        while True:
+            found = what.match(self.text, self.at)
+            assert found
+            del self.text[: found.end()]
+            self.at = 0
+            if self.text or not self.more():
+                return
+
+    def take(self) -> bytes:
+        """The next byte; none at the end."""
+        if self.at == len(self.text) and not self.more():
+            return b""
+        self.at += 1
+        return bytes(self.text[self.at - 1 : self.at])
+
+
+def _element(source: _Source, limit: int) -> bytes | None:
+    """The object whose first bracket was just taken."""
+    depth = 1
+    quoted = dropped = False
+    while True:
+        found = (_STRING if quoted else _BRACKET).search(source.text, source.at)
+        if quoted:
+            assert found
+            source.at = found.end()
+            ended = source.text[source.at : source.at + 1] == b'"'
+            quoted = not ended
+            source.at += ended
+        elif found:
+            source.at = found.end()
+            mark = found[0]
+            quoted = mark == b'"'
+            depth += (mark in b"[{") - (mark in b"]}") if not quoted else 0
+        else:
+            source.at = len(source.text)
+        if depth > DEPTH:
+            raise BadSource(f"has brackets in brackets more than {DEPTH} deep")
+        if not depth:
+            break
+        if dropped or source.at > limit:
+            del source.text[: source.at]
+            source.at, dropped = 0, True
+        if (not found or quoted) and not _goes_on(source, quoted):
+            raise BadSource(CUT)
+    taken = None if dropped or source.at > limit else bytes(source.text[: source.at])
+    del source.text[: source.at]
+    source.at = 0
+    return taken
+
+
+def _goes_on(source: _Source, quoted: bool) -> bool:
+    """Whether there is more to look at: what waits (a backslash, say) needs the next chunk."""
+    waits = source.at == len(source.text) or (quoted and source.text[source.at :] == b"\\")
+    return not waits or source.more()

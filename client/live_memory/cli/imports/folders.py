@@ -1,0 +1,65 @@
+"""A folder of Markdown files, such as other tools keep as a memory bank, packed for the service."""
+
+from collections import Counter
+from typing import IO
+
+from live_memory.cli.imports import files, oldnotes
+from live_memory.cli.imports.detection import Source
+from live_memory.cli.imports.packing import Packer
+from live_memory.cli.imports.reports import SpaceReport
+from live_memory.cli.imports.unfit import BadPart, BadSource, shown
+
+FILE_BYTES = 500_000
+ALL_BYTES = 16 << 20
+FILES = 1_000
+
+
+def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
+    """Write the Markdown files of the source as an archive. Raises BadSource for what the service would refuse."""
+    wanted = [path for path in source.sizes if path.endswith(".md")]
+    if len(wanted) > FILES:
+        raise BadSource(f"It has {len(wanted)} Markdown files, but a bank has at most {FILES}.")
+    report = SpaceReport(space_id, source=source.path.name, bank_files=0)
+    others = len(source.sizes) - len(wanted)
+    report.not_taken = Counter({"files that are no Markdown": others}) if others else Counter()
+    tops = {path.partition("/")[0] for path in wanted}
+    top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in wanted) else ""
+    packer, names, size = Packer(target), dict[str, str](), 0
+    try:
+        for file in files.files(source.path):
+            if not file.path.endswith(".md"):
+                continue
+            text = _text(file)
+            size += file.size
+            if size > ALL_BYTES:
+                raise BadSource(f"Its Markdown files have more than {ALL_BYTES >> 20} MiB together.")
+            path = file.path.removeprefix(top)
+            try:
+                name = oldnotes.bank_path(path, names)
+            except BadPart as error:
+                raise BadSource(f"{shown(file.path)} {error}.") from None
+            if not text.strip():
+                report.left_out.append(f"{shown(path)} is empty.")
+                continue
+            if name != path:
+                report.changed.append(f"{shown(path)} is {name} now.")
+            names[name] = path
+            # In a folder, so that the service takes nothing off the names.
+            packer.add(f"bank/{name}", text.encode())
+        packer.end()
+    finally:
+        packer.close()
+    if not names:
+        raise BadSource("All its Markdown files are empty.")
+    report.bank_files = len(names)
+    return report
+
+
+def _text(file: files.File) -> str:
+    try:
+        text = files.read(file, FILE_BYTES).decode()
+    except UnicodeDecodeError:
+        raise BadSource(f"{shown(file.path)} is not UTF-8.") from None
+    if "\0" in text:
+        raise BadSource(f"{shown(file.path)} holds a NUL character.")
+    return text

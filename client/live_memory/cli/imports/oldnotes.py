@@ -1,0 +1,176 @@
+"""Notes and names of chrlesur/live-memory (checked against its version 1.2.0), made into what a space here holds.
+
+There a note is `live/{YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}.md`, with the fields `timestamp`, `agent`,
+`category`, `tags` (JSON) and `space_id` in its front matter. Here it is the same; but an agent's name has no
+underscore, and a note has a size.
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from live_memory.cli.imports import chats
+from live_memory.cli.imports.unfit import BadPart
+
+CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
+NOTE_BYTES = 100_000
+PIECE = 80_000
+"""Bytes of a part of a note that is too large; lines stay whole where they can."""
+TAGS = 20
+TAG_CHARACTERS = 50
+
+_NAME = re.compile(
+    rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>.+)_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
+)
+_HEAD = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*\r?\n(?:\r?\n)?", re.DOTALL | re.MULTILINE)
+_FIELD = re.compile(r"^(?P<name>[a-z_]+):[ \t]*(?P<value>.*?)[ \t]*\r?$", re.MULTILINE)
+_NO_AGENT = re.compile(r"[^A-Za-z0-9]+")
+_NO_PATH = re.compile(r"[^A-Za-z0-9._/-]+")
+
+
+@dataclass(frozen=True)
+class OldNote:
+    """A note, ready to be written; `changed` says what of it is not as it was."""
+
+    moment: datetime
+    agent: str
+    category: str
+    suffix: str
+    timestamp: str
+    tags: Sequence[str]
+    content: str
+    changed: Sequence[str] = ()
+
+    @property
+    def note_id(self) -> str:
+        return f"{self.moment:%Y%m%dT%H%M%S}_{self.agent}_{self.category}_{self.suffix}"
+
+    def body(self, space_id: str) -> bytes:
+        """The object of the note."""
+        fields = {"timestamp": self.timestamp, "agent": self.agent, "category": self.category}
+        tags = f"[{', '.join(_quoted(tag) for tag in self.tags)}]"
+        head = "".join(f"{name}: {_quoted(value)}\n" for name, value in fields.items())
+        return f'---\n{head}tags: {tags}\nspace_id: "{space_id}"\n---\n\n{self.content}'.encode()
+
+    def later(self) -> "OldNote":
+        """The same with the next suffix, as notes of one second are ordered by it."""
+        return replace(self, suffix=f"{(int(self.suffix, 16) + 1) % 16**8:08x}")
+
+    def parts(self) -> Iterator["OldNote"]:
+        """The note, or several that hold its content where one is not enough."""
+        if len(self.content.encode()) <= NOTE_BYTES:
+            yield self
+            return
+        note = replace(self, changed=[*self.changed, "is several notes now: it was too large for one"])
+        for piece in _pieces(self.content):
+            yield replace(note, content=piece)
+            note = replace(note.later(), changed=())
+
+
+def read(name: str, raw: bytes) -> OldNote:
+    """The note in a file of this name, without `.md`. Raises BadPart."""
+    text = raw.decode(errors="replace").removeprefix("\ufeff")
+    head = _HEAD.match(text)
+    fields = {found["name"]: found["value"] for found in _FIELD.finditer(head["head"])} if head else {}
+    content = text[head.end() :] if head else text
+    if not content.strip():
+        raise BadPart("is empty")
+    match = _NAME.fullmatch(name)
+    moment, timestamp = _times(match["time"] if match else "", _value(fields.get("timestamp", "")))
+    agent_was = _value(fields.get("agent", "")) or (match["agent"] if match else "")
+    agent, category = agent_of(agent_was), _value(fields.get("category", "")) or (match["category"] if match else "")
+    changed = ["was not UTF-8"] if "\ufffd" in text and b"\xef\xbf\xbd" not in raw else []
+    if category not in CATEGORIES:
+        changed.append(f"has the category {category[:40]!a}, now observation")
+        category = "observation"
+    tags, kept = _tags(fields.get("tags", ""))
+    changed += [] if kept else ["has fewer or shorter tags now"]
+    suffix = match["suffix"] if match else hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
+    return OldNote(moment, agent, category, suffix, timestamp, tags, content, changed)
+
+
+def _times(compact: str, timestamp: str) -> tuple[datetime, str]:
+    """When it was written: in its name, whole seconds, and in its front matter."""
+    told = chats.moment(timestamp)
+    try:
+        named = datetime.strptime(compact, "%Y%m%dT%H%M%S").replace(tzinfo=UTC) if compact else None
+    except ValueError:
+        named = None
+    if named is None and told is None:
+        raise BadPart("says nowhere when it was written")
+    if named is None:
+        assert told
+        named = datetime.fromisoformat(told).replace(microsecond=0)
+    if named.year < 1970:
+        raise BadPart("is of before 1970")
+    return named, told or chats.moment(named.isoformat()) or ""
+
+
+def _value(raw: str) -> str:
+    """A value of the front matter: in quotes, with or without escapes."""
+    try:
+        found = json.loads(raw)
+        return chats.text_of(found).strip() if isinstance(found, str) else raw
+    except (ValueError, RecursionError):
+        return raw.strip("\"'").strip()
+
+
+def _tags(raw: str) -> tuple[list[str], bool]:
+    """The tags, and whether they are all there as they were."""
+    try:
+        found = json.loads(raw) if raw else []
+    except (ValueError, RecursionError):
+        found = [tag.strip().strip("\"'") for tag in raw.strip("[]").split(",")]
+    was = [chats.text_of(tag).strip() for tag in chats.items(found)]
+    was = [tag for tag in was if tag]
+    tags = list(dict.fromkeys(" ".join(tag.split())[:TAG_CHARACTERS] for tag in was))[:TAGS]
+    return tags, tags == was
+
+
+def agent_of(name: str) -> str:
+    """An agent's name as it can be here: letters, digits and hyphens."""
+    return _NO_AGENT.sub("-", name).strip("-")[:64].strip("-") or "agent"
+
+
+def _quoted(text: str) -> str:
+    """A YAML text in double quotes, with escapes for whatever could break out of them (YAML 1.2, 5.7)."""
+    return f'"{"".join(_escaped(character) for character in text)}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _pieces(content: str) -> Iterator[str]:
+    """The content in parts, cut behind lines where that is possible; none is blank."""
+    left = content.encode()
+    while left:
+        end = len(left) if len(left) <= PIECE else left.rfind(b"\n", PIECE // 2, PIECE) + 1 or PIECE
+        while end < len(left) and left[end] & 0xC0 == 0x80:
+            end -= 1
+        piece, left = left[:end].decode(), left[end:]
+        if piece.strip():
+            yield piece
+
+
+def bank_path(path: str, taken: Mapping[str, str]) -> str:
+    """The path of a bank file as it can be here, another one than those that are taken. Raises BadPart."""
+    text = unicodedata.normalize("NFKC", path)
+    text = "".join(character for character in text if unicodedata.category(character) != "Cf")
+    text = _NO_PATH.sub("-", text).lstrip("_")
+    parts = [part for part in text.split("/") if part not in ("", ".", "..")]
+    text = "/".join([*(part.removesuffix(".md") for part in parts[:-1]), *parts[-1:]]).lstrip("_")
+    if not text.endswith(".md") or len(text) > 200 or text == ".md":
+        raise BadPart("has a name that no bank file can have")
+    if text in taken:
+        raise BadPart(f"would have the same name as {taken[text]!a}")
+    return text

@@ -1,0 +1,105 @@
+"""What an import did, or would do: for people and for programs."""
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+NAMED = 100
+"""Things that are named one by one; of more the number is told."""
+
+Outcome = Literal["imported", "would_be_imported", "exists_already", "failed"]
+
+
+@dataclass
+class SpaceReport:
+    """A space that was made of something. What is None is not known here."""
+
+    space_id: str
+    outcome: Outcome = "would_be_imported"
+    source: str = ""
+    notes: int | None = None
+    agents: list[str] = field(default_factory=list)
+    bank_files: int | None = None
+    rules: bool | None = None
+    synthesis: bool | None = None
+    objects: int | None = None
+    changed: list[str] = field(default_factory=list)
+    """What is not as it was, in sentences."""
+    left_out: list[str] = field(default_factory=list)
+    """What is not taken though it should be, in sentences."""
+    not_taken: Counter[str] = field(default_factory=Counter)
+    """What is never taken, and how often it is there."""
+    error: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.outcome in ("imported", "would_be_imported") and not self.left_out
+
+    def document(self) -> dict[str, Any]:
+        """For programs: what says nothing is left out."""
+        return _document(self)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        outcome = self.outcome.replace("_", " ")
+        counted = {"notes": self.notes, "bank files": self.bank_files, "objects": self.objects}
+        parts = [f"{count} {name}" for name, count in counted.items() if count is not None]
+        parts += [name for name, there in (("rules", self.rules), ("synthesis", self.synthesis)) if there]
+        made = [f"{self.space_id}: {outcome}{': ' if parts else ''}{', '.join(parts)}"]
+        made += [f"  agents: {', '.join(self.agents)}"] if self.agents else []
+        made += [f"  {line}" for line in (self.error,) if line]
+        made += [f"  changed: {line}" for line in _some(self.changed)]
+        made += [f"  left out: {line}" for line in _some(self.left_out)]
+        made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
+        return made
+
+
+@dataclass
+class TalkReport:
+    """Conversations that were taken into a space."""
+
+    space_id: str
+    dry_run: bool
+    service: str = ""
+    conversations: int = 0
+    turns: int = 0
+    characters: int = 0
+    begun: int = 0
+    """Conversations that are new."""
+    imported: int = 0
+    """Turns that are new."""
+    repeated: int = 0
+    """Turns that were there already."""
+    skipped: int = 0
+    """Conversations that hold nothing, or that are older than asked for."""
+    left_out: list[str] = field(default_factory=list)
+    not_taken: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def complete(self) -> bool:
+        return not self.left_out
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return _document(self)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        made = [f"{self.conversations} conversations, {self.turns} turns, {self.characters} characters"]
+        if not self.dry_run:
+            made.append(f"  imported into {self.space_id}: {self.begun} new conversations, {self.imported} new turns")
+            made += [f"  there already: {self.repeated} turns"] if self.repeated else []
+        made += [f"  skipped: {self.skipped} conversations that are empty or older"] if self.skipped else []
+        made += [f"  left out: {line}" for line in _some(self.left_out)]
+        made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
+        return made
+
+
+def _document(report: SpaceReport | TalkReport) -> dict[str, Any]:
+    values = {one.name: getattr(report, one.name) for one in fields(report)}
+    return {name: value for name, value in values.items() if value not in (None, [], {}, "")}
+
+
+def _some(lines: list[str]) -> list[str]:
+    more = len(lines) - NAMED
+    return [*lines[:NAMED], *([f"and {more} more"] if more > 0 else [])]

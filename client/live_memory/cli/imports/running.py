@@ -1,0 +1,170 @@
+"""An import as a whole: what the source is, what is to be made of it, and then the making."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, cast
+
+import httpx
+
+from live_memory import LiveMemoryError
+from live_memory.cli.imports import buckets, detection, folders, sending, talks
+from live_memory.cli.imports.detection import Source
+from live_memory.cli.imports.reports import SpaceReport, TalkReport
+from live_memory.cli.imports.sending import Service
+from live_memory.cli.imports.unfit import BadSource
+
+NEEDS_SPACE = "Say into which space: --space."
+FOR_MARKDOWN = "Rules can be given for a folder of Markdown files alone: a space brings its own."
+SEVERAL = "It holds {} spaces, which keep their ids. Give the folder of one of them, to name it with --space."
+TOLD_EVERY = 20
+"""Conversations after which it is told how far it is."""
+ANONYMOUS = "import"
+"""Whose change the coming of a bank is, where nobody is logged in: a dry run."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """An import as it is asked for; `rules` and `rules_template` for Markdown files, `profile` and `since` for
+    conversations, `threshold` for spaces of a bucket.
+    """
+
+    path: Path
+    space_id: str | None = None
+    description: str | None = None
+    rules: str | None = None
+    rules_template: str | None = None
+    profile: str = "windows"
+    since: str | None = None
+    threshold: int = buckets.THRESHOLD
+
+    def options(self) -> dict[str, str]:
+        """What the service is told besides the archive."""
+        wanted = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """An archive that is ready to be sent, with what is in it."""
+
+    archive: IO[bytes]
+    report: SpaceReport
+
+
+@dataclass(frozen=True)
+class World:
+    """What an import works with: the service, what puts files to a URL, how to wait, whom to tell."""
+
+    service: talks.Service
+    web: httpx.Client
+    sleep: Callable[[float], None]
+    say: Callable[[str], None] = field(default=lambda _: None)
+
+
+def look(order: Order) -> Source:
+    """What the source is; raises BadSource, also where the order does not fit it."""
+    source = detection.look(order.path)
+    if source.kind != "markdown" and (order.rules is not None or order.rules_template is not None):
+        raise BadSource(FOR_MARKDOWN)
+    if source.kind == "markdown" and not order.space_id:
+        raise BadSource(NEEDS_SPACE)
+    if order.space_id and not buckets.SPACE_ID.fullmatch(order.space_id):
+        raise BadSource("A space's id is 1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit.")
+    return source
+
+
+def plan_talk(source: Source, order: Order) -> TalkReport:
+    """The conversations that there are to import."""
+    return talks.plan(source, _wanted(order))
+
+
+def _wanted(order: Order) -> talks.Wanted:
+    return talks.Wanted(order.space_id or "", order.profile, order.since)
+
+
+@contextmanager
+def packed(source: Source, order: Order, author: str = ANONYMOUS) -> Iterator[list[Parcel]]:
+    """All spaces that are to be made, as archives in files that nobody else sees. Raises BadSource."""
+    with ExitStack() as stack:
+        if source.kind == "export":
+            yield [Parcel(stack.enter_context(source.path.open("rb")), _of_export(source, order))]
+        elif source.kind == "markdown":
+            target = _place(stack)
+            yield [Parcel(target, folders.pack(source, order.space_id or "", target))]
+        else:
+            yield [_of_bucket(stack, source, space, order, author) for space in _spaces(source, order)]
+
+
+def _place(stack: ExitStack) -> IO[bytes]:
+    """A file without a name, which is gone when it is closed."""
+    return stack.enter_context(cast("IO[bytes]", tempfile.TemporaryFile()))
+
+
+def _spaces(source: Source, order: Order) -> list[buckets.OldSpace]:
+    found = buckets.spaces(source)
+    if len(found) > 1 and order.space_id:
+        raise BadSource(SEVERAL.format(len(found)))
+    return found
+
+
+def _of_bucket(stack: ExitStack, source: Source, space: buckets.OldSpace, order: Order, author: str) -> Parcel:
+    target = _place(stack)
+    space_id = buckets.name_of(space, order.space_id)
+    return Parcel(target, buckets.pack(source, space, space_id, target, author, order.threshold))
+
+
+def _of_export(source: Source, order: Order) -> SpaceReport:
+    """What an export of this service says to hold; the service checks it as a whole."""
+    tops = {path.partition("/")[0] for path in source.sizes}
+    if len(tops) > 1:
+        raise BadSource("It is no export of this service: there are several folders in it.")
+    (top,) = tops
+    names = [path.partition("/")[2] for path in source.sizes]
+    report = SpaceReport(order.space_id or top, source=top)
+    report.notes = sum(name.startswith("live/") and name.endswith(".md") for name in names)
+    report.bank_files = sum(name.startswith("bank/") and name.endswith(".md") for name in names)
+    report.rules, report.synthesis = "_rules.md" in names, "_synthesis.md" in names
+    report.objects = len(names) - 1
+    return report
+
+
+def send_all(world: World, parcels: list[Parcel], order: Order) -> list[SpaceReport]:
+    """Make a space of each archive. Of several one that is refused is told, and the others go on; raises
+    LiveMemoryError otherwise.
+    """
+    for parcel in parcels:
+        report = parcel.report
+        world.say(f"Importing {report.space_id} ...")
+        try:
+            _send(world.service, world, parcel, order.options())
+        except LiveMemoryError as error:
+            if len(parcels) == 1 or error.status not in (400, 403, 409, 413, 422):
+                raise
+            report.outcome = "exists_already" if error.code == "space_exists" else "failed"
+            report.error = error.detail
+    return [parcel.report for parcel in parcels]
+
+
+def _send(service: Service, world: World, parcel: Parcel, options: Mapping[str, str]) -> None:
+    report = parcel.report
+    arrival = sending.send(service, world.web, parcel.archive, report.space_id, options, world.sleep)
+    if arrival["status"] == "arrived":
+        report.outcome = "imported"
+        report.objects = arrival.get("objects", report.objects)
+        return
+    report.outcome = "failed"
+    report.error = (arrival.get("error") or {}).get("detail", "It did not arrive.")
+
+
+def talk(world: World, source: Source, order: Order, planned: TalkReport) -> TalkReport:
+    """Import the conversations; raises LiveMemoryError, and whoever repeats it goes on."""
+    total = planned.conversations
+
+    def told(done: int) -> None:
+        if done % TOLD_EVERY == 0 or done == total:
+            world.say(f"{done} of {total} conversations")
+
+    return talks.carry_out(world.service, source, _wanted(order), planned, told)

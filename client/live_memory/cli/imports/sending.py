@@ -1,0 +1,88 @@
+"""Bringing an archive to the service: it is put to a URL of the store, and the service makes a space of it."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Protocol
+
+import httpx
+
+from live_memory import LiveMemoryError
+
+TRIES = 3
+PIECE = 1 << 18
+POLL_SECONDS = 3.0
+PATIENCE = 1_200.0
+"""Seconds: an import of the largest archive takes some minutes."""
+FAILED = "The archive could not be put to the store's URL: {}. Nothing was imported."
+
+
+class Service(Protocol):
+    """What is needed of the client."""
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call an operation, JSON in and out."""
+
+
+def send(
+    service: Service,
+    web: httpx.Client,
+    archive: IO[bytes],
+    space_id: str,
+    options: Mapping[str, str],
+    sleep: Callable[[float], None],
+) -> dict[str, Any]:
+    """Import an archive as a new space, and return how its arrival ended (`arrived` or `failed`).
+
+    Raises LiveMemoryError, such as `space_exists`, and `still_running` where it takes too long.
+    """
+    upload = service.call("create_upload", {})
+    _put(web, upload["url"], archive, sleep)
+    try:
+        arrival = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})
+    except LiveMemoryError as error:
+        # It may be under way by a request whose answer was lost.
+        arrival = _ours(service, space_id, upload["upload_id"]) if error.status in (None, 409) else None
+        if not arrival:
+            raise
+    waited = 0.0
+    while arrival["status"] == "arriving":
+        if waited >= PATIENCE:
+            raise LiveMemoryError("still_running", f"The import into {space_id} goes on; look again later.")
+        sleep(POLL_SECONDS)
+        waited += POLL_SECONDS
+        arrival = service.call("get_arrival", {"space_id": space_id})
+    return dict(arrival)
+
+
+def _ours(service: Service, space_id: str, upload_id: str) -> dict[str, Any] | None:
+    try:
+        arrival = service.call("get_arrival", {"space_id": space_id})
+    except LiveMemoryError:
+        return None
+    return arrival if arrival.get("upload_id") == upload_id else None
+
+
+def _put(web: httpx.Client, url: str, archive: IO[bytes], sleep: Callable[[float], None]) -> None:
+    """PUT it, again after what may pass: the same bytes to the same place. No token goes there."""
+    size = archive.seek(0, os.SEEK_END)
+    reason = ""
+    for tries in range(TRIES):
+        if tries:
+            sleep(2.0**tries)
+        archive.seek(0)
+        try:
+            answer = web.put(url, content=_pieces(archive), headers={"Content-Length": str(size)})
+        except httpx.TransportError:
+            reason = "no connection"
+            continue
+        if answer.is_success:
+            return
+        reason = f"status {answer.status_code}"
+        if answer.status_code < 500:
+            break
+    raise LiveMemoryError("upload_failed", FAILED.format(reason))
+
+
+def _pieces(archive: IO[bytes]) -> Iterator[bytes]:
+    while piece := archive.read(PIECE):
+        yield piece

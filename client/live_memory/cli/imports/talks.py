@@ -1,0 +1,200 @@
+"""Taking conversations into a space: first all of the export is read and nothing sent, then one after the other.
+
+A repeat finds each conversation by the folder that its id makes, and each turn by its own id: nothing comes twice.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from live_memory import LiveMemoryError
+from live_memory.cli.imports import chatgpt, chats, claude, files
+from live_memory.cli.imports.chats import Chat
+from live_memory.cli.imports.detection import Source
+from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
+from live_memory.cli.imports.reports import TalkReport
+from live_memory.cli.imports.unfit import BadPart, BadSource, shown
+
+BODY_BYTES = 1_000_000
+BODY_LINES = 500
+"""Of one request: the service takes more, but has only so much time for it."""
+UNFIT_STATUS = (400, 413, 422)
+NO_CHAT = "It holds no conversation of Claude or ChatGPT."
+
+
+class Service(Protocol):
+    """What is needed of the client."""
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call an operation, JSON in and out."""
+
+    def send_lines(self, name: str, arguments: dict[str, Any], lines: list[str]) -> Any:
+        """Call one that takes lines of JSON."""
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A conversation that can't be read, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Into which space conversations are to go, how they are cut there, and from which day on (`2026-02-20`)."""
+
+    space_id: str
+    profile: str = "windows"
+    since: str | None = None
+
+
+def read(source: Source) -> Iterator[Chat | Unfit]:
+    """The conversations of an export, one after the other. Raises BadSource."""
+    wanted = set(source.chats())
+    seen: set[str] = set()
+    for file in files.files(source.path):
+        if file.path not in wanted:
+            continue
+        try:
+            for number, element in enumerate(elements(file.content), 1):
+                yield _chat(f"{file.path}, conversation {number}", element, seen)
+        except BadSource as error:
+            # What is wrong with the list itself is told without the file's name.
+            reason = str(error)
+            raise BadSource(reason if reason[0].isupper() else f"{shown(file.path)} {reason}.") from None
+
+
+def _chat(where: str, element: bytes | None, seen: set[str]) -> Chat | Unfit:
+    try:
+        if element is None:
+            raise BadPart(f"has more than {ELEMENT_BYTES >> 20} MiB")
+        chat = _parsed(element)
+        if chat.folder in seen:
+            raise BadPart("has the id of an earlier one")
+        seen.add(chat.folder)
+    except BadPart as error:
+        return Unfit(f"{where} {error}.")
+    return chat
+
+
+def _parsed(element: bytes) -> Chat:
+    try:
+        value = json.loads(element.decode())
+    except (ValueError, RecursionError):
+        raise BadPart("is no JSON in UTF-8") from None
+    if "mapping" in value:
+        return chatgpt.chat(value)
+    if "chat_messages" in value:
+        return claude.chat(value)
+    raise BadPart("is no conversation of Claude or ChatGPT")
+
+
+def _fit(wanted: Wanted, chat: Chat) -> bool:
+    recent = not wanted.since or (chat.updated_at or "") >= wanted.since
+    return bool(chat.turns) and recent
+
+
+def plan(source: Source, wanted: Wanted) -> TalkReport:
+    """What there is to import, without a request. Raises BadSource."""
+    report = TalkReport(wanted.space_id, dry_run=True)
+    for chat in read(source):
+        if isinstance(chat, Unfit):
+            report.left_out.append(chat.reason)
+        elif not _fit(wanted, chat):
+            report.skipped += 1
+        else:
+            report.service = chat.service
+            report.conversations += 1
+            report.turns += len(chat.turns)
+            report.characters += chat.characters
+            report.not_taken += chat.left_out
+    if not report.conversations and not report.skipped:
+        raise BadSource(report.left_out[0] if report.left_out else NO_CHAT)
+    return report
+
+
+def carry_out(
+    service: Service,
+    source: Source,
+    wanted: Wanted,
+    planned: TalkReport,
+    on_chat: Callable[[int], None] = lambda _: None,
+) -> TalkReport:
+    """Import what was planned; raises LiveMemoryError, and whoever repeats it goes on. `on_chat` is told how many
+    conversations are done.
+    """
+    report = planned
+    report.dry_run = False
+    done = 0
+    for chat in read(source):
+        if isinstance(chat, Unfit) or not _fit(wanted, chat):
+            continue
+        try:
+            _bring(service, wanted, chat, report)
+        except LiveMemoryError as error:
+            if error.status not in UNFIT_STATUS:
+                raise
+            report.left_out.append(f"{shown(chat.title or chat.chat_id)} is refused: {error.detail}")
+        done += 1
+        on_chat(done)
+    return report
+
+
+def _bring(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> None:
+    at = {"space_id": wanted.space_id, "conversation_id": _conversation(service, wanted, chat, report)}
+    for body in _bodies(chat):
+        while True:
+            answer = service.send_lines("import_turns", at, body)
+            report.imported += answer["imported"]
+            report.repeated += answer["repeated"]
+            left = answer.get("left", 0)
+            if not 0 < left < len(body):
+                break
+            body = body[-left:]  # noqa: PLW2901 - the rest of it
+        if left:
+            raise LiveMemoryError("unexpected_answer", "The service takes in no turn. Try again later.")
+
+
+def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> str:
+    """The conversation's id here, begun if need be. Of two that were begun at once the first one is taken."""
+    place = {"space_id": wanted.space_id, "cwd": chat.folder, "host": chat.service}
+    found = _found(service, place)
+    if not found:
+        title = {"title": chat.title} if chat.title else {}
+        _begin(service, {**place, **title, "profile": wanted.profile})
+        found = _found(service, place)
+        if not found:
+            raise LiveMemoryError("unexpected_answer", "The service does not list a conversation that was just begun.")
+        report.begun += 1
+    return found
+
+
+def _begin(service: Service, conversation: dict[str, Any]) -> None:
+    try:
+        service.call("create_conversation", conversation)
+    except LiveMemoryError as error:
+        # Without an answer it may have been begun all the same: who looks for it finds out.
+        if error.status is not None:
+            raise
+
+
+def _found(service: Service, place: dict[str, Any]) -> str | None:
+    items = service.call("list_conversations", {**place, "limit": 100})["items"]
+    return min((str(item["conversation_id"]) for item in items), default=None)
+
+
+def _bodies(chat: Chat) -> Iterator[list[str]]:
+    """The lines of a conversation, as many together as fit into a request."""
+    body: list[str] = []
+    size = 0
+    for turn in chat.turns:
+        for line in chats.lines(turn):
+            length = len(line.encode()) + 1
+            if body and (size + length > BODY_BYTES or len(body) == BODY_LINES):
+                yield body
+                body, size = [], 0
+            body.append(line)
+            size += length
+    if body:
+        yield body

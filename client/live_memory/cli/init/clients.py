@@ -1,0 +1,190 @@
+"""What each client needs, and where it looks for it: the MCP server, the rules text, hooks.
+
+Which document each format was checked against: docs/agents/hooks.md.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from live_memory.cli.init import blocks
+from live_memory.cli.init.pieces import BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
+from live_memory.cli.init.plan import ByHand, Place
+from live_memory.cli.init.setup import HOOK_SECONDS, SERVER, TOKEN_VARIABLE, Setup
+
+EXECUTABLE = 0o755
+OWNER_ONLY = 0o600
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What is written for a client, what its user must do by hand, and what there is to know."""
+
+    places: list[Place]
+    by_hand: list[ByHand] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+
+
+def fitting(client: str, setup: Setup) -> Fitting:
+    """What a client of CLIENTS needs."""
+    return CLIENTS[client](setup)
+
+
+def _claude_code(setup: Setup) -> Fitting:
+    project = setup.scope == "project"
+    server = {"type": "http", **_remote(setup, f"${{{TOKEN_VARIABLE}}}")}
+    events = ["SessionStart", *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
+    return Fitting(
+        [
+            _server(setup, ".mcp.json" if project else ".claude.json", "mcpServers", server),
+            _rules(setup, ".claude/rules/livemem.md"),
+            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events)),
+        ],
+        hints=[_NEEDS_TOKEN, "Claude Code asks once whether to trust the server and the hooks of a project."],
+    )
+
+
+def _codex(setup: Setup) -> Fitting:
+    folder, root = ".codex", setup.root
+    if setup.scope == "user" and (named := setup.environ.get("CODEX_HOME")):
+        folder, root = ".", Path(named)
+    table = (
+        f"[mcp_servers.{SERVER}]\nurl = {as_json(setup.server_url)}\nbearer_token_env_var = {as_json(TOKEN_VARIABLE)}"
+    )
+    events = ["SessionStart", *(["PreCompact", "Stop"] if setup.record else [])]
+    rules = "AGENTS.md" if setup.scope == "project" else f"{folder}/AGENTS.md"
+    return Fitting(
+        [
+            Place(root, f"{folder}/config.toml", TomlPiece(table, ("mcp_servers", SERVER))),
+            Place(root, rules, BlockPiece(setup.rules)),
+            Place(root, f"{folder}/hooks.json", _hook_groups(setup, "codex", events)),
+        ],
+        hints=[
+            _NEEDS_TOKEN,
+            "Codex runs new hooks only when you have trusted them: type `/hooks` in it"
+            + (" (and trust the project's folder)." if setup.scope == "project" else "."),
+        ],
+    )
+
+
+def _cursor(setup: Setup) -> Fitting:
+    server = _remote(setup, f"${{env:{TOKEN_VARIABLE}}}")
+    events = ["sessionStart"]
+    if setup.record:
+        events += ["beforeSubmitPrompt", "afterAgentResponse", "preCompact", "stop", "sessionEnd"]
+    hooks = [Element(("hooks", event), {"command": setup.hook("cursor", event)}) for event in events]
+    places = [
+        _server(setup, ".cursor/mcp.json", "mcpServers", server),
+        Place(setup.root, ".cursor/hooks.json", JsonPiece((Key(("version",), 1, optional=True), *hooks))),
+    ]
+    header = "---\ndescription: The memory that all agents of this project share\nalwaysApply: true\n---\n\n"
+    by_hand = []
+    if setup.scope == "project":
+        places.append(_rules(setup, ".cursor/rules/livemem.mdc", header))
+    else:
+        by_hand.append(ByHand("Cursor Settings > Rules > User Rules", "Cursor keeps them in no file", setup.rules))
+    return Fitting(places, by_hand, [_NEEDS_TOKEN, "Switch the server on in Cursor's settings, under Tools & MCP."])
+
+
+def _vscode(setup: Setup) -> Fitting:
+    project = setup.scope == "project"
+    server = {"type": "http", **_remote(setup, "${input:livemem-token}")}
+    asked = {"type": "promptString", "id": "livemem-token", "description": "Token of Live Memory", "password": True}
+    entries = (Key(("servers", SERVER), server), Element(("inputs",), asked, "id", "livemem-token"))
+    settings = ".vscode/mcp.json" if project else f"{setup.vscode_user_folder()}/mcp.json"
+    events = ["SessionStart", *(["PreCompact", "Stop"] if setup.record else [])]
+    hooks = [Element(("hooks", event), _command(setup.hook("vscode", event))) for event in events]
+    places = [
+        Place(setup.root, settings, JsonPiece(entries)),
+        Place(
+            setup.root,
+            ".github/hooks/livemem.json" if project else ".copilot/hooks/livemem.json",
+            JsonPiece((Key(("version",), 1, optional=True), *hooks)),
+        ),
+    ]
+    if project:
+        places.append(_rules(setup, ".github/copilot-instructions.md"))
+    else:
+        places.append(_rules(setup, ".copilot/instructions/livemem.instructions.md", '---\napplyTo: "**"\n---\n\n'))
+    return Fitting(
+        places, hints=["VS Code asks for the token when it starts the server, and keeps it encrypted.", _FOR_HOOKS]
+    )
+
+
+def _cline(setup: Setup) -> Fitting:
+    project = setup.scope == "project"
+    events = ["TaskStart", "TaskResume"]
+    if setup.record:
+        events += ["UserPromptSubmit", "PreCompact", "TaskComplete", "TaskCancel"]
+    hooks = ".clinerules/hooks" if project else "Documents/Cline/Hooks"
+    places = [_rules(setup, ".clinerules/livemem.md" if project else "Documents/Cline/Rules/livemem.md")]
+    hints = ["Switch the hooks on in Cline: the Hooks tab of its rules panel."]
+    if setup.platform == "win32":
+        hints = ["Cline runs its hooks on Windows as PowerShell scripts, which livemem does not write."]
+    else:
+        places += [_script(setup, f"{hooks}/{event}", event) for event in events]
+    settings = _cline_settings(setup)
+    server = {"type": "streamableHttp", **_remote(setup, setup.token or "PUT-YOUR-TOKEN-HERE")}
+    piece = JsonPiece((Key(("mcpServers", SERVER), server),))
+    if setup.token is None:
+        reason = "Cline can't take the token from the environment; put it in yourself, or say --with-token"
+        return Fitting(places, [ByHand(str(settings[0] / settings[1]), reason, piece.snippet())], [*hints, _FOR_HOOKS])
+    places.append(Place(*settings, piece, OWNER_ONLY))
+    if (settings[0] / settings[1]).is_relative_to(setup.project) and setup.project != setup.home:
+        ignored = (settings[0] / settings[1]).relative_to(setup.project).as_posix()
+        places.append(Place(setup.project, ".gitignore", BlockPiece(f"/{ignored}", blocks.HASH)))
+    return Fitting(places, hints=[*hints, _FOR_HOOKS])
+
+
+def _cline_settings(setup: Setup) -> tuple[Path, str]:
+    """The one file of all servers, which Cline keeps per user, not per project: that of the command line or editor."""
+    if named := setup.environ.get("CLINE_MCP_SETTINGS_PATH"):
+        return Path(named).parent, Path(named).name
+    editor = f"{setup.vscode_user_folder()}/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+    in_editor = (setup.home / editor).exists()
+    return setup.home, editor if in_editor else ".cline/data/settings/cline_mcp_settings.json"
+
+
+def _remote(setup: Setup, token: str) -> dict[str, Any]:
+    return {"url": setup.server_url, "headers": {"Authorization": f"Bearer {token}"}}
+
+
+def _server(setup: Setup, relative: str, key: str, server: dict[str, Any]) -> Place:
+    return Place(setup.root, relative, JsonPiece((Key((key, SERVER), server),)))
+
+
+def _rules(setup: Setup, relative: str, header: str = "") -> Place:
+    return Place(setup.root, relative, BlockPiece(setup.rules, header=header))
+
+
+def _command(command: str) -> dict[str, Any]:
+    return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
+
+
+def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
+    """Hooks in the form of Claude Code, which Codex has too: groups of commands below each event."""
+    return JsonPiece(
+        tuple(Element(("hooks", event), {"hooks": [_command(setup.hook(client, event))]}) for event in events)
+    )
+
+
+def _script(setup: Setup, relative: str, event: str) -> Place:
+    """A hook of Cline: a program. One that fails blocks the task, so it does not even if livemem is not installed."""
+    allow = """printf '{"cancel": false}\\n'"""
+    body = (
+        f"command -v livemem >/dev/null 2>&1 || {{ {allow}; exit 0; }}\n{setup.hook('cline', event)} || {allow}\nexit 0"
+    )
+    return Place(setup.root, relative, BlockPiece(body, blocks.HASH, "#!/bin/sh\n", own=True), EXECUTABLE)
+
+
+_NEEDS_TOKEN = f"Set {TOKEN_VARIABLE} where the client is started (it reads the token from there): no file holds it."
+_FOR_HOOKS = "The hooks take the token from `livemem login`, or from LIVEMEM_TOKEN."
+
+CLIENTS: Mapping[str, Callable[[Setup], Fitting]] = {
+    "claude-code": _claude_code,
+    "cursor": _cursor,
+    "cline": _cline,
+    "vscode": _vscode,
+    "codex": _codex,
+}

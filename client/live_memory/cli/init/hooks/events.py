@@ -1,0 +1,119 @@
+"""What clients say at their events, read with care: names of fields differ and change, and nothing of it is trusted."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+Kind = Literal["load", "keep", "send"]
+"""`load`: give the memory to the model. `keep`: put what was said aside. `send`: send what was said since last time."""
+
+EVENTS: Mapping[str, Mapping[str, Kind]] = {
+    "claude-code": {"SessionStart": "load", "PreCompact": "send", "Stop": "send", "SessionEnd": "send"},
+    "codex": {"SessionStart": "load", "PreCompact": "send", "Stop": "send"},
+    "vscode": {"SessionStart": "load", "PreCompact": "send", "Stop": "send"},
+    "cursor": {
+        "sessionStart": "load",
+        "beforeSubmitPrompt": "keep",
+        "afterAgentResponse": "keep",
+        "preCompact": "send",
+        "stop": "send",
+        "sessionEnd": "send",
+    },
+    "cline": {
+        "TaskStart": "load",
+        "TaskResume": "load",
+        "UserPromptSubmit": "keep",
+        "PreCompact": "send",
+        "TaskComplete": "send",
+        "TaskCancel": "send",
+    },
+}
+
+_ID_CHARS = 200
+_PATH_BYTES = 4_096
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened in a session. `said` is what was said just now, by `role`, where the client tells it."""
+
+    client: str
+    name: str
+    kind: Kind
+    session: str
+    folder: str | None
+    transcript: Path | None
+    role: Literal["user", "assistant"]
+    said: str
+
+
+def read(client: str, name: str, text: str) -> Event | None:
+    """The event, or None if it is not ours to deal with: an unknown one, or one of another client.
+
+    Cursor and VS Code run the hooks of Claude Code too. What they then say is theirs: with hooks of their own it would
+    be kept twice.
+    """
+    kind = EVENTS.get(client, {}).get(name)
+    payload = _object(text)
+    if kind is None or payload is None or _sender(payload, client) != client:
+        return None
+    transcript = None if client in {"cursor", "cline"} else _text(payload, "transcript_path", "transcriptPath")
+    role, said = _said(client, name, payload)
+    return Event(
+        client,
+        name,
+        kind,
+        _text(payload, "session_id", "sessionId", "conversation_id", "taskId")[:_ID_CHARS],
+        _folder(payload),
+        Path(transcript) if transcript else None,
+        role,
+        said,
+    )
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        payload = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None
+
+
+def _sender(payload: Mapping[str, Any], client: str) -> str:
+    if "cursor_version" in payload:
+        return "cursor"
+    if "clineVersion" in payload:
+        return "cline"
+    # VS Code says when it happened, which Claude Code does not.
+    return "vscode" if client == "claude-code" and ("sessionId" in payload or "timestamp" in payload) else client
+
+
+def _text(payload: Mapping[str, Any], *names: str) -> str:
+    return next((value for name in names if isinstance(value := payload.get(name), str) and value), "")
+
+
+def _folder(payload: Mapping[str, Any]) -> str | None:
+    roots = payload.get("workspace_roots") or payload.get("workspaceRoots")
+    first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    folder = _text(payload, "cwd", "workspacePath") or first
+    usable = folder and "\0" not in folder and len(folder.encode(errors="replace")) <= _PATH_BYTES
+    return folder.encode(errors="replace").decode() if usable else None
+
+
+def _said(client: str, name: str, payload: Mapping[str, Any]) -> tuple[Literal["user", "assistant"], str]:
+    if client == "cursor":
+        return (
+            ("assistant", _text(payload, "text"))
+            if name == "afterAgentResponse"
+            else ("user", _text(payload, "prompt"))
+        )
+    if client == "cline":
+        own = payload.get(name[:1].lower() + name[1:])
+        own = own if isinstance(own, dict) else {}
+        if name == "TaskComplete":
+            about = own.get("taskMetadata")
+            return "assistant", _text(about if isinstance(about, dict) else own, "result")
+        return "user", _text(own, "prompt")
+    return "user", ""

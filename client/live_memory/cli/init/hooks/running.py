@@ -1,0 +1,61 @@
+"""One event of a client, from what it says on stdin to what it reads from stdout; never an error for the client."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from live_memory.cli.init.hooks import answers, events
+from live_memory.cli.init.hooks.events import Event
+from live_memory.cli.init.hooks.sending import Memory, Sender
+from live_memory.cli.init.hooks.state import Files
+
+SECONDS = 5.0
+"""For how long a session waits for its memory at most."""
+LOCK_SECONDS = 1.5
+
+
+@dataclass(frozen=True)
+class Hook:
+    """What an event is dealt with by. `memory` connects when it is first needed; `log` goes to stderr."""
+
+    memory: Callable[[], Memory]
+    folder: Path
+    log: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+
+    def run(self, client: str, name: str, space_id: str, text: str) -> str:
+        """Deal with an event; gives the answer for the client, whatever happens."""
+        until = self.clock() + SECONDS
+        event = events.read(client, name, text)
+        if event is None:
+            return answers.nothing(client, name)
+        try:
+            return self._deal(event, space_id, until)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the session of the client goes on
+            reason = f"{type(problem).__name__}: {problem}"
+            self.log(f"livemem hook {client} {name}: {reason}")
+            if event.kind == "load":
+                return answers.with_context(client, name, answers.failed(space_id, reason))
+            return answers.nothing(client, name)
+
+    def _deal(self, event: Event, space_id: str, until: float) -> str:
+        if event.kind == "load":
+            summary = self.memory().markdown("get_summary", {"space_id": space_id, "rules": False})
+            return answers.with_context(event.client, event.name, answers.memory(space_id, summary))
+        if event.session:
+            files = Files.of(self.folder, event.client, space_id, event.session)
+            if event.said:
+                files.keep(event.role, event.said, datetime.now(UTC).isoformat())
+            if event.kind == "send":
+                self._send(event, space_id, files, until)
+        return answers.nothing(event.client, event.name)
+
+    def _send(self, event: Event, space_id: str, files: Files, until: float) -> None:
+        if event.transcript is None and not files.kept.exists():
+            return
+        with files.lock(self.clock() + LOCK_SECONDS) as alone:
+            # Another hook of the session is at it; what it does not see comes with the next event.
+            if alone:
+                Sender(self.memory(), space_id, event, files, lambda: self.clock() < until, self.log).send()

@@ -1,0 +1,152 @@
+"""What was said since the last time goes into a conversation of the space; each message arrives once.
+
+Whoever dies in between, comes twice or loses an answer sends some of it again: the import knows the messages by their
+`message_id`.
+"""
+
+import json
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from live_memory.cli.init.hooks import transcripts
+from live_memory.cli.init.hooks.events import Event
+from live_memory.cli.init.hooks.state import Files, Session
+from live_memory.cli.init.hooks.transcripts import Part
+
+LINES = 40
+"""Of one request: small enough to be carried out before a hook must end, so that the next one goes on behind it."""
+BYTES = 500_000
+TURN_CHARS = 60_000
+"""Of one answer; a longer one becomes two turns."""
+REFUSED = (413, 422)
+GONE = 404
+LOOKED_AT = 50
+"""How many of the newest conversations of a folder are looked through for that of a session whose state is lost."""
+
+
+class Memory(Protocol):
+    """What hooks need of `live_memory.Client`."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Carry out an operation."""
+
+    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """The answer of an operation as Markdown."""
+
+    def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Iterable[Any]) -> Any:
+        """Carry out an operation that takes lines of JSON."""
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Sends one session as long as there is time; what is left comes with the next event."""
+
+    memory: Memory
+    space_id: str
+    event: Event
+    files: Files
+    in_time: Callable[[], bool]
+    log: Callable[[str], None]
+
+    def send(self) -> int:
+        """Send what is new in the transcript; gives how many turns. Raises OSError, LiveMemoryError."""
+        path = self.event.transcript or self.files.kept
+        sent = 0
+        while self.in_time():
+            session = self.files.load()
+            parse = transcripts.PARSERS[self.event.client]
+            part = transcripts.read(path, session.sent, parse, session.planned)
+            if part.end == session.sent:
+                break
+            self.files.save(replace(session, planned=part.end))
+            sent += self._send_part(part)
+            if self.files.load().sent != part.end:
+                break
+        return sent
+
+    def _send_part(self, part: Part) -> int:
+        """Send one part in several requests, and remember after each how far it is done."""
+        sent = 0
+        for lines, end in _chunks(_turns(self.event, part), part.end):
+            conversation = self.files.load().conversation_id
+            if lines:
+                conversation = conversation or self._begin()
+                if not self._import(conversation, lines):
+                    return sent
+            self.files.save(Session(conversation, end, part.end))
+            sent += len(lines)
+            if not self.in_time():
+                break
+        return sent
+
+    def _begin(self) -> str:
+        conversation = _conversation(self.memory, self.space_id, self.event)
+        self.files.save(replace(self.files.load(), conversation_id=conversation))
+        return conversation
+
+    def _import(self, conversation: str, lines: list[dict[str, Any]]) -> bool:
+        """Whether all lines are there, or will never be; False if there was no time for some of them."""
+        arguments = {"space_id": self.space_id, "conversation_id": conversation}
+        try:
+            while self.memory.send_lines("import_turns", arguments, lines).get("left"):
+                if not self.in_time():
+                    return False
+        except Exception as problem:
+            status = getattr(problem, "status", None)
+            if status == GONE and getattr(problem, "code", "") == "conversation_not_found":
+                # Somebody deleted it: what is said from here on goes into a new one, what was said stays deleted.
+                self.files.save(replace(self.files.load(), conversation_id=None))
+            if status not in REFUSED:
+                raise
+            if len(lines) > 1:
+                return all(self._import(conversation, [line]) for line in lines)
+            # The service will never take it: the messages behind it must not wait for ever.
+            self.log(f"left out {lines[0]['message_id']}: {problem}")
+        return True
+
+
+def _turns(event: Event, part: Part) -> list[tuple[dict[str, Any], int]]:
+    """What the user said with all that was answered, as lines of the import, each with where it ends.
+
+    A turn is named by its first message: sent again with more in it (after its state was lost) it is refused, not kept
+    twice.
+    """
+    turns: list[tuple[dict[str, Any], int]] = []
+    for said, end in part.messages:
+        turn = turns[-1][0] if turns else None
+        if turn is None or said.role == "user" or len(turn["assistant_message"]) + len(said.content) > TURN_CHARS:
+            turn = {"message_id": f"{event.client}-{said.key}", "user_message": "", "assistant_message": ""}
+            turns.append(({**turn, **({"timestamp": said.timestamp} if said.timestamp else {})}, end))
+        turn = turns[-1][0]
+        side = f"{said.role}_message"
+        turn[side] = f"{turn[side]}\n\n{said.content}" if turn[side] else said.content
+        turns[-1] = (turn, end)
+    return turns
+
+
+def _chunks(turns: list[tuple[dict[str, Any], int]], end: int) -> Iterable[tuple[list[dict[str, Any]], int]]:
+    """Lines for one request each, with how far the transcript is done behind it."""
+    lines: list[dict[str, Any]] = []
+    size, done = 0, 0
+    for line, line_end in turns:
+        length = len(json.dumps(line).encode())
+        if lines and (len(lines) == LINES or size + length > BYTES):
+            yield lines, done
+            lines, size = [], 0
+        lines.append(line)
+        size, done = size + length, line_end
+    yield lines, end
+
+
+def _conversation(memory: Memory, space_id: str, event: Event) -> str:
+    """The conversation of the session: that which bears its name, else a new one."""
+    title = f"{event.client} session {event.session}".encode(errors="replace")[:400].decode(errors="replace")
+    where = {"host": platform.node()[:200] or "unknown", **({"cwd": event.folder} if event.folder else {})}
+    listed = memory.call("list_conversations", {"space_id": space_id, "limit": LOOKED_AT, **where})
+    for one in listed.get("items", []):
+        if one.get("title") == title:
+            return str(one["conversation_id"])
+    asked = {"space_id": space_id, "title": title, **where}
+    return str(memory.call("create_conversation", asked)["conversation_id"])

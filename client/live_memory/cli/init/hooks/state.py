@@ -1,0 +1,117 @@
+"""What is known of a session between two events: its conversation, and how far its transcript was sent.
+
+All of it may be lost: the conversation is found again by its name, and what is sent twice is there once, since each
+message has a name of its own.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+STALE_SECONDS = 60
+"""A lock is older than this only if whoever held it died."""
+PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Session:
+    """How far a session was sent, in bytes of its transcript; and how far it was going to be.
+
+    What was going to be sent, and perhaps was, is sent again with the same bounds: messages are put together into
+    turns, and a turn with one more message would be another one.
+    """
+
+    conversation_id: str | None = None
+    sent: int = 0
+    planned: int = 0
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the state of one session lies."""
+
+    folder: Path
+    name: str
+
+    @classmethod
+    def of(cls, folder: Path, *parts: str) -> "Files":
+        """The files of a session; its id comes from outside and never becomes part of a path."""
+        name = hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
+        return cls(folder, name)
+
+    @property
+    def kept(self) -> Path:
+        """What was put aside to be sent."""
+        return self.folder / f"{self.name}.jsonl"
+
+    @property
+    def state(self) -> Path:
+        """The Session as JSON."""
+        return self.folder / f"{self.name}.json"
+
+    def load(self) -> Session:
+        """The state, a new one if there is none that can be read."""
+        try:
+            found = json.loads(self.state.read_text("utf-8"))
+            conversation, sent, planned = found["conversation_id"], found["sent"], found["planned"]
+        except (OSError, ValueError, TypeError, KeyError):
+            return Session()
+        known = isinstance(conversation, str | None) and isinstance(sent, int) and isinstance(planned, int)
+        return Session(conversation, sent, planned) if known else Session()
+
+    def save(self, session: Session) -> None:
+        """Keep the state; of two who write, one wins as a whole."""
+        self._make_folder()
+        temporary = self.state.with_suffix(f".{os.getpid()}.tmp")
+        _write(temporary, json.dumps(asdict(session)).encode(), os.O_TRUNC)
+        temporary.replace(self.state)
+
+    def keep(self, role: str, content: str, timestamp: str) -> None:
+        """Put a message aside."""
+        self._make_folder()
+        line = json.dumps({"role": role, "content": content, "timestamp": timestamp})
+        _write(self.kept, line.encode() + b"\n", os.O_APPEND)
+
+    @contextmanager
+    def lock(self, until: float) -> Iterator[bool]:
+        """Whether this process alone works on the session; waits for another one until then, by the monotonic clock."""
+        self._make_folder()
+        path = self.folder / f"{self.name}.lock"
+        held = _take(path, until)
+        try:
+            yield held
+        finally:
+            if held:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _take(path: Path, until: float) -> bool:
+    while True:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return True
+        except FileExistsError:
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                    path.unlink()
+                    continue
+        if time.monotonic() >= until:
+            return False
+        time.sleep(PAUSE_SECONDS)
+
+
+def _write(path: Path, data: bytes, flag: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600)
+    try:
+        os.write(handle, data)
+    finally:
+        os.close(handle)

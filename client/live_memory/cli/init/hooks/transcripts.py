@@ -1,0 +1,165 @@
+"""What was said in a session, from the file that its client writes: lines of JSON, of which some are messages.
+
+Only what the user and the assistant said is taken: results of tools hold whole files, and what is secret in them. The
+formats are the clients' own and change; a line that is not understood is left out. Nothing in a line is obeyed.
+"""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+MOST_CHARS = 60_000
+"""Of one message; what is longer was pasted."""
+MOST_BYTES = 4 * 1_048_576
+"""Of a file in one look; the rest comes at the next event."""
+MOST_LINE = 2 * 1_048_576
+
+_WRAPPED = (
+    "<command-",
+    "<local-command",
+    "<system-reminder",
+    "<environment_context",
+    "<user_instructions",
+    "# AGENTS.md",
+)
+"""How texts begin that a client itself put into the mouth of the user."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message. `key` tells it from all others of the session, also when the file is read again."""
+
+    key: str
+    role: str
+    content: str
+    timestamp: str | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Messages of a file, each with where the file goes on behind it; `end` is where this look ended."""
+
+    messages: list[tuple[Said, int]]
+    end: int
+
+
+Parse = Callable[[Mapping[str, Any]], tuple[str, str] | None]
+"""Role and text of a line, None if it is no message."""
+
+
+def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
+    """The messages from a position on, up to another one if that is behind it.
+
+    A line without its end is still being written and comes next time. A file that is shorter than the position was
+    begun anew, and is read from its start. Raises OSError.
+    """
+    # Never wait for the other end of a pipe that a hostile name leads to.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(f"{path} is no regular file")
+        if not 0 <= start <= found.st_size:
+            start = until = 0
+        file.seek(start)
+        held = file.read(min(MOST_BYTES, until - start) if until > start else MOST_BYTES)
+    end = held.rfind(b"\n") + 1
+    if not end and len(held) == MOST_BYTES:
+        # One line larger than a look: it is passed over, piece by piece.
+        return Part([], start + len(held))
+    messages = []
+    at = start
+    for line in held[:end].split(b"\n")[:-1]:
+        said = _said(line, at, parse)
+        at += len(line) + 1
+        if said:
+            messages.append((said, at))
+    return Part(messages, start + end)
+
+
+def _said(line: bytes, at: int, parse: Parse) -> Said | None:
+    if len(line) > MOST_LINE:
+        return None
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict):
+        return None
+    found = parse(entry)
+    if found is None:
+        return None
+    role, text = found
+    # A lone surrogate can be written in JSON, but not be sent.
+    text = text.encode(errors="replace").decode().replace("\0", "").strip()
+    if not text or (role == "user" and text.startswith(_WRAPPED)):
+        return None
+    if len(text) > MOST_CHARS:
+        text = f"{text[:MOST_CHARS]}\n[{len(text) - MOST_CHARS:,} characters left out]"
+    name = next((value for field in ("uuid", "id") if isinstance(value := entry.get(field), str) and value), str(at))
+    key = hashlib.sha256(f"{name}\0{role}\0{text}".encode(errors="replace")).hexdigest()[:32]
+    return Said(key, role, text, _instant(entry.get("timestamp")))
+
+
+def _instant(stamp: Any) -> str | None:
+    """The time of a line, if it is one: the service refuses all lines for a wrong one."""
+    try:
+        instant = datetime.fromisoformat(stamp)
+    except (ValueError, TypeError):
+        return None
+    return instant.astimezone(UTC).isoformat() if instant.tzinfo and instant.year > 1 else None
+
+
+def _texts(content: Any) -> str:
+    """The text of a message: a string, or blocks of which some are texts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    kinds = ("text", "input_text", "output_text")
+    blocks = [block for block in content if isinstance(block, dict) and block.get("type") in kinds]
+    return "\n\n".join(text for block in blocks if isinstance(text := block.get("text"), str) and text)
+
+
+def _claude_code(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    role, message = entry.get("type"), entry.get("message")
+    if role not in ("user", "assistant") or not isinstance(message, dict):
+        return None
+    # Of other agents that were sent out, or the client's own words.
+    if any(entry.get(flag) for flag in ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")):
+        return None
+    return str(role), _texts(message.get("content"))
+
+
+def _codex(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    item = entry.get("payload")
+    if entry.get("type") != "response_item" or not isinstance(item, dict) or item.get("type") != "message":
+        return None
+    role = item.get("role")
+    return (str(role), _texts(item.get("content"))) if role in ("user", "assistant") else None
+
+
+def _vscode(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    data = entry.get("data")
+    role = {"user.message": "user", "assistant.message": "assistant"}.get(str(entry.get("type")))
+    return (role, _texts(data.get("content"))) if role and isinstance(data, dict) else None
+
+
+def _kept(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    role, content = entry.get("role"), entry.get("content")
+    return (str(role), content) if role in ("user", "assistant") and isinstance(content, str) else None
+
+
+PARSERS: Mapping[str, Parse] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "vscode": _vscode,
+    "cursor": _kept,
+    "cline": _kept,
+}

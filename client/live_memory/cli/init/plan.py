@@ -1,0 +1,170 @@
+"""From the pieces to changes of files: drawn up first, shown as a diff, then carried out, or taken back."""
+
+import difflib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from live_memory.cli.init import files, record
+from live_memory.cli.init.pieces import Piece
+from live_memory.cli.init.problems import NotPlain, Refused
+from live_memory.cli.init.record import FileRecord
+
+_BEARER = re.compile(r"(Bearer )[^\s\"'$]+")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece and the file of `root` that it belongs into. `mode`: what the file needs (executable, secret)."""
+
+    root: Path
+    relative: str
+    piece: Piece
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A file that changes; None: it is not there before, or not afterwards. `origin` is what undoing gives back."""
+
+    path: Path
+    shown: str
+    before: str | None
+    after: str | None
+    mode: int | None = None
+    origin: str | None = None
+    folders: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """A file that livemem leaves alone, why, and what its owner puts into it."""
+
+    shown: str
+    reason: str
+    snippet: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will change, and what somebody has to do by hand."""
+
+    steps: tuple[Step, ...]
+    by_hand: tuple[ByHand, ...]
+
+
+def draw_up(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
+    """The plan that puts each piece into its place; a file that has it already is no step. Raises Refused."""
+    steps: list[Step] = []
+    by_hand: list[ByHand] = []
+    for place in places:
+        path = files.inside(place.root, place.relative)
+        before = files.read(path)
+        try:
+            after = place.piece.add(before or "")
+            origin = _origin(place.piece, before, records.get(str(path)))
+        except NotPlain as problem:
+            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet()))
+            continue
+        if after != before or (place.mode is not None and _mode(path) != place.mode):
+            folders = tuple(files.missing_folders(place.root.resolve(), path))
+            steps.append(Step(path, place.relative, before, after, place.mode, origin, folders))
+    return Plan(tuple(steps), tuple(by_hand))
+
+
+def _origin(piece: Piece, before: str | None, done: FileRecord | None) -> str | None:
+    """What was there before the first `init`; of a file that was edited since, what it is without our part."""
+    if before is None or done is None:
+        return before
+    return _undone(piece, before, done)
+
+
+def draw_up_undo(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
+    """The plan that takes our parts back: all of a file that nobody touched since, else what is marked as ours.
+
+    Raises Refused.
+    """
+    steps: list[Step] = []
+    by_hand: list[ByHand] = []
+    for place in places:
+        path = files.inside(place.root, place.relative)
+        now = files.read(path)
+        if now is None:
+            continue
+        done = records.get(str(path))
+        try:
+            after = _undone(place.piece, now, done)
+        except NotPlain as problem:
+            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet()))
+            continue
+        if after != now:
+            steps.append(Step(path, place.relative, now, after, done.mode if done else None))
+    return Plan(tuple(steps), tuple(by_hand))
+
+
+def _undone(piece: Piece, now: str, done: FileRecord | None) -> str | None:
+    if done and record.digest(now) == done.after_hash:
+        return done.before
+    after = piece.remove(now, done.before if done else None)
+    was_there = done is not None and done.before is not None
+    return None if after != now and not was_there and piece.is_bare(after) else after
+
+
+def diff(step: Step) -> Iterator[str]:
+    """The change of a file as lines of a unified diff, tokens in it blotted out."""
+
+    def lines(text: str | None) -> list[str]:
+        return _BEARER.sub(r"\1***", text or "").splitlines()
+
+    old = step.shown if step.before is not None else os.devnull
+    new = step.shown if step.after is not None else os.devnull
+    yield from difflib.unified_diff(lines(step.before), lines(step.after), old, new, lineterm="")
+
+
+def carry_out(plan: Plan, record_path: Path) -> None:
+    """Write the files. Raises Refused, also when one is no longer what it was when the plan was drawn up.
+
+    The record is kept first: who is interrupted undoes what was done so far.
+    """
+    records = record.load(record_path)
+    for step in plan.steps:
+        records[str(step.path)] = _recorded(step, records.get(str(step.path)))
+    record.save(record_path, records)
+    for step in plan.steps:
+        _check_unchanged(step)
+        files.write(step.path, step.after or "", step.mode)
+
+
+def _recorded(step: Step, earlier: FileRecord | None) -> FileRecord:
+    folders = [*earlier.folders] if earlier else []
+    folders += [str(folder) for folder in step.folders if str(folder) not in folders]
+    mode = earlier.mode if earlier else _mode(step.path) if step.mode is not None else None
+    return FileRecord(step.origin, record.digest(step.after or ""), folders, mode)
+
+
+def take_back(plan: Plan, record_path: Path) -> None:
+    """Carry out the plan of an undo, and forget what was done. Raises Refused."""
+    records = record.load(record_path)
+    for step in plan.steps:
+        _check_unchanged(step)
+        if step.after is None:
+            files.remove(step.path)
+        else:
+            files.write(step.path, step.after, step.mode)
+    left = {one.shown for one in plan.by_hand}
+    for name, done in records.items():
+        if name not in left:
+            files.remove_empty([Path(folder) for folder in done.folders])
+    record.save(record_path, {name: done for name, done in records.items() if name in left})
+
+
+def _check_unchanged(step: Step) -> None:
+    if files.read(step.path) != step.before:
+        raise Refused(f"{step.path} was changed meanwhile by somebody else. Run the command again.")
+
+
+def _mode(path: Path) -> int | None:
+    return stat.S_IMODE(path.stat().st_mode) if path.exists() else None

@@ -1,0 +1,57 @@
+"""What `init` is asked for, and where the clients keep their files on this system."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Literal
+from urllib.parse import urlencode
+
+Scope = Literal["project", "user"]
+TOKEN_VARIABLE = "LIVEMEM_TOKEN"  # noqa: S105 - the name of a variable
+SERVER = "livemem"
+HOOK_SECONDS = 10
+"""For how long a client waits for a hook; `livemem hook` gives up on its own before."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is asked for. `token` is None unless it is to be written into a file of a client with no other way."""
+
+    space: str
+    url: str
+    scope: Scope
+    project: Path
+    home: Path
+    platform: str
+    environ: Mapping[str, str]
+    token: str | None = None
+    record: bool = True
+    """Whether hooks keep what is said as conversations, besides loading the memory."""
+
+    @property
+    def root(self) -> Path:
+        """The folder in which files are changed."""
+        return self.project if self.scope == "project" else self.home
+
+    @property
+    def server_url(self) -> str:
+        """The MCP server, with the space that tools act in when they name none."""
+        return f"{self.url}/mcp?{urlencode({'space': self.space})}"
+
+    @property
+    def rules(self) -> str:
+        """The text that tells an agent when to read, note and consolidate."""
+        text = resources.files("live_memory.cli.init").joinpath("agent_rules.md").read_text("utf-8")
+        return Template(text).substitute(space=self.space)
+
+    def hook(self, client: str, event: str) -> str:
+        """The command that a client runs at an event."""
+        return f"livemem hook {client} {event} --space {self.space}"
+
+    def vscode_user_folder(self) -> str:
+        """Where VS Code keeps the user's files, below the home folder."""
+        if self.platform == "darwin":
+            return "Library/Application Support/Code/User"
+        return "AppData/Roaming/Code/User" if self.platform == "win32" else ".config/Code/User"

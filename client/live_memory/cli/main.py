@@ -1,0 +1,106 @@
+"""The program `livemem`.
+
+Nothing here loads httpx or pydantic: that takes longer than all the rest, and help and completion have no use for it.
+Commands load them when they connect (program.py).
+"""
+
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from live_memory import __version__
+from live_memory.cli import exits
+from live_memory.cli.commands import (
+    account,
+    asking,
+    backups,
+    changes,
+    exporting,
+    notes,
+    reviews,
+    spaces,
+    tail,
+    tokens,
+    upkeep,
+)
+from live_memory.cli.generic import group
+from live_memory.cli.imports.command import import_command
+from live_memory.cli.session import program_of
+
+EPILOG = "Exit codes:\n\n" + exits.table()
+
+app = typer.Typer(
+    name="livemem",
+    no_args_is_help=True,
+    epilog=EPILOG,
+    # A traceback with the values of all variables would show tokens.
+    pretty_exceptions_show_locals=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"livemem {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def livemem(
+    ctx: typer.Context,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", metavar="NAME", help="A profile of the configuration file; else LIVEMEM_PROFILE."),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
+    ] = False,
+) -> None:
+    """Shared working memory for AI agents: write notes, read the bank, ask, and keep it in order.
+
+    Begin with `livemem login`. Every command knows --json.
+    """
+    assert not version
+    ctx.obj = replace(program_of(ctx), profile=profile)
+
+
+READ_WRITE, CHANGE, OPERATE, ACCOUNT = "Write and read", "The bank and its history", "Operate", "Account"
+
+app.command("note", rich_help_panel=READ_WRITE)(notes.note)
+app.command("show", rich_help_panel=READ_WRITE)(asking.show)
+app.command("bank", rich_help_panel=READ_WRITE)(asking.bank)
+app.command("tail", rich_help_panel=READ_WRITE)(tail.tail)
+app.command("search", rich_help_panel=READ_WRITE)(asking.search)
+app.command("ask", rich_help_panel=READ_WRITE)(asking.ask)
+app.command("context", rich_help_panel=READ_WRITE)(asking.context)
+app.command("remember", rich_help_panel=READ_WRITE)(notes.remember)
+app.command("consolidate", rich_help_panel=CHANGE)(changes.consolidate)
+app.command("history", rich_help_panel=CHANGE)(changes.history)
+app.command("diff", rich_help_panel=CHANGE)(changes.diff)
+app.command("undo", rich_help_panel=CHANGE)(changes.undo)
+app.command("spaces", rich_help_panel=OPERATE)(spaces.spaces)
+app.command("export", rich_help_panel=OPERATE)(exporting.export)
+app.command("import", rich_help_panel=OPERATE)(import_command)
+app.command("erase", rich_help_panel=OPERATE)(upkeep.erase)
+app.command("gc", rich_help_panel=OPERATE)(upkeep.gc)
+app.command("usage", rich_help_panel=OPERATE)(upkeep.usage)
+app.command("health", rich_help_panel=OPERATE)(upkeep.health)
+app.command("login", rich_help_panel=ACCOUNT)(account.login)
+app.command("logout", rich_help_panel=ACCOUNT)(account.logout)
+app.command("whoami", rich_help_panel=ACCOUNT)(account.whoami)
+app.command("config", rich_help_panel=ACCOUNT)(account.show_config)
+app.add_typer(reviews.app, name="review", rich_help_panel=CHANGE)
+app.add_typer(spaces.app, name="space", rich_help_panel=OPERATE)
+app.add_typer(backups.app, name="backup", rich_help_panel=OPERATE)
+app.add_typer(tokens.app, name="token", rich_help_panel=OPERATE)
+app.add_typer(group.app, name="api", rich_help_panel=OPERATE)
+
+
+def main() -> None:
+    """The entry point."""
+    for stream in (sys.stdout, sys.stderr):
+        # A console that can't show a character must not end a command in the middle.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    app(prog_name="livemem")

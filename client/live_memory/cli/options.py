@@ -1,0 +1,25 @@
+"""Options that many commands have."""
+
+from typing import Annotated
+
+import typer
+
+from live_memory.cli.completion import complete_space
+
+Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, and nothing else there.")]
+Space = Annotated[
+    str | None,
+    typer.Option(
+        "--space", "-s", help="The space; else LIVEMEM_SPACE, else the profile's.", autocompletion=complete_space
+    ),
+]
+SpaceId = Annotated[str, typer.Argument(metavar="SPACE", help="The id of the space.", autocompletion=complete_space)]
+MaybeSpace = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SPACE]", help="The space; else LIVEMEM_SPACE, else the profile's.", autocompletion=complete_space
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it is done.")]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many.")]

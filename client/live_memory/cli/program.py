@@ -1,0 +1,53 @@
+"""The outer world of the command line, handed to every command: environment, terminal, clock, connections.
+
+Tests put their own in its place; nothing of it lives in a module.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    import httpx
+
+    from live_memory import Client
+
+
+def _connect(url: str, token: str, **options: Any) -> "Client":
+    # httpx and pydantic take longer to load than `livemem --help` takes.
+    from live_memory import Client  # noqa: PLC0415
+
+    return Client(url, token, **options)
+
+
+def _web() -> "httpx.Client":
+    import httpx  # noqa: PLC0415
+
+    return httpx.Client(timeout=60)
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty()
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the commands need of the world. `profile` is the one that was named on the command line."""
+
+    profile: str | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    connect: Callable[..., "Client"] = _connect
+    web: Callable[[], "httpx.Client"] = _web
+    """For URLs that carry their own permission: a token is never sent to them."""
+    is_terminal: Callable[[TextIO], bool] = _is_terminal
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.monotonic
+    """Seconds, to measure how long something took."""
+    clock: Callable[[], datetime] = _clock

@@ -1,0 +1,126 @@
+"""One command at work: who asks which service, where the result goes, and what becomes of an error."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from live_memory.cli import config, exits, texts
+from live_memory.cli.config import Settings
+from live_memory.cli.exits import Refused
+from live_memory.cli.output import Output
+from live_memory.cli.program import Program
+from live_memory.errors import LiveMemoryError
+
+if TYPE_CHECKING:
+    from live_memory import Client
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a command works with."""
+
+    program: Program
+    settings: Settings
+    client: "Client"
+    out: Output
+
+    @property
+    def space(self) -> str:
+        """The space that was meant; raises Refused if none was."""
+        return self.settings.need_space()
+
+    def call(self, operation: str, *, idempotency_key: str | None = None, **arguments: Any) -> Any:
+        """Call an operation of the service, JSON in and out; arguments that are None are not sent."""
+        return self.client.call(operation, given(arguments), idempotency_key=idempotency_key)
+
+    def here(self, operation: str, **arguments: Any) -> Any:
+        """The same in the space."""
+        return self.call(operation, space_id=self.space, **arguments)
+
+    def pages(self, operation: str, **arguments: Any) -> Iterator[Any]:
+        """All items of a list in the space, page by page."""
+        return self.client.pages(operation, given({"space_id": self.space, **arguments}))
+
+    def confirm(self, question: str, *, yes: bool, option: str = "--yes") -> None:
+        """Ask before what can't be taken back, or not easily; raises Refused where nobody can be asked."""
+        if yes:
+            return
+        if not self.program.is_terminal(sys.stdin):
+            raise Refused(f"{question} Say so with {option}.")
+        if not typer.confirm(texts.clean(question), err=True):
+            raise typer.Abort
+
+
+def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arguments that are not None."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def program_of(ctx: typer.Context) -> Program:
+    """The outer world; while a shell completes, nobody has made it yet."""
+    return ctx.obj if isinstance(ctx.obj, Program) else Program()
+
+
+@contextmanager
+def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]:
+    """A command that asks no service. What it refuses is said, and ends it with its exit code."""
+    program = program_of(ctx)
+    try:
+        yield program, Output(json, program.is_terminal, program.environ)
+    except Refused as refusal:
+        _tell({"title": "Refused", "code": "refused", "detail": str(refusal)}, str(refusal), json=json)
+        raise typer.Exit(refusal.code) from None
+
+
+@contextmanager
+def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **options: Any) -> Iterator[Session]:
+    """A command that asks the service. Its errors are told, and end the command with their exit codes."""
+    with plain(ctx, json=json) as (program, out):
+        settings = config.settle(program.environ, profile=program.profile, space=space)
+        url, token = settings.need_url(), settings.need_token()
+        try:
+            with program.connect(url, token, **options) as client:
+                yield Session(program, settings, client, out)
+        except LiveMemoryError as problem:
+            tell_problem(problem, json=json)
+            raise typer.Exit(exits.of_error(problem)) from None
+
+
+def problem_document(problem: LiveMemoryError) -> dict[str, Any]:
+    """The error as the service's problem document, or one like it where nobody answered."""
+    fields = [{"field": one.field, "message": one.message} for one in problem.fields]
+    return given(
+        {
+            "title": "Error" if problem.status else "No answer",
+            "status": problem.status,
+            "code": problem.code,
+            "detail": problem.detail,
+            "errors": fields or None,
+            "request_id": problem.request_id,
+            "retry_after": problem.retry_after,
+        }
+    )
+
+
+def tell_problem(problem: LiveMemoryError, *, json: bool) -> None:
+    """Say what went wrong, and what to do about it, on stderr."""
+    lines = [problem.detail]
+    lines += [f"  {one.field}: {one.message}" for one in problem.fields if one.message not in problem.detail]
+    if problem.status == 401:
+        lines.append("Log in again: `livemem login`.")
+    if problem.retry_after:
+        lines.append(f"Try again in {problem.retry_after} s.")
+    if problem.status and problem.status >= 500 and problem.request_id:
+        lines.append(f"The service's log has more of it: request {problem.request_id}.")
+    _tell(problem_document(problem), "\n".join(lines), json=json)
+
+
+def _tell(document: Mapping[str, Any], message: str, *, json: bool) -> None:
+    # Details quote what was sent, which may be hostile too.
+    text = texts.as_json(document) if json else f"livemem: {texts.clean(message)}"
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()

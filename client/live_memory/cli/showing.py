@@ -1,0 +1,82 @@
+"""How notes, runs and changes look to a person."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from live_memory.cli import texts
+from live_memory.cli.output import Output
+
+Styled = list[tuple[str, str]]
+"""Lines with their styles."""
+
+
+def note(found: dict[str, Any]) -> Styled:
+    """A note: a line that says whose it is, and its text."""
+    tags = "".join(f" #{texts.one_line(tag)}" for tag in found["tags"])
+    folded = f" (consolidated: {found['consolidation']})" if found.get("consolidation") else ""
+    head = f"{texts.moment(found['timestamp'])} {found['agent']} {found['category']}{tags}{folded}"
+    return [(head, "bold"), *((line, "") for line in found["content"].rstrip("\n").split("\n")), ("", "")]
+
+
+def notes(out: Output, found: Sequence[dict[str, Any]]) -> None:
+    """Notes beneath each other."""
+    if found:
+        out.lines([line for one in found for line in note(one)][:-1])
+
+
+def diff(text: str) -> Styled:
+    """A unified diff in colours."""
+    styles = {"+++": "bold", "---": "bold", "@@": "cyan", "+": "green", "-": "red"}
+    lines = text.rstrip("\n").split("\n")
+    return [(line, next((style for begin, style in styles.items() if line.startswith(begin)), "")) for line in lines]
+
+
+def metrics(counted: dict[str, Any]) -> str:
+    """What a run has counted, in words; only what is above zero."""
+    names = {
+        "notes_processed": "notes folded",
+        "notes_discarded": "discarded",
+        "bank_files_created": "files created",
+        "bank_files_updated": "updated",
+        "bank_files_edited": "edited",
+        "bank_files_deleted": "deleted",
+        "notes_remaining": "notes left",
+        "notes_set_aside": "set aside",
+        "notes_left_out": "left out",
+        "llm_calls": "calls of the LLM",
+        "duration_seconds": "s",
+    }
+    return ", ".join(f"{counted[name]:g} {words}" for name, words in names.items() if counted.get(name))
+
+
+def run(found: dict[str, Any]) -> Styled:
+    """How a run ended."""
+    if found["status"] == "error":
+        error = found.get("error") or {}
+        return [
+            (f"The run failed: {error.get('code', 'error')}. {error.get('detail', '')}".rstrip(), "red"),
+            ("Every note is still live, and the bank is as it was.", ""),
+        ]
+    if found["status"] == "ok" and found.get("consolidation"):
+        number = found["consolidation"]
+        done = f"Change {number}: {metrics(found.get('metrics') or {})}"
+        return [(done, "green"), (f"See it: livemem diff {number}. Take it back: livemem undo {number}.", "dim")]
+    words = {
+        "nothing_to_do": "There is nothing to consolidate.",
+        "busy": "Somebody else is at it. Try again later.",
+        "awaiting_approval": "Its plan waits for approval: livemem review show.",
+    }
+    message = found.get("message") or words.get(found["status"]) or f"The run is {found['status']}."
+    return [(message, "")]
+
+
+def plan(found: dict[str, Any]) -> Styled:
+    """What a run would do: the diffs of its plan."""
+    lines: Styled = []
+    for change in found.get("changes", []):
+        lines += [(f"{change['action']} {change['path']}", "bold"), *diff(change.get("diff") or ""), ("", "")]
+    synthesis = found.get("synthesis")
+    if synthesis:
+        after = synthesis.get("after") if isinstance(synthesis, dict) else synthesis
+        lines += [("synthesis", "bold"), (str(after or ""), "")]
+    return lines or [("It would change nothing.", "")]

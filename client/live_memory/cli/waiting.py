@@ -1,0 +1,100 @@
+"""Waiting for what goes on in the service, with a display where there is a terminal and plain lines where not."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from live_memory.cli import texts
+from live_memory.cli.exits import LATER, Refused
+from live_memory.cli.output import Output
+from live_memory.cli.session import Session
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
+"""Seconds between two looks: most work is done within a second or two, the rest takes minutes."""
+PATIENCE = 3600.0
+"""Seconds after which nothing more is to be expected: a run or a copy that died is given up by then."""
+
+Ask = Callable[[], Any]
+
+
+def wait(
+    session: Session, ask: Ask, goes_on: Callable[[Any], bool], tell: Callable[[Any], str], *, first: Any = None
+) -> Any:
+    """Ask until it is done, and return the last answer. `first` is an answer that is there already.
+
+    Raises Refused after an hour: nothing is lost then, and the message says how to look again.
+    """
+    until = session.program.now() + PATIENCE
+    pause = FIRST_PAUSE
+    with progress(session.out) as show:
+        answer = first if first is not None else ask()
+        while goes_on(answer):
+            if session.program.now() > until:
+                raise Refused(f"Still {tell(answer)} after an hour. It goes on; look again later.", LATER)
+            show(tell(answer))
+            session.program.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+            answer = ask()
+    return answer
+
+
+@contextmanager
+def progress(out: Output) -> Iterator[Callable[[str], None]]:
+    """Shows what is going on: a spinner on a terminal; else a line whenever it has changed; nothing with `--json`."""
+    if out.live:
+        from rich.text import Text  # noqa: PLC0415 - only where it is shown
+
+        with out.console(stderr=True).status(Text("…")) as status:
+            yield lambda text: status.update(Text(texts.one_line(text)))
+        return
+    last: list[str] = []
+
+    def line(text: str) -> None:
+        if [text] != last:
+            last[:] = [text]
+            out.say(text)
+
+    yield line
+
+
+def run(session: Session, run_id: str) -> Any:
+    """Wait for a consolidation; returns the run as it ended."""
+    return wait(
+        session,
+        lambda: session.here("get_run", run_id=run_id),
+        lambda found: found["status"] in {"queued", "running"},
+        lambda found: found.get("step") or found["status"],
+    )
+
+
+def arrival(session: Session, space_id: str, first: Any) -> Any:
+    """Wait for a restore, fork or import into `space_id`; returns the arrival as it ended."""
+    return wait(
+        session,
+        lambda: session.call("get_arrival", space_id=space_id),
+        lambda found: found["status"] == "arriving",
+        lambda found: f"{found['kind']} into {space_id} goes on",
+        first=first,
+    )
+
+
+def backup(session: Session, first: Any) -> Any:
+    """Wait for a backup; returns it complete."""
+    return wait(
+        session,
+        lambda: session.here("get_backup", backup_id=first["backup_id"]),
+        lambda found: not found["complete"],
+        lambda found: f"copying, {texts.count(found['objects'], 'object')}",
+        first=first,
+    )
+
+
+def erasure(session: Session, first: Any) -> Any:
+    """Wait for an erasure; returns its receipt."""
+    return wait(
+        session,
+        lambda: session.here("get_erasure", erasure_id=first["erasure_id"]),
+        lambda found: found["status"] == "working",
+        lambda _: "erasing",
+        first=first,
+    )

@@ -1,0 +1,100 @@
+"""A memory as hooks see it, and transcripts as clients write them."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from live_memory import LiveMemoryError
+from live_memory.cli.init.hooks.running import Hook
+
+SUMMARY = "# Space demo\n\nS3 is the only store.\n"
+
+
+@dataclass
+class FakeMemory:
+    """Conversations with the rules of the import: a message once, refused with another text, none after a refusal."""
+
+    conversations: dict[str, dict[str, Any]] = field(default_factory=dict)
+    messages: dict[str, dict[str, str]] = field(default_factory=dict)
+    summary: str = SUMMARY
+    calls: list[str] = field(default_factory=list)
+    fail: Callable[[int], Exception | None] = lambda _number: None
+    """What the nth call ends with, after it was carried out: an answer that is lost."""
+    refused: str = "\0"
+    """A text that the service does not take."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        return self._answered(name, getattr(self, f"_{name}")(arguments))
+
+    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
+        assert (name, arguments) == ("get_summary", {"space_id": "demo", "rules": False})
+        return str(self._answered(name, self.summary))
+
+    def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Any) -> Any:
+        assert name == "import_turns"
+        held = self.messages.get(arguments["conversation_id"])
+        if held is None:
+            raise LiveMemoryError("conversation_not_found", "There is none.", status=404)
+        turns = {line["message_id"]: f"{line['user_message']}\n\n{line['assistant_message']}" for line in lines}
+        if any(self.refused in text or held.get(name, text) != text for name, text in turns.items()):
+            raise LiveMemoryError("invalid_request", "No.", status=422)
+        assert len(turns) <= 2_000
+        assert sum(len(json.dumps(line).encode()) + 1 for line in lines) <= 1_048_576
+        held.update(turns)
+        return self._answered(name, {"left": 0})
+
+    def _list_conversations(self, arguments: Mapping[str, Any]) -> Any:
+        return {"items": list(self.conversations.values())}
+
+    def _create_conversation(self, arguments: Mapping[str, Any]) -> Any:
+        name = f"C{len(self.conversations)}"
+        self.conversations[name] = {"conversation_id": name, "title": arguments["title"], "cwd": arguments.get("cwd")}
+        self.messages[name] = {}
+        return self.conversations[name]
+
+    def _answered(self, name: str, answer: Any) -> Any:
+        self.calls.append(name)
+        problem = self.fail(len(self.calls))
+        if problem:
+            raise problem
+        return answer
+
+    @property
+    def said(self) -> list[str]:
+        """All that was said, in the order in which it came."""
+        return [text for turn in self.turns for text in turn.split("\n\n") if text]
+
+    @property
+    def turns(self) -> list[str]:
+        """Both sides of each turn."""
+        return [text for held in self.messages.values() for text in held.values()]
+
+
+@dataclass
+class Machine:
+    """Where hooks run: their state folder, and a log."""
+
+    folder: Path
+    memory: FakeMemory = field(default_factory=FakeMemory)
+    log: list[str] = field(default_factory=list)
+
+    def hook(self, client: str, event: str, **payload: Any) -> Any:
+        text = json.dumps({"session_id": "s1", "cwd": "/home/ann/ferry", **payload})
+        return json.loads(self.run(client, event, text))
+
+    def run(self, client: str, event: str, text: str) -> str:
+        return Hook(lambda: self.memory, self.folder / "state", self.log.append).run(client, event, "demo", text)
+
+    def transcript(self, *lines: Any) -> str:
+        """Append lines to the session's transcript; gives its path."""
+        path = self.folder / "transcript.jsonl"
+        with path.open("ab") as file:
+            for line in lines:
+                file.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
+        return str(path)
+
+
+def claude(role: str, text: Any, **more: Any) -> dict[str, Any]:
+    return {"type": role, "message": {"role": role, "content": text}, "timestamp": "2026-11-22T10:00:00.000Z", **more}

@@ -1,0 +1,173 @@
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from live_memory.cli.init.command import init_command
+from live_memory.cli.init.hooks.command import hook_command
+from tests.unit.cli.init.support import CLIENTS, URL
+
+SAID = '{"session_id": "s", "source": "startup"}'
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs the commands with a home, a project and nothing else of the machine."""
+    app = typer.Typer()
+    app.command("init")(init_command)
+    app.command("hook")(hook_command)
+    for name in (
+        "LIVEMEM_URL",
+        "LIVEMEM_TOKEN",
+        "LIVEMEM_SPACE",
+        "LIVEMEM_PROFILE",
+        "CODEX_HOME",
+        "CLINE_MCP_SETTINGS_PATH",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("LIVEMEM_CONFIG", str(tmp_path / "none.toml"))
+    folder = tmp_path / "home/ferry"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+
+    def runner(*arguments, said="", **environ):
+        return CliRunner().invoke(app, list(arguments), input=said, env=environ)
+
+    return runner
+
+
+@pytest.fixture
+def project(run):
+    return Path.cwd()
+
+
+def wrote(project):
+    return {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client):
+    arguments = ("init", client, "-s", "demo", "--url", URL, "--yes")
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    assert wrote(project)
+    for path in wrote(project):
+        assert f"+++ {path}" in done.stdout
+    again = run(*arguments)
+    assert again.exit_code == 7
+    assert "all of it is there already" in again.stderr
+    # Neither the service nor the space is asked for again.
+    back = run("init", client, "--undo", "--yes")
+    assert back.exit_code == 0, back.output
+    assert wrote(project) == set()
+    assert run("init", client, "--undo", "--yes").exit_code == 7
+
+
+def test_a_dry_run_shows_and_writes_nothing(run, project):
+    done = run("init", "codex", "-s", "demo", "--url", URL, "--dry-run")
+    assert done.exit_code == 0
+    assert "+[mcp_servers.livemem]" in done.stdout
+    assert wrote(project) == set()
+
+
+def test_where_nobody_can_be_asked_nothing_is_written(run, project):
+    done = run("init", "codex", "-s", "demo", "--url", URL)
+    assert done.exit_code == 2
+    assert "--yes" in done.stderr
+    assert wrote(project) == set()
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 7), ("\n", 7)])
+def test_a_person_is_asked_first(run, project, monkeypatch, answer, code):
+    monkeypatch.setattr("live_memory.cli.init.command._is_terminal", lambda: True)
+    done = run("init", "codex", "-s", "demo", "--url", URL, said=answer)
+    assert done.exit_code == code, done.output
+    assert bool(wrote(project)) == (code == 0)
+
+
+def test_service_and_space_may_come_from_the_environment(run, project):
+    assert run("init", "codex", "--yes", LIVEMEM_URL=f"{URL}/v1/", LIVEMEM_SPACE="demo").exit_code == 0
+    assert f'"{URL}/mcp?space=demo"' in (project / ".codex/config.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--url", URL),
+        ("-s", "demo"),
+        ("-s", "a b; rm -rf /", "--url", URL),
+        ("-s", "-x", "--url", URL),
+        ("-s", "demo", "--url", "ftp://x"),
+        ("-s", "demo", "--url", "https://ann:secret@example.org"),
+        ("-s", "demo", "--url", 'https://example.org/"\n'),
+        ("-s", "demo", "--url", "https://example.org:port"),
+        ("-s", "demo", "--url", URL, "--with-token"),
+    ],
+)
+def test_what_can_not_be_written_is_refused_before_anything_is(run, project, arguments):
+    done = run("init", "claude-code", "--yes", *arguments, LIVEMEM_TOKEN="lm_x")
+    assert done.exit_code == 2
+    assert done.stderr.strip()
+    assert wrote(project) == set()
+
+
+def test_the_token_is_written_for_cline_alone_and_never_shown(run, project):
+    arguments = ("init", "cline", "-s", "demo", "--url", URL, "--with-token", "--yes")
+    assert run(*arguments).exit_code == 2
+    done = run(*arguments, LIVEMEM_TOKEN="lm_secret")
+    assert done.exit_code == 0
+    settings = project.parent / ".cline/data/settings/cline_mcp_settings.json"
+    assert "lm_secret" in settings.read_text()
+    assert "lm_secret" not in done.output
+    assert "lm_secret" not in run("init", "cline", "--undo", "--yes").output
+    assert not settings.exists()
+
+
+def test_a_file_that_is_left_alone_comes_with_its_snippet(run, project):
+    (project / ".mcp.json").write_text("{} // mine")
+    done = run("init", "claude-code", "-s", "demo", "--url", URL, "--yes")
+    assert done.exit_code == 0
+    assert "put this in yourself" in done.stderr
+    assert "Bearer ${LIVEMEM_TOKEN}" in done.stderr
+    assert (project / ".mcp.json").read_text() == "{} // mine"
+
+
+def test_what_a_terminal_would_obey_in_a_file_is_not_printed(run, project):
+    (project / "AGENTS.md").write_text("\x1b]0;owned\x07 \x1b[2J\n")
+    done = run("init", "codex", "-s", "demo", "--url", URL, "--dry-run")
+    assert "\x1b" not in done.output
+    assert "\x07" not in done.output
+
+
+# Hooks
+
+
+def test_a_hook_answers_and_exits_with_0_when_nothing_is_configured(run):
+    done = run("hook", "claude-code", "SessionStart", "--space", "demo", said=SAID)
+    assert done.exit_code == 0
+    assert "could not be loaded" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert "Which service?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("claude-code", "Stop"), {}),
+        (("claude-code", "Stop", "--space", "; rm"), {}),
+        (("cline", "TaskStart", "--space", "../x"), {"cancel": False}),
+        (("nobody", "nothing"), {}),
+    ],
+)
+def test_a_hook_that_is_called_wrongly_lets_the_client_go_on(run, arguments, answer):
+    done = run("hook", *arguments, said=SAID)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == answer
+
+
+def test_a_client_that_says_too_much_is_not_listened_to(run):
+    done = run("hook", "cursor", "beforeSubmitPrompt", "--space", "demo", said="x" * 9_000_000)
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"continue": True})

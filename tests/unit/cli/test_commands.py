@@ -1,0 +1,331 @@
+"""The daily commands: what they ask, what they show, and JSON of each."""
+
+import json as jsons
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.desk import Desk, change, note, run
+from tests.support.scripted import problem
+
+ARRIVED = {"status": "arrived", "kind": "fork", "objects": 42, "space_id": "copy"}
+ARRIVING = {"status": "arriving", "kind": "fork", "space_id": "copy"}
+BACKUP = {
+    "backup_id": "2026-02-20T02-00-00",
+    "space_id": "demo",
+    "complete": True,
+    "objects": 42,
+    "bytes": 61203,
+    "trigger": "api",
+    "description": "",
+}
+RECEIPT = {
+    "erasure_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+    "status": "done",
+    "counts": {"live": 1},
+    "sections": [{"path": "progress.md", "heading": "## Done"}],
+    "not_reached": ["Archives that were downloaded."],
+}
+TOKEN_MADE = {"hash": "sha256:0", "name": "agent", "token": "lm_New", "permissions": ["read"], "revoked": False}
+DONE = {"request_id": "1", "status": "done", "message": "Ines.", "sources": [], "session": "s"}
+SPACE = {
+    "space_id": "demo",
+    "description": "d",
+    "changes": 1,
+    "last_consolidation": None,
+    "consolidation_threshold": 3,
+    "auto_paused": False,
+    "live": {"notes_count": 1, "total_size": 1},
+    "bank": {"files_count": 1, "total_size": 1},
+}
+USED = {"runs": 1, "failed_runs": 0, "notes": 2, "llm_calls": 1, "tokens": 9}
+USAGE = {"items": [{"date": "2026-02-20", **USED}], "total": USED, "budget": {"tokens_per_day": 5, "used_today": 9}}
+HEALTH = {"status": "ok", "version": "1", "checks": {"store": "ok"}, "spaces": []}
+GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "leftovers": 0}
+
+FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
+
+
+def page(*items: Any) -> dict[str, Any]:
+    return {"items": list(items), "next_cursor": None}
+
+
+DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
+    (("note", "x"), {"append_note": note(1)}, note(1)),
+    (("remember", "x"), {"store_memory": {"memory_id": "1"}}, {"memory_id": "1"}),
+    (("show",), {"get_summary": {"space_id": "demo"}}, {"space_id": "demo"}),
+    (("bank",), {"list_bank": page(FILE)}, page(FILE)),
+    (("bank", "a.md"), {"get_bank_file": {"path": "a.md"}}, {"path": "a.md"}),
+    (("bank", "a.md", "--sources"), {"get_bank_file": {"path": "a.md"}}, {"path": "a.md"}),
+    (("search", "x"), {"search_space": {"items": [{"id": "1"}]}}, {"items": [{"id": "1"}]}),
+    (("search", "x", "--all"), {"search_spaces": {"items": [{"id": "1"}]}}, {"items": [{"id": "1"}]}),
+    (("context", "x"), {"load_memory_context": {"markdown": ""}}, {"markdown": ""}),
+    (("context", "x", "--conversation", "1"), {"load_context": {"markdown": ""}}, {"markdown": ""}),
+    (("ask", "x"), {"ask_question": DONE}, DONE),
+    (("consolidate",), {"start_consolidation": run("queued")}, run("queued")),
+    (("history",), {"list_consolidations": page(change(1))}, {"items": [change(1)]}),
+    (("diff", "1"), {"get_consolidation": {"changes": [], "sources": []}}, {"changes": [], "sources": []}),
+    (("undo", "1", "-y"), {"undo_consolidation": change(2)}, change(2)),
+    (("spaces",), {"list_spaces": page(SPACE)}, {"items": [SPACE]}),
+    (("space", "show", "demo"), {"get_space": SPACE}, SPACE),
+    (("space", "create", "demo"), {"create_space": SPACE}, SPACE),
+    (("space", "set", "demo", "--pause"), {"patch_space": SPACE}, SPACE),
+    (("space", "rules", "demo"), {"get_rules": {"rules": "r"}}, {"rules": "r"}),
+    (("space", "fork", "demo", "copy"), {"fork_space": ARRIVED}, ARRIVED),
+    (("space", "delete", "demo", "--confirm", "demo"), {"delete_space": None}, {"deleted": "demo"}),
+    (("token", "create", "agent"), {"create_token": TOKEN_MADE}, TOKEN_MADE),
+    (("token", "list"), {"list_tokens": page(TOKEN_MADE)}, {"items": [TOKEN_MADE]}),
+    (("token", "revoke", "0", "-y"), {"revoke_token": TOKEN_MADE}, TOKEN_MADE),
+    (("token", "rotate"), {"rotate_token": TOKEN_MADE}, TOKEN_MADE),
+    (("backup", "create"), {"create_backup": BACKUP}, BACKUP),
+    (("backup", "list"), {"list_backups": page(BACKUP)}, {"items": [BACKUP]}),
+    (("backup", "list", "--all"), {"list_all_backups": page(BACKUP)}, {"items": [BACKUP]}),
+    (("backup", "show", "1"), {"get_backup": BACKUP}, BACKUP),
+    (("backup", "restore", "1", "--as", "copy"), {"restore_backup": ARRIVED}, ARRIVED),
+    (("backup", "delete", "1", "-y"), {"delete_backup": None}, {"deleted": "1"}),
+    (("erase", "1", "-y"), {"erase_note": RECEIPT}, RECEIPT),
+    (("erase", "--agent", "ann", "-y"), {"erase_agent": RECEIPT}, RECEIPT),
+    (("erase", "--memory", "1", "-y"), {"erase_memory": RECEIPT}, RECEIPT),
+    (("usage",), {"get_space_usage": USAGE}, USAGE),
+    (("usage", "--all"), {"get_usage": USAGE}, USAGE),
+    (("health",), {"get_health": HEALTH}, HEALTH),
+    (("review", "list"), {"list_runs": page(run("awaiting_approval"))}, {"items": [run("awaiting_approval")]}),
+]
+
+
+@pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
+def test_json_is_one_document_on_stdout_and_nothing_else(desk: Desk, command, answers, told):
+    desk.answers = answers
+    said = desk.say(*command, "--json")
+    assert (said.code, said.err) == (0, "")
+    assert said.json == told
+
+
+@pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
+def test_each_is_shown_to_people_too(desk: Desk, command, answers, told):
+    full = {"kind": "note", "id": "1", "time": "x", "snippet": "s"}
+    answers = {
+        name: {"items": [full]} if name.startswith("search_") else "# text" if _is_text(command, name) else answer
+        for name, answer in answers.items()
+    }
+    for desk.terminal in (False, True):
+        desk.answers = dict(answers)
+        said = desk.say(*command)
+        assert said.code == 0
+        assert said.out + said.err
+
+
+def _is_text(command: tuple[str, ...], name: str) -> bool:
+    texts = {"get_summary", "load_context", "load_memory_context", "get_bank_file"}
+    return name in texts and "--sources" not in command
+
+
+def test_a_note_has_all_that_was_said_of_it(desk: Desk):
+    desk.answers = {"append_note": note(1)}
+    said = desk.say(
+        "note", "We keep S3.", "-c", "decision", "-t", "a", "-t", "b", "-s", "other", "--idempotency-key", "k1"
+    )
+    assert said.out == f"{note(1)['note_id']}\n"
+    expected = {"space_id": "other", "category": "decision", "content": "We keep S3.", "tags": ["a", "b"]}
+    assert desk.asked == [("append_note", expected)]
+    assert desk.headers[0]["idempotency-key"] == "k1"
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+def test_a_note_comes_from_stdin_byte_for_byte(desk: Desk, arguments):
+    desk.answers = {"append_note": note(1)}
+    assert desk.say("note", *arguments, stdin="  two\r\nlines é\n").code == 0
+    assert desk.asked[0][1]["content"] == "  two\r\nlines é\n"
+
+
+def test_an_empty_note_or_one_that_is_no_text_is_not_sent(desk: Desk):
+    assert desk.say("note", stdin=" \n").code == 2
+    assert desk.say("note", stdin=b"\xff\xfe").code == 2
+    desk.terminal = True
+    assert desk.say("note").code == 2
+    assert desk.asked == []
+
+
+def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_failure(desk: Desk):
+    lines = [jsons.dumps({"content": str(number), "category": "todo"}) for number in range(250)]
+    answers = [{"items": [note(n) for n in range(100)]}, problem(503, "store_unavailable")]
+    desk.answers = {"append_notes": answers}
+
+    said = desk.say("note", "--batch", "-t", "all", stdin="\n".join(lines))
+
+    assert said.code == 6
+    assert len(said.out.splitlines()) == 100
+    assert "100 notes are written. Go on from line 101" in said.err
+    sent = [one["content"] for _, arguments in desk.asked for one in arguments["notes"]]
+    assert sent[:200] == [str(number) for number in range(200)]
+    assert desk.asked[0][1]["notes"][0] == {"content": "0", "category": "todo", "tags": ["all"]}
+
+
+@pytest.mark.parametrize(
+    "bad", ["{", "[]", '{"content": 1}', '{"content": "x", "author": "y"}', '{"category": "todo"}']
+)
+def test_a_batch_with_a_bad_line_is_refused_whole_by_its_number(desk: Desk, bad: str):
+    said = desk.say("note", "--batch", stdin=f'{{"content": "good"}}\n\n{bad}\n')
+    assert (said.code, desk.asked) == (2, [])
+    assert "line 3" in said.err
+
+
+def test_what_was_redacted_is_said(desk: Desk):
+    desk.answers = {"append_note": note(1, redacted={"aws_key": 1})}
+    assert "1 aws_key" in desk.say("note", "x").err
+
+
+def test_a_dry_run_shows_its_plan(desk: Desk):
+    plan = {"changes": [{"path": "a.md", "action": "created", "diff": "--- x\n+y\n"}], "synthesis": "All."}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run("ok", plan=plan)]}
+    said = desk.say("consolidate", "--dry-run")
+    assert said.code == 0
+    assert "created a.md" in said.out
+    assert "+y" in said.out
+    assert desk.asked[0][1]["dry_run"] is True
+
+
+def test_waiting_tells_each_step_once_on_stderr(desk: Desk):
+    steps = [run("queued"), run("running", step="asking"), run("running", step="asking"), run("ok", consolidation=4)]
+    desk.answers = {"start_consolidation": run("queued"), "get_run": steps}
+    said = desk.say("consolidate", "--wait")
+    assert said.err == "queued\nasking\n"
+    assert said.out.startswith("Change 4")
+    assert len(desk.waited) == 3
+
+
+def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: Desk):
+    desk.answers = {"create_backup": {**BACKUP, "complete": False}, "get_backup": {**BACKUP, "complete": False}}
+    said = desk.say("backup", "create", "--wait")
+    assert said.code == 6
+    assert "goes on" in said.err
+    assert 3600 <= sum(desk.waited) < 3700
+
+
+def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: Desk):
+    desk.answers = {"fork_space": ARRIVING, "get_arrival": [ARRIVING, ARRIVED]}
+    assert desk.say("space", "fork", "demo", "copy", "--wait").code == 0
+    assert desk.asked[-1] == ("get_arrival", {"space_id": "copy"})
+
+    failed = {**ARRIVING, "status": "failed", "error": {"code": "backup_damaged", "detail": "An object is missing."}}
+    desk.answers = {"restore_backup": ARRIVING, "get_arrival": failed}
+    said = desk.say("backup", "restore", "1", "--wait")
+    assert said.code == 1
+    assert "An object is missing." in said.err
+
+
+def test_an_erasure_names_what_is_to_be_corrected(desk: Desk):
+    desk.answers = {"erase_note": {**RECEIPT, "status": "working"}, "get_erasure": RECEIPT}
+    said = desk.say("erase", "1", "--yes", "--wait")
+    assert "progress.md, ## Done" in said.err
+    assert desk.asked[0][1]["erase"] == "true"
+
+
+def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(desk: Desk):
+    first = {"spaces": [GARBAGE], "failed": [], "more": True, "after": "demo"}
+    last = {"spaces": [], "failed": [], "more": False, "after": None}
+    desk.answers = {"collect_garbage": [first, last]}
+    assert desk.say("gc").code == 0
+    assert [arguments["dry_run"] for _, arguments in desk.asked] == [True, True]
+    assert desk.asked[1][1]["after"] == "demo"
+
+    desk.answers = {"collect_garbage": last}
+    assert desk.say("gc", "--really", "-y").code == 7
+    assert desk.asked[-1][1]["dry_run"] is False
+
+    desk.answers = {"collect_garbage": {**first, "failed": [{"space_id": "bad", "code": "busy"}]}}
+    assert desk.say("gc").code == 1
+
+
+def test_a_token_is_alone_on_stdout_and_by_default_may_read_and_write(desk: Desk):
+    desk.answers = {"create_token": TOKEN_MADE}
+    said = desk.say("token", "create", "agent", "-s", "demo")
+    assert said.out == "lm_New\n"
+    assert "livemem login" in said.err
+    assert "lm_New" not in said.err
+    assert desk.asked[0][1] == {"name": "agent", "permissions": ["read", "write"], "space_ids": ["demo"]}
+
+
+def test_a_rotated_token_takes_the_place_of_the_kept_one_and_is_not_shown(desk: Desk):
+    desk.alone().answers = {
+        "get_whoami": {"name": "a", "permissions": []},
+        "rotate_token": {**TOKEN_MADE, "old_expires_at": "2026-02-20T15:00:00Z"},
+    }
+    desk.say("login", "--url", "https://memory.example.org", stdin="lm_Old")
+    said = desk.say("token", "rotate")
+    assert said.code == 0
+    assert "lm_New" not in said.out + said.err
+    assert "lm_New" in desk.config.read_text()
+
+
+def test_a_rotated_token_that_cannot_be_kept_is_shown_for_nobody_else_has_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+):
+    desk.alone().answers = {"get_whoami": {"name": "a", "permissions": []}, "rotate_token": TOKEN_MADE}
+    desk.say("login", "--url", "https://memory.example.org", stdin="lm_Old")
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    said = desk.say("token", "rotate")
+    assert said.code == 2
+    assert "lm_New" in said.out
+
+
+def test_a_space_can_be_named_in_two_ways(desk: Desk):
+    desk.answers = {"get_summary": "# x\n"}
+    desk.say("show", "one")
+    desk.say("show", "-s", "two")
+    assert [arguments["space_id"] for _, arguments in desk.asked] == ["one", "two"]
+
+
+def test_tail_follows_until_it_is_interrupted_and_ends_well(desk: Desk):
+    notes = [note(1, "first")]
+    changes: list[dict[str, Any]] = []
+    steps = iter(["second", "folded", None, "stop"])
+
+    def go_on() -> None:
+        step = next(steps)
+        if step == "stop":
+            raise KeyboardInterrupt
+        if step == "folded":
+            changes.insert(0, change(1))
+            notes[:] = []
+        elif step:
+            notes.append(note(2, step))
+
+    desk.on_sleep = go_on
+    desk.answers = {
+        "list_notes": lambda _: page(*notes),
+        "list_consolidations": lambda _: page(*changes),
+        "get_consolidation": {"sources": [note(1, "first"), note(2, "second"), note(3, "third")]},
+    }
+    said = desk.say("tail", "demo", "--json")
+    assert (said.code, said.err) == (0, "")
+    assert [one["content"] for one in said.lines] == ["first", "second", "third"]
+    assert desk.waited[0] == 2.0
+    assert desk.waited[-1] <= 10.0
+
+
+def test_tail_goes_on_when_the_service_was_away(desk: Desk):
+    count = iter(range(10))
+
+    def go_on() -> None:
+        if next(count) > 6:
+            raise KeyboardInterrupt
+
+    away = [page(note(1)), page(note(1)), *[httpx.ConnectError("x")] * 8, page(note(1), note(2))]
+    desk.on_sleep = go_on
+    desk.answers = {"list_notes": away, "list_consolidations": page()}
+    said = desk.say("tail")
+    assert said.code == 0
+    assert said.out.count("ann todo") == 2
+    assert said.err.count("Trying on") == 1
+
+
+def test_tail_ends_where_nothing_is_to_be_hoped_for(desk: Desk):
+    desk.answers = {"list_notes": problem(403, "forbidden"), "list_consolidations": page()}
+    assert desk.say("tail").code == 4

@@ -1,0 +1,143 @@
+"""Exit codes mean something, and errors say what to do."""
+
+import json
+from typing import get_args
+
+import httpx
+import pytest
+
+from live_memory.cli.commands.notes import Category
+from live_memory.operations import OPERATIONS
+from tests.support.desk import Desk, note, run
+from tests.support.scripted import problem
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (problem(500, "internal_error"), 1),
+        (problem(503, "space_broken"), 1),
+        (problem(503, "not_configured"), 1),
+        (problem(400, "malformed_body"), 2),
+        (problem(413, "too_large"), 2),
+        (problem(422, "invalid_request"), 2),
+        (httpx.Response(301, headers={"location": "https://x"}), 2),
+        (problem(404, "space_not_found"), 3),
+        (problem(401, "unauthenticated"), 4),
+        (problem(403, "forbidden"), 4),
+        (problem(409, "busy"), 5),
+        (problem(409, "precondition_lost"), 5),
+        (problem(429, "cooldown", retry_after=3600), 6),
+        (problem(503, "store_unavailable"), 6),
+        (httpx.ConnectError("refused"), 6),
+        (httpx.ReadTimeout("late"), 6),
+        (httpx.Response(404, text="<html>"), 6),
+        (httpx.Response(502, text="<html>"), 6),
+        (httpx.Response(200, text="<html>"), 1),
+    ],
+)
+def test_an_error_of_the_service_has_its_exit_code_and_is_told_on_stderr(desk: Desk, answer, code):
+    desk.answers = {"get_space": answer}
+
+    said = desk.say("space", "show", "demo")
+    assert (said.code, said.out) == (code, "")
+    assert said.err.startswith("livemem: ")
+
+    said = desk.say("space", "show", "demo", "--json")
+    assert (said.code, said.out) == (code, "")
+    assert json.loads(said.err)["code"]
+
+
+def test_the_problem_document_of_an_error_is_the_services(desk: Desk):
+    body = {
+        "status": 422,
+        "code": "invalid_request",
+        "detail": "scope: unknown",
+        "request_id": "r-7",
+        "errors": [{"field": "scope", "message": "unknown"}],
+    }
+    desk.answers = {"search_space": httpx.Response(422, json=body, headers={"retry-after": "5"})}
+    told = json.loads(desk.say("search", "x", "--json").err)
+    assert told == {**body, "title": "Error", "retry_after": 5}
+
+
+def test_what_the_command_line_refuses_itself_is_json_too(desk: Desk):
+    desk.alone()
+    said = desk.say("show", "--json")
+    assert (said.code, said.out) == (2, "")
+    assert "livemem login" in json.loads(said.err)["detail"]
+
+
+def test_without_a_token_there_is_no_access(desk: Desk):
+    del desk.environ["LIVEMEM_TOKEN"]
+    assert desk.say("whoami").code == 4
+
+
+def test_wrong_usage_ends_with_2(desk: Desk):
+    assert desk.say("nothing").code == 2
+    assert desk.say("diff", "one").code == 2
+    assert desk.say("note", "x", "-c", "poem").code == 2
+    assert desk.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [("ok", 0), ("awaiting_approval", 0), ("error", 1), ("busy", 5), ("superseded", 5), ("nothing_to_do", 7)],
+)
+def test_how_a_run_ended_is_the_exit_code(desk: Desk, status: str, code: int):
+    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run(status)]}
+    assert desk.say("consolidate", "--wait").code == code
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run(status)}
+    said = desk.say("consolidate", "--wait", "--json")
+    assert (said.code, said.json["status"]) == (code, status)
+
+
+def test_nothing_found_is_7_as_for_grep(desk: Desk):
+    desk.answers = {"search_space": {"items": []}}
+    assert desk.say("search", "x").code == 7
+    said = desk.say("search", "x", "--json")
+    assert (said.code, said.json) == (7, {"items": []})
+
+
+def test_help_tells_all_exit_codes(desk: Desk):
+    told = desk.say("--help").out
+    assert all(f"{code}: " in told for code in range(8))
+
+
+def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(desk: Desk):
+    commands = [
+        ("undo", "1"),
+        ("erase", "20260220T140000_ann_todo_1a2b3c4d"),
+        ("erase", "--agent", "ann"),
+        ("space", "delete", "demo"),
+        ("backup", "delete", "2026-02-20T02-00-00"),
+        ("token", "revoke", "0123"),
+        ("gc", "--really"),
+        ("api", "delete_memory", "--memory-id", "01KHXE5Q2V8R0M4T6W9YBNCD3F", "--reason", "old"),
+        ("api", "purge_tokens"),
+    ]
+    for command in commands:
+        said = desk.say(*command)
+        assert said.code == 2, command
+        assert "--yes" in said.err or "--confirm demo" in said.err
+    desk.terminal = True
+    for command in commands:
+        assert desk.say(*command, stdin="n\n").code == 1, command
+    assert desk.asked == []
+
+    desk.answers = {"undo_consolidation": {"number": 2, "notes_count": 3}}
+    assert desk.say("undo", "1", stdin="y\n").code == 0
+
+
+def test_the_categories_are_those_of_the_service():
+    assert get_args(Category) == OPERATIONS["append_note"].body["category"].choices
+
+
+def test_a_message_of_the_service_reaches_no_terminal_raw(desk: Desk):
+    desk.terminal = True
+    body = {"status": 404, "code": "x", "detail": "no \x1b]0;owned\x07 space", "request_id": "r"}
+    desk.answers = {"append_note": httpx.Response(404, json=body)}
+    said = desk.say("note", note(1)["content"])
+    assert "\x1b]" not in said.err
+    assert "\x07" not in said.err
+    assert "owned" in said.err

@@ -1,0 +1,136 @@
+"""Every operation is a command: `livemem api OPERATION --field value`."""
+
+import json as jsons
+from typing import Any
+
+import pytest
+
+from live_memory.operations import OPERATIONS, Operation
+from tests.support.desk import Desk, note
+
+VALUES: dict[str, Any] = {
+    "string": "x",
+    "integer": 7,
+    "number": 0.5,
+    "boolean": True,
+    "array": [{"message_id": "1"}],
+    "object": {"a": 1},
+}
+
+
+def options(operation: Operation) -> tuple[list[str], dict[str, Any]]:
+    """All options of an operation, and what it must be asked for with them."""
+    said, meant = [], {}
+    for name, field in operation.fields.items():
+        value = field.choices[0] if field.choices else ["x"] if field.items == "string" else VALUES[field.type]
+        option = f"--{name.replace('_', '-')}"
+        meant[name] = value
+        if value is True:
+            said += [option]
+        else:
+            text = "x" if value == ["x"] else value if isinstance(value, str) else jsons.dumps(value)
+            said += [option, text]
+    return said, meant
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str):
+    operation = OPERATIONS[name]
+    desk.answers = {name: None if operation.answer is None else {"answer": name}}
+    said, meant = options(operation)
+    stdin = '{"a": 1}\n' if operation.lines else ""
+    asks = desk.say("api", name, *said, "--json", stdin=stdin).code == 2
+    done = desk.say("api", name, *said, "--json", *(["--yes"] if asks else []), stdin=stdin)
+
+    assert (done.code, done.err) == (0, "")
+    assert done.json == desk.answers[name]
+    asked, given = desk.asked[0]
+    assert asked == name
+    # In a path and a query everything is text.
+    plain = {
+        key: str(value).lower() if not isinstance(given[key], type(value)) else value for key, value in meant.items()
+    }
+    assert given == plain
+
+
+def test_every_operation_has_a_help_that_names_all_its_fields(desk: Desk):
+    for name, operation in OPERATIONS.items():
+        told = desk.say("api", name, "--help")
+        assert told.code == 0
+        assert all(f"--{field.replace('_', '-')}" in told.out for field in operation.fields), name
+
+
+def test_the_list_has_all_of_them_and_by_kind(desk: Desk):
+    assert {one["operation"] for one in desk.say("api", "--json").json} == set(OPERATIONS)
+    assert {one["tag"] for one in desk.say("api", "--tag", "notes", "--json").json} == {"notes"}
+    assert desk.say("api").out.count("\n") == len(OPERATIONS)
+
+
+def test_a_name_may_have_dashes(desk: Desk):
+    desk.answers = {"get_rules": {"rules": "r"}}
+    assert desk.say("api", "get-rules").json == {"rules": "r"}
+
+
+def test_the_space_is_the_usual_one_unless_one_is_named(desk: Desk):
+    desk.answers = {"get_rules": {"rules": "r"}}
+    desk.say("api", "get_rules")
+    desk.say("api", "get_rules", "-s", "other")
+    assert [given["space_id"] for _, given in desk.asked] == ["demo", "other"]
+
+
+def test_what_is_missing_is_named_by_its_options(desk: Desk):
+    said = desk.say("api", "append_note")
+    assert (said.code, desk.asked) == (2, [])
+    assert "--category, --content" in said.err
+
+
+def test_a_body_comes_from_an_option_a_file_or_stdin_and_options_win(desk: Desk):
+    desk.answers = {"append_note": note(1)}
+    body = jsons.dumps({"category": "todo", "content": "x"})
+    (desk.home / "body.json").write_text(body)
+    for said, stdin in [(body, ""), (f"@{desk.home}/body.json", ""), ("-", body)]:
+        assert desk.say("api", "append_note", "--body", said, "--content", "y", stdin=stdin).code == 0
+    assert {jsons.dumps(given) for _, given in desk.asked} == {
+        '{"space_id": "demo", "category": "todo", "content": "y"}'
+    }
+
+
+@pytest.mark.parametrize("body", ["[]", "{", '{"unknown": 1}', "@/nowhere", '{"space_id": "other"}'])
+def test_a_body_that_is_none_is_refused(desk: Desk, body: str):
+    said = desk.say("api", "append_note", "--category", "todo", "--content", "x", "--body", body)
+    assert (said.code, desk.asked) == (2, [])
+
+
+def test_a_field_that_wants_json_refuses_anything_else(desk: Desk):
+    assert desk.say("api", "append_notes", "--notes", "x").code == 2
+    assert desk.say("api", "append_notes", "--notes", "@/nowhere").code == 2
+    assert desk.asked == []
+
+
+def test_all_pages_are_lines_of_json(desk: Desk):
+    desk.answers = {
+        "list_notes": [{"items": [note(1), note(2)], "next_cursor": "c"}, {"items": [note(3)], "next_cursor": None}]
+    }
+    assert desk.say("api", "list_notes", "--all").lines == [note(1), note(2), note(3)]
+
+
+def test_an_answer_can_be_markdown(desk: Desk):
+    desk.answers = {"get_summary": "# demo\n"}
+    assert desk.say("api", "get_summary", "--markdown").out == "# demo\n"
+    assert desk.headers[0]["accept"] == "text/markdown"
+
+
+def test_lines_come_from_a_file_or_stdin(desk: Desk):
+    desk.answers = {"import_turns": {"imported": 1}}
+    (desk.home / "turns").write_text('{"a": 1}\n')
+    for said, stdin in [(["--lines", f"{desk.home}/turns"], ""), ([], '{"a": 1}\n')]:
+        assert desk.say("api", "import_turns", "--conversation-id", "1", *said, stdin=stdin).code == 0
+
+
+def test_a_dry_run_of_the_upkeep_is_not_asked_about_and_the_real_one_is(desk: Desk):
+    desk.answers = {"collect_garbage": {}, "apply_retention": {}}
+    for name in desk.answers:
+        assert desk.say("api", name).code == 0
+        assert desk.say("api", name, "--no-dry-run").code == 2
+        assert desk.say("api", name, "--body", '{"dry_run": false}').code == 2
+        assert desk.say("api", name, "--no-dry-run", "--yes").code == 0

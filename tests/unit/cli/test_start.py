@@ -1,0 +1,90 @@
+"""Help and completion come at once: nothing heavy is loaded for them, and nobody is asked for long."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from live_memory import Client
+from live_memory.cli.completion import complete_operation, complete_space
+from live_memory.cli.main import app
+from tests.support.desk import Desk
+from tests.support.scripted import problem
+
+HEAVY = ("httpx", "pydantic", "tomlkit", "platformdirs", "live_memory.models", "live_memory.operations", "asyncio")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_program_starts_without_what_only_a_request_needs():
+    code = f"import sys, live_memory.cli.main; print([one for one in {HEAVY!r} if one in sys.modules])"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_is_there_for_every_command(desk: Desk):
+    shown = desk.say("--help").out
+    for name in ("note", "tail", "consolidate", "review", "backup", "api", "login", "export"):
+        assert name in shown
+        assert desk.say(name, "--help").code == 0
+    assert desk.asked == []
+
+
+def test_the_version_is_said(desk: Desk):
+    assert desk.say("--version").out.startswith("livemem ")
+
+
+def complete(desk: Desk, line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What bash is told for a line that ends where the cursor is."""
+    words = line.split(" ")
+    variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_LIVEMEM_COMPLETE": "complete_bash"}
+    for name, value in {**desk.environ, **variables}.items():
+        monkeypatch.setenv(name, value)
+    from typer.testing import CliRunner
+
+    done = CliRunner().invoke(app, [], prog_name="livemem", obj=desk.program())
+    return done.stdout.split()
+
+
+def test_spaces_are_completed_by_asking_the_service_once_and_briefly(desk: Desk):
+    desk.answers = {"list_spaces": {"items": [{"space_id": one} for one in ("demo", "den", "other")]}}
+    seen = []
+    connect = desk._connect
+
+    def noted(url: str, token: str, **given: object) -> Client:
+        seen.append(given)
+        return connect(url, token, **given)
+
+    desk._connect = noted
+    assert complete_space(_context(desk), "de") == ["demo", "den"]
+    assert seen == [{"timeout": 1.5, "retries": 0}]
+
+
+@pytest.mark.parametrize(
+    "answer", [problem(503, "store_unavailable"), httpx.ConnectError("x"), "nonsense", {"items": None}, {}]
+)
+def test_a_service_that_does_not_answer_completes_nothing_in_silence(desk: Desk, answer, capsys):
+    desk.answers = {"list_spaces": answer}
+    assert complete_space(_context(desk), "") == []
+    desk.alone()
+    assert complete_space(_context(desk), "") == []
+    assert capsys.readouterr() == ("", "")
+
+
+def _context(desk: Desk):
+    from typer.main import get_command
+
+    return get_command(app).make_context("livemem", ["note", "x"], obj=desk.program(), resilient_parsing=True)
+
+
+def test_operations_are_completed_with_what_they_do():
+    assert ("append_note", "Append a note") in complete_operation("append")
+
+
+def test_a_shell_completes_commands_and_operations(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+    assert complete(desk, "livemem conso", monkeypatch) == ["consolidate"]
+    assert complete(desk, "livemem api append_n", monkeypatch) == ["append_note", "append_notes"]
+    assert "--category" in complete(desk, "livemem note --cat", monkeypatch)

@@ -1,0 +1,189 @@
+"""`livemem import`: what it says, what it sends, and its exit codes."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.archives import exported, lived_in
+from tests.support.desk import Desk
+from tests.support.scripted import problem
+from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
+
+ARRIVED = {"space_id": "alpha", "status": "arrived", "kind": "import", "objects": 12}
+UPLOAD = {
+    "upload_id": "01K",
+    "url": "https://store.example.org/_uploads/01K?signed",
+    "expires_at": "2026-02-20T14:15:00Z",
+}
+
+
+@pytest.fixture
+def puts():
+    """What was put to the store's URL."""
+    return []
+
+
+@pytest.fixture
+def desk(tmp_path, puts):
+    def put(request: httpx.Request) -> httpx.Response:
+        puts.append(request.read())
+        return httpx.Response(200)
+
+    made = Desk(tmp_path / "home", store=put)
+    made.answers = {"get_whoami": {"name": "ann"}, "create_upload": UPLOAD, "import_space": ARRIVED}
+    return made
+
+
+@pytest.fixture
+def bucket(tmp_path) -> Path:
+    return old_bucket(tmp_path / "bucket")
+
+
+@pytest.fixture
+def talk(tmp_path) -> Path:
+    return chat_zip(tmp_path / "export.zip", [claude_chat()])
+
+
+def names(desk):
+    return [name for name, _ in desk.asked]
+
+
+def test_a_dry_run_says_what_would_be_done_and_asks_nobody(desk, bucket, talk):
+    desk.environ.pop("LIVEMEM_TOKEN")
+    told = desk.say("import", str(bucket), "--dry-run")
+    assert told.code == 0
+    assert "alpha: would be imported: 2 notes, 2 bank files, 10 objects, rules, synthesis" in told.out
+    assert "agents: claude-code, cline-dev" in told.out
+    told = desk.say("import", str(talk), "--dry-run", "--json")
+    (report,) = told.json["reports"]
+    assert (told.code, told.json["kind"], report["conversations"], report["turns"]) == (0, "chats", 1, 2)
+    assert desk.asked == []
+
+
+def test_spaces_of_a_bucket_are_sent_one_after_the_other_and_told(desk, bucket, puts):
+    told = desk.say("import", str(bucket), "--json")
+    assert told.code == 0
+    assert [report["outcome"] for report in told.json["reports"]] == ["imported", "imported"]
+    assert names(desk) == ["get_whoami", "create_upload", "import_space", "create_upload", "import_space"]
+    assert [arguments["space_id"] for name, arguments in desk.asked if name == "import_space"] == ["alpha", "beta"]
+    assert len(puts) == 2
+
+
+def test_an_export_is_sent_as_it_is(desk, tmp_path, puts):
+    body = exported(lived_in())
+    path = tmp_path / "demo.tar.gz"
+    path.write_bytes(body)
+    told = desk.say("import", str(path), "--space", "copy", "--description", "A copy")
+    assert (told.code, puts) == (0, [body])
+    assert desk.asked[-1][1] == {"space_id": "copy", "upload_id": "01K", "description": "A copy"}
+
+
+def test_conversations_go_into_the_space_of_the_profile(desk, talk):
+    listed = [{"items": []}, {"items": [{"conversation_id": "01A"}]}]
+    desk.answers |= {"list_conversations": listed, "create_conversation": {"conversation_id": "01A"}}
+    desk.answers["import_turns"] = {"imported": 2, "repeated": 0, "last_turn": 2, "left": 0}
+    told = desk.say("import", str(talk))
+    assert told.code == 0
+    assert "imported into demo: 1 new conversations, 2 new turns" in told.out
+    begun = dict(desk.asked)["create_conversation"]
+    place = {"cwd": "/imported/claude.ai/c-1", "host": "claude.ai", "profile": "windows", "title": "The import"}
+    assert begun == {"space_id": "demo", **place}
+
+
+def test_where_the_service_fails_it_is_told_how_far_it_is_and_what_goes_on(desk, talk):
+    desk.answers["list_conversations"] = problem(503, "store_unavailable")
+    told = desk.say("import", str(talk))
+    assert told.code == 6
+    assert "The same command again goes on." in told.err
+
+
+def test_only_conversations_that_went_on_since_a_day_are_taken(desk, talk):
+    told = desk.say("import", str(talk), "--since", "2026-02-21", "--dry-run", "--json")
+    assert (told.json["reports"][0]["conversations"], told.json["reports"][0]["skipped"]) == (0, 1)
+    told = desk.say("import", str(talk), "--since", "2026-02-20", "--dry-run", "--json")
+    assert told.json["reports"][0]["conversations"] == 1
+
+
+def test_what_is_left_out_ends_in_exit_code_1(desk, tmp_path):
+    path = chat_zip(tmp_path / "bad.zip", [claude_chat(), {"mapping": 7, "id": "x"}])
+    told = desk.say("import", str(path), "--dry-run")
+    assert told.code == 1
+    assert "left out: conversations.json, conversation 2 has no tree of messages." in told.out
+
+
+def test_of_several_spaces_one_that_is_there_already_is_told_and_the_others_come(desk, bucket):
+    desk.answers["import_space"] = lambda asked: (
+        problem(409, "space_exists") if asked["space_id"] == "alpha" else ARRIVED
+    )
+    desk.answers["get_arrival"] = problem(404, "not_found")
+    told = desk.say("import", str(bucket), "--json")
+    assert told.code == 1
+    assert [report["outcome"] for report in told.json["reports"]] == ["exists_already", "imported"]
+
+
+def test_one_space_that_is_there_already_is_a_conflict(desk, tmp_path):
+    desk.answers |= {"import_space": problem(409, "space_exists"), "get_arrival": problem(404, "not_found")}
+    assert desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE))).code == 5
+
+
+def test_an_import_that_fails_on_the_way_is_told(desk, tmp_path):
+    failed = {"status": "failed", "error": {"code": "invalid_archive", "detail": "It is damaged."}}
+    desk.answers |= {"import_space": {**ARRIVED, "status": "arriving"}, "get_arrival": {**ARRIVED, **failed}}
+    told = desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE)))
+    assert (told.code, "It is damaged." in told.out) == (1, True)
+
+
+HOSTILE = {
+    "nothing": b"hello",
+    "conversations.json": b'{"a": 1}',
+    "deep.json": b'[{"a":' + b"[" * 100_000,
+    "empty.json": b"[]",
+    "foreign.json": json.dumps([{"messages": []}]).encode(),
+    "cut.json": b'[{"mapping": {',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("options", [[], ["--dry-run"], ["--space", "demo", "--json"]])
+def test_what_can_not_be_imported_is_refused_with_exit_code_2_before_anybody_is_asked(desk, tmp_path, name, options):
+    path = tmp_path / name
+    path.write_bytes(HOSTILE[name])
+    told = desk.say("import", str(path), *options)
+    assert (told.code, told.out, desk.asked) == (2, "", [])
+    assert told.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--rules-template", "standard"],
+        ["--space", "a/b"],
+        ["--space", "one"],
+        ["--since", "yesterday"],
+        ["--cut", "slices"],
+        ["--rules", "/nowhere"],
+        ["--threshold", "-1"],
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_sent(desk, bucket, options):
+    told = desk.say("import", str(bucket), *options)
+    assert told.code == 2
+    assert set(names(desk)) <= {"get_whoami"}
+
+
+def test_markdown_needs_the_name_of_a_new_space(desk, tmp_path):
+    path = write(tmp_path / "bank", {"a.md": "# A\n"})
+    told = desk.say("import", str(path))
+    assert (told.code, "--space" in told.err) == (2, True)
+    rules = tmp_path / "rules.txt"
+    rules.write_text("Keep it short.")
+    assert desk.say("import", str(path), "--space", "fresh", "--rules", str(rules)).code == 0
+    assert desk.asked[-1][1] == {"space_id": "fresh", "upload_id": "01K", "rules": "Keep it short."}
+
+
+def test_nothing_heavy_is_loaded_for_its_help(desk):
+    told = desk.say("import", "--help")
+    assert told.code == 0
+    assert "Import what others keep." in told.out
