@@ -96,7 +96,7 @@ def called(
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         return _failed(problems.own(error, request_id), request_id)
     text = types.TextContent(text=http_texts.sendable(answer.text))
-    data = http_texts.sendable_values(answer.data)
+    data = http_texts.sendable_values(answer.data) if session.structured else None
     return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
 
 

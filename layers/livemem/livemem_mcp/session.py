@@ -25,7 +25,9 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Session:
-    """One request. `space` is where a call acts that names no space; `until` is when the answer must be there."""
+    """One request. `space` is where a call acts that names no space; `until` is when the answer must be there;
+    `structured` says whether answers of tools come as JSON beside the Markdown.
+    """
 
     process: Process
     authorization: str
@@ -35,6 +37,7 @@ class Session:
     until: datetime
     invoke: Invoke
     pause: Callable[[float], None] = time.sleep
+    structured: bool = True
 
     def may(self, needs: Needs) -> bool:
         """Whether the token has the permission."""
