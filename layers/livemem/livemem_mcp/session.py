@@ -38,6 +38,7 @@ class Session:
     until: datetime
     invoke: Invoke
     pause: Callable[[float], None] = time.sleep
+    structured: bool = True
 
     def may(self, needs: Needs) -> bool:
         """Whether the token has the permission."""
