@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.client import Service
 from tests.e2e.conftest import ROOT, Running
 from tests.e2e.spaces import fresh_space
 
@@ -53,7 +53,7 @@ class Shell:
 
 
 @pytest.fixture
-def shell(running: Running, service: Client, tmp_path: Path) -> Iterator[Shell]:
+def shell(running: Running, service: Service, tmp_path: Path) -> Iterator[Shell]:
     with fresh_space(service, 0) as space:
         shell = Shell(tmp_path, space)
         shell.say("login", "--url", running.url, stdin=running.token)
