@@ -20,12 +20,13 @@ from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem_http import bodies, problems, queries, sending
 from livemem_http.routing import request_context
-from livemem_mcp import server
+from livemem_mcp import envelope, server
 from livemem_mcp.session import TOOLSETS, Invoke, Session, Toolset, default_space
 
 REQUEST = timedelta(seconds=20)
 """For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
-QUERY = {"toolset", "space"}
+QUERY = {"toolset", "space", "structured"}
+STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
@@ -64,9 +65,14 @@ def _answer(
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.
         return {"statusCode": 405, "headers": {"Allow": "POST"}, "body": "", "isBase64Encoded": False}
-    body = (bodies.read_text(event) or "").encode(errors="replace")
+    body = bodies.read_text(event) or ""
     toolset, space = _wanted(event)
+    try:
+        envelope.check(body)
+    except envelope.NoMessage as none:
+        return none.answer
     session = Session(
+        request_id=request_id,
         process=process,
         authorization=headers.get("authorization", ""),
         principal=principal,
@@ -75,8 +81,10 @@ def _answer(
         until=process.clock() + REQUEST,
         invoke=invoke,
         pause=pause,
+        structured=_structured(event),
     )
-    return asyncio.run(_exchange(server.build(session, request_id), method, headers, body))
+    mcp = server.build(session)
+    return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
 
 
 def _wanted(event: Mapping[str, Any]) -> tuple[Toolset, str | None]:
@@ -87,6 +95,18 @@ def _wanted(event: Mapping[str, Any]) -> tuple[Toolset, str | None]:
         if toolset == query.get("toolset", "core"):
             return toolset, query.get("space")
     raise InvalidRequest.of("toolset", f"must be one of {', '.join(TOOLSETS)}")
+
+
+def _structured(event: Mapping[str, Any]) -> bool:
+    """Whether answers come as JSON too; raises InvalidRequest.
+
+    Some clients hand their model the JSON in the place of the Markdown, which costs more and reads worse; with
+    `structured=false` they have the Markdown alone.
+    """
+    wanted = (event.get("queryStringParameters") or {}).get("structured", "true")
+    if wanted not in STRUCTURED:
+        raise InvalidRequest.of("structured", f"must be one of {', '.join(STRUCTURED)}")
+    return STRUCTURED[wanted]
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:
