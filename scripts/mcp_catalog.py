@@ -34,6 +34,7 @@ def build(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     words = tomllib.loads(WORDS.read_text("utf-8"))
     core: dict[str, str] = words["core"]
     told: dict[str, dict[str, Any]] = words["tools"]
+    of_all: dict[str, str] = words["arguments"]
     modules = _modules()
     found = []
     names = set()
@@ -43,8 +44,8 @@ def build(document: Mapping[str, Any]) -> list[dict[str, Any]]:
                 names.add(operation["operationId"])
                 if operation["operationId"] not in core:
                     key = f"{method.upper()} {path.replace('{path}', '{path+}')}"
-                    of_words = told.get(operation["operationId"], {})
-                    found.append(_tool(document, key, operation, modules[key], of_words))
+                    tool = _tool(document, key, operation, modules[key], told.get(operation["operationId"], {}))
+                    found.append(_worded(tool, of_all, told.get(tool["name"], {})))
     if unknown := {*core, *told} - names:
         raise ValueError(f"{WORDS.name} names operations that there are not: {', '.join(sorted(unknown))}")
     return found
@@ -82,6 +83,34 @@ def _tool(
         "places": places,
         "schema": schema,
     }
+
+
+def _worded(tool: dict[str, Any], of_all: Mapping[str, str], words: Mapping[str, Any]) -> dict[str, Any]:
+    """The tool with the descriptions and defaults of its arguments that mcp_tools.toml has."""
+    schema = tool["schema"]
+    own: Mapping[str, str] = words.get("arguments", {})
+    defaults: Mapping[str, Any] = words.get("defaults", {})
+    if unknown := {*own, *defaults} - set(schema["properties"]):
+        raise ValueError(f"{WORDS.name}: {tool['name']} has no argument {', '.join(sorted(unknown))}")
+    schema["properties"] = _described(schema["properties"], of_all)
+    for name, description in own.items():
+        schema["properties"][name]["description"] = description
+    for name, value in defaults.items():
+        schema["properties"][name]["default"] = value
+    return {**tool, "defaults": dict(defaults)}
+
+
+def _described(properties: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    """The same properties, described by `words` as far as they are named there, also those inside."""
+    found = {}
+    for name, schema in properties.items():
+        part = {**schema, "description": words[name]} if name in words else dict(schema)
+        if "properties" in part:
+            part["properties"] = _described(part["properties"], words)
+        if "properties" in part.get("items", {}):
+            part["items"] = {**part["items"], "properties": _described(part["items"]["properties"], words)}
+        found[name] = part
+    return found
 
 
 def _in_markdown(operation: Mapping[str, Any]) -> bool:
@@ -144,9 +173,13 @@ def _slim(document: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, A
     """A schema with what it refers to put in its place, and without what a model does not need."""
     whole = {**_resolved(document, schema), **{name: value for name, value in schema.items() if name != "$ref"}}
     slim = {name: value for name, value in whole.items() if name not in DROPPED and value not in ("", None)}
+    # Bounds come as floats, and an array's own words say what is in it.
+    slim |= {name: int(value) for name, value in slim.items() if isinstance(value, float) and value.is_integer()}
     for name in ("items", "additionalProperties"):
         if isinstance(slim.get(name), Mapping):
             slim[name] = _slim(document, slim[name])
+            if "properties" not in slim[name]:
+                slim[name].pop("description", None)
     if "properties" in slim:
         slim["properties"] = {name: _slim(document, part) for name, part in slim["properties"].items()}
     if variants := slim.pop("anyOf", None):

@@ -19,11 +19,13 @@ def read(response: httpx.Response, request: Request) -> Any:
     """The body of a success: JSON, or Markdown where that was asked for. Raises LiveMemoryError."""
     if not response.is_success:
         raise problem(response)
-    if not response.content:
+    in_markdown = request.headers.get("Accept") == MARKDOWN
+    # What is known of something may be nothing: that is Markdown too.
+    if not response.content and not (in_markdown and response.headers.get("Content-Type", "").startswith(MARKDOWN)):
         if request.operation.answer is None:
             return None
         raise _unexpected(response, "it is empty")
-    if request.headers.get("Accept") == MARKDOWN:
+    if in_markdown:
         return response.content.decode("utf-8", "replace")
     try:
         return json.loads(response.content)

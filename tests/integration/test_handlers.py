@@ -81,6 +81,8 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "memories-search": 200,
         "rooms-post": 201,
         "ask-question": 200,
+        "mcp-list": 200,
+        "mcp-note": 200,
         "summarize-put": {"results": ["gone"]},
         "summarize-run": {"results": ["gone"]},
         "ask-run": {"result": "gone"},

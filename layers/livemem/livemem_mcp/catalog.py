@@ -41,4 +41,4 @@ def _call(operation: Mapping[str, Any], session: Session, arguments: dict[str, A
     if "space_id" in places and "space_id" not in arguments and session.space is not None:
         # Of a search in several spaces it is no argument, so this one is about one space.
         arguments = {**arguments, "space_id": session.space}
-    return elsewhere.call(session, operation, arguments)
+    return elsewhere.call(session, operation, {**operation["defaults"], **arguments})

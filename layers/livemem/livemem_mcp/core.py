@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Literal
 
-from livemem import clock, limits
+from livemem import limits
 from livemem.ask import question as questions
 from livemem.ask import work
 from livemem.ask.question import Question, Wanted
@@ -197,7 +197,13 @@ def ask(session: Session, question: str, space_id: str | None = None) -> Answer:
     space = session.enter("read", space_id)
     may_write = session.toolset != "read" and "write" in session.principal.permissions
     outcome = work.ask(
-        session.process, space, session.principal.name, Wanted(question), may_write=may_write, until=session.until
+        session.process,
+        space,
+        session.principal.name,
+        Wanted(question),
+        may_write=may_write,
+        until=session.until,
+        pause=session.pause,
     )
     metrics.report_question("questions", outcome)
     return _of_question(space, outcome.told)
@@ -255,7 +261,7 @@ def _of_question(space: str, asked: Question) -> Answer:
 
 def _may_wait(session: Session) -> bool:
     """Wait a moment, and tell whether there is still time."""
-    if clock.now() + timedelta(seconds=POLL_SECONDS) >= session.until:
+    if session.process.clock() + timedelta(seconds=POLL_SECONDS) >= session.until:
         return False
     session.pause(POLL_SECONDS)
     return True
@@ -276,6 +282,8 @@ def _handle(how: str, handle: str) -> str:
 def _told(run: RunView) -> str:
     if run.error:
         return f"The run failed ({run.error.get('code')}): {run.error.get('detail')} All notes are still there.\n"
+    if run.status == "awaiting_approval":
+        return f"The plan of run {run.run_id} waits until somebody approves it. Its notes are live until then.\n"
     if run.status != "ok":
         return f"The run ended as {run.status}. {run.message or ''}".rstrip() + "\n"
     told = ", ".join(f"{name.replace('_', ' ')} {run.metrics[name]}" for name in _METRICS if run.metrics.get(name))

@@ -6,25 +6,27 @@ message from the server's own accord; answers are JSON. Protocol: https://modelc
 """
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from livemem import clock, limits
+from livemem import limits
 from livemem.access import decision
 from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem_http import bodies, problems, queries, sending
 from livemem_http.routing import request_context
-from livemem_mcp import server
-from livemem_mcp.session import TOOLSETS, Invoke, Session, default_space
+from livemem_mcp import envelope, server
+from livemem_mcp.session import TOOLSETS, Invoke, Session, Toolset, default_space
 
 REQUEST = timedelta(seconds=20)
 """For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
-QUERY = {"toolset", "space"}
+QUERY = {"toolset", "space", "structured"}
+STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
@@ -34,11 +36,15 @@ class WrongOrigin(Forbidden):
     code = "wrong_origin"
 
 
-def handle(process: Process, event: Mapping[str, Any], invoke: Invoke) -> dict[str, Any]:
-    """Answer one HTTP API event (payload 2.0) for `/mcp`; `invoke` reaches the functions that other tools run in."""
+def handle(
+    process: Process, event: Mapping[str, Any], invoke: Invoke, *, pause: Callable[[float], None] = time.sleep
+) -> dict[str, Any]:
+    """Answer one HTTP API event (payload 2.0) for `/mcp`; `invoke` reaches the functions that other tools run in, and
+    `pause` waits so many seconds.
+    """
     request_id = str(request_context(event).get("requestId", ""))
     try:
-        answer = _answer(process, event, invoke, request_id)
+        answer = _answer(process, event, invoke, pause, request_id)
         answer = sending.compressed(answer, _headers(event).get("accept-encoding"))
         if sending.is_too_large(answer):
             raise AnswerTooLarge(
@@ -49,34 +55,58 @@ def handle(process: Process, event: Mapping[str, Any], invoke: Invoke) -> dict[s
     return answer
 
 
-def _answer(process: Process, event: Mapping[str, Any], invoke: Invoke, request_id: str) -> dict[str, Any]:
+def _answer(
+    process: Process, event: Mapping[str, Any], invoke: Invoke, pause: Callable[[float], None], request_id: str
+) -> dict[str, Any]:
     headers = _headers(event)
     _check_origin(event, headers)
+    principal = decision.authorise(process, headers.get("authorization"), needs=None, space_id=None)
     method = _method(event)
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.
         return {"statusCode": 405, "headers": {"Allow": "POST"}, "body": "", "isBase64Encoded": False}
-    body = (bodies.read_text(event) or "").encode(errors="replace")
-    session = _session(process, event, headers.get("authorization"), invoke)
-    return asyncio.run(_exchange(server.build(session, request_id), method, headers, body))
-
-
-def _session(process: Process, event: Mapping[str, Any], authorization: str | None, invoke: Invoke) -> Session:
-    principal = decision.authorise(process, authorization, needs=None, space_id=None)
-    queries.check_names(event, QUERY)
-    query = event.get("queryStringParameters") or {}
-    toolset = query.get("toolset", "core")
-    if toolset not in TOOLSETS:
-        raise InvalidRequest.of("toolset", f"must be one of {', '.join(TOOLSETS)}")
-    return Session(
+    body = bodies.read_text(event) or ""
+    toolset, space = _wanted(event)
+    try:
+        envelope.check(body)
+    except envelope.NoMessage as none:
+        return none.answer
+    session = Session(
+        request_id=request_id,
         process=process,
-        authorization=authorization or "",
+        authorization=headers.get("authorization", ""),
         principal=principal,
         toolset=toolset,
-        space=default_space(principal, query.get("space")),
-        until=clock.now() + REQUEST,
+        space=default_space(principal, space),
+        until=process.clock() + REQUEST,
         invoke=invoke,
+        pause=pause,
+        structured=_structured(event),
     )
+    mcp = server.build(session)
+    return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
+
+
+def _wanted(event: Mapping[str, Any]) -> tuple[Toolset, str | None]:
+    """The toolset and the space that the URL asks for; raises InvalidRequest."""
+    queries.check_names(event, QUERY)
+    query = event.get("queryStringParameters") or {}
+    for toolset in TOOLSETS:
+        if toolset == query.get("toolset", "core"):
+            return toolset, query.get("space")
+    raise InvalidRequest.of("toolset", f"must be one of {', '.join(TOOLSETS)}")
+
+
+def _structured(event: Mapping[str, Any]) -> bool:
+    """Whether answers come as JSON too; raises InvalidRequest.
+
+    Some clients hand their model the JSON in the place of the Markdown, which costs more and reads worse; with
+    `structured=false` they have the Markdown alone.
+    """
+    wanted = (event.get("queryStringParameters") or {}).get("structured", "true")
+    if wanted not in STRUCTURED:
+        raise InvalidRequest.of("structured", f"must be one of {', '.join(STRUCTURED)}")
+    return STRUCTURED[wanted]
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:
@@ -97,11 +127,19 @@ def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     origin, host = headers.get("origin"), headers.get("host", "")
     if origin is None:
         return
-    of_page = urlsplit(origin).netloc
+    of_page = _netloc(origin)
     if _name(of_page) in LOCAL and (_name(host) in LOCAL or not _is_local(event)):
         return
-    if of_page != host or _is_local(event):
+    if not of_page or of_page != host or _is_local(event):
         raise WrongOrigin("Requests of web pages are answered only if they come from the service's own host.")
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        # A bracket that is not closed, and the like: no page's.
+        return ""
 
 
 def _is_local(event: Mapping[str, Any]) -> bool:

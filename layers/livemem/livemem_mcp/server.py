@@ -24,15 +24,16 @@ LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
 
-def build(session: Session, request_id: str) -> Server[Any]:
+def build(session: Session) -> Server[Any]:
     """The server that answers this one request, on behalf of who sent it."""
+    request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.shown(session) for tool in tools.values()])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return called(session, tools, params.name, params.arguments or {}, request_id)
+        return called(session, tools, params.name, params.arguments or {})
 
     @_told(request_id)
     def list_resources(params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -42,7 +43,7 @@ def build(session: Session, request_id: str) -> Server[Any]:
     async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=resources.templates())
 
-    @_told(request_id)
+    @_told(request_id, about=lambda params: {"uri": params.uri})
     def read_resource(params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         text = http_texts.sendable(resources.read(session, params.uri))
         return types.ReadResourceResult(
@@ -81,9 +82,7 @@ def build(session: Session, request_id: str) -> Server[Any]:
     )
 
 
-def called(
-    session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any], request_id: str
-) -> types.CallToolResult:
+def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     """The result of one call. What went wrong is in it, marked as an error, in words that a model can act on; only a
     tool that is unknown is an error of the protocol.
     """
@@ -94,9 +93,9 @@ def called(
         http_texts.check(arguments)
         answer = tool.run(session, arguments)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-        return _failed(problems.own(error, request_id), request_id)
+        return _failed(problems.own(error, session.request_id), session.request_id)
     text = types.TextContent(text=http_texts.sendable(answer.text))
-    data = http_texts.sendable_values(answer.data)
+    data = http_texts.sendable_values(answer.data) if session.structured else None
     return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
 
 
@@ -107,8 +106,10 @@ def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _told(request_id: str) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
-    """A handler whose errors are told as errors of the protocol."""
+def _told(
+    request_id: str, about: Callable[[Any], Any] | None = None
+) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
+    """A handler whose errors are told as errors of the protocol; `about` makes their data of what was asked for."""
 
     def wrap(handler: Callable[[Any], Any]) -> Callable[[Any, Any], Awaitable[Any]]:
         @functools.wraps(handler)
@@ -120,7 +121,8 @@ def _told(request_id: str) -> Callable[[Callable[[Any], Any]], Callable[[Any, An
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
                 known = problems.own(error, request_id)
                 code = RESOURCE_NOT_FOUND if known.status < 500 else types.INTERNAL_ERROR
-                raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]") from None
+                data = http_texts.sendable_values(about(params)) if about else None
+                raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]", data) from None
 
         return handle
 

@@ -43,8 +43,11 @@ class Setup:
 
     @property
     def server_url(self) -> str:
-        """The MCP server, with the space that tools act in when they name none."""
-        return f"{self.url}/mcp?{urlencode({'space': self.space})}"
+        """The MCP server, with the space that tools act in when they name none.
+
+        Answers come as Markdown alone: of JSON beside it several clients give their model that instead.
+        """
+        return f"{self.url}/mcp?{urlencode({'space': self.space, 'structured': 'false'})}"
 
     @property
     def rules(self) -> str:

@@ -90,7 +90,7 @@ def test_a_person_is_asked_first(run, project, answer, code):
 
 def test_service_and_space_may_come_from_the_environment(run, project):
     assert run("init", "codex", "--yes", LIVEMEM_URL=f"{URL}/v1/", LIVEMEM_SPACE="demo").exit_code == 0
-    assert f'"{URL}/mcp?space=demo"' in (project / ".codex/config.toml").read_text()
+    assert f'"{URL}/mcp?space=demo&structured=false"' in (project / ".codex/config.toml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from live_memory.cli.exits import Refused
 from live_memory.cli.init import clients, files, plan
 from tests.unit.cli.init.support import CLIENTS, URL, desk
 
-MCP_URL = f"{URL}/mcp?space=demo"
+MCP_URL = f"{URL}/mcp?space=demo&structured=false"
 
 
 @pytest.fixture

@@ -1,0 +1,192 @@
+"""What each core tool does: what it writes, what it tells, and what it tells where it fails."""
+
+import json
+
+import pytest
+
+from livemem.llm.client import LlmError
+from livemem.notes import appending
+from tests.support.agent import calls, responds
+from tests.support.bucket import error
+from tests.support.mcp import MODERN, Agents, started, token
+
+ANN = "lm_ann"
+
+
+@pytest.fixture
+def agents(monkeypatch) -> Agents:
+    """With a token of one space, which so is the one of every call."""
+    found = started(monkeypatch)
+    found.world.create_space(rules="Keep a log.")
+    found.let_in(token(ANN, "read", "write"))
+    return found.as_one(ANN)
+
+
+def test_start_session_gives_synthesis_bank_and_newest_notes_and_the_rules_if_asked(agents):
+    agents.world.note("The store is the queue.")
+    agents.world.consolidate()
+    agents.world.note("The sweep finds what events lost.")
+
+    told = agents.text("start_session")
+    data = agents.call("start_session", rules=True)
+
+    assert "The store is the queue." in told
+    assert "The sweep finds what events lost." in told
+    assert "Keep a log." not in told
+    assert "Keep a log." in agents.text("start_session", rules=True)
+    assert data["rules"] == "Keep a log."
+    assert [file["path"] for file in data["bank"]] == ["log.md"]
+
+
+def test_note_writes_a_live_note_in_the_name_of_the_token(agents):
+    told = agents.result("note", {"category": "decision", "content": "We keep S3.", "tags": ["store"]})
+
+    written = told["structuredContent"]
+    (note_id,) = agents.world.live_ids()
+    assert (written["note_id"], written["agent"], written["tags"]) == (note_id, "ann", ["store"])
+    assert told["content"][0]["text"] == f"Noted: {note_id}\n"
+    assert "We keep S3." in agents.world.text(f"demo/live/{note_id}.md")
+
+
+def test_notes_writes_all_or_none(agents):
+    good = {"category": "todo", "content": "Measure it."}
+
+    written = agents.call("notes", notes=[good, {**good, "tags": ["x"]}])
+    told = agents.refused("notes", notes=[good, {"category": "todo", "content": " "}])
+
+    assert [note["note_id"] for note in written["items"]] == sorted(agents.world.live_ids())
+    assert "must not be empty" in told
+    assert len(agents.world.live_ids()) == 2
+
+
+def test_what_a_note_may_not_be_is_told_in_the_words_of_http(agents):
+    assert agents.refused("note", category="todo", content=" ").endswith("must not be empty [invalid_request]")
+    assert "[too_large]" in agents.refused("note", category="todo", content="x" * 100_001)
+    assert "tags" in agents.refused("note", category="todo", content="x", tags=["a\nb"])
+    assert agents.world.live_ids() == []
+
+
+def test_search_finds_notes_by_their_words_and_says_so_in_both_forms(agents):
+    agents.world.note("The zebra crosses at noon.")
+
+    found = agents.result("search", {"query": "zebra", "scope": "live", "limit": 1})
+
+    assert "zebra" in found["content"][0]["text"]
+    (hit,) = found["structuredContent"]["items"]
+    assert "zebra" in json.dumps(hit)
+    assert "scope" in agents.refused("search", query="zebra", scope="moon")
+
+
+def test_remember_keeps_a_fact_and_tells_if_it_was_known(agents):
+    first = agents.result("remember", {"content": "Ann looks after the store.", "subjects": ["Ann"]})
+    again = agents.result("remember", {"content": "Ann looks after the store."})
+
+    memory_id = first["structuredContent"]["memory_id"]
+    assert first["content"][0]["text"] == f"Remembered: {memory_id}\n"
+    assert again["content"][0]["text"].startswith(f"Known already, as {memory_id}")
+    assert again["structuredContent"]["merged_into"] == memory_id
+    assert "[" in agents.refused("remember", content="x", ttl="soon")
+
+
+def test_context_gives_what_is_known_about_a_message_and_says_if_it_is_nothing(agents):
+    agents.call("remember", content="Ann looks after the store.")
+
+    found = agents.text("context", message="Who looks after the store?")
+    nothing = agents.text("context", message="zzz")
+
+    assert "Ann looks after the store." in found
+    assert nothing.strip()
+
+
+def test_context_of_a_conversation_is_that_of_its_route(agents):
+    refused = agents.refused("context", message="x", conversation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+    assert refused.endswith("[conversation_not_found]")
+
+
+def test_ask_answers_with_its_sources(agents):
+    memory_id = agents.call("remember", content="Ann looks after the store.")["memory_id"]
+    agents.world.agent.queue.extend(
+        [calls(("search", {"query": "store"})), responds("Ann does.", sources=[f"memory:{memory_id}"])]
+    )
+
+    answer = agents.result("ask", {"question": "Who looks after the store?"})
+
+    assert answer["structuredContent"]["message"] == "Ann does."
+    assert answer["content"][0]["text"].startswith("Ann does.")
+    assert answer["isError"] is False
+
+
+def test_a_question_that_came_to_nothing_is_an_error_that_says_why(agents):
+    agents.world.agent.queue.append(LlmError("llm_refused", "It refused."))
+
+    answer = agents.result("ask", {"question": "Who?"})
+
+    assert answer["isError"] is True
+    assert answer["content"][0]["text"].startswith("No answer (llm_refused): ")
+
+
+def test_consolidate_waits_for_its_run_and_tells_what_it_did(agents):
+    agents.world.note("One.")
+    agents.meanwhile = lambda: agents.world.queued and agents.world.work()
+
+    done = agents.result("consolidate")
+
+    assert done["structuredContent"]["status"] == "ok"
+    assert done["content"][0]["text"].startswith("Consolidation 1 is done: notes processed 1")
+    assert agents.world.live_ids() == []
+
+
+def test_a_run_that_fails_is_an_error_and_says_that_the_notes_are_still_there(agents):
+    agents.world.note("One.")
+    agents.world.llm.default = "no JSON"
+    agents.meanwhile = lambda: agents.world.queued and agents.world.work()
+
+    failed = agents.result("consolidate")
+
+    assert failed["isError"] is True
+    assert failed["structuredContent"]["status"] == "error"
+    assert failed["content"][0]["text"].startswith("The run failed (")
+    assert failed["content"][0]["text"].endswith("All notes are still there.\n")
+    assert len(agents.world.live_ids()) == 1
+
+
+@pytest.mark.parametrize("protocol", ["2025-11-25", MODERN])
+def test_every_core_tool_has_words_a_closed_schema_and_annotations(agents, protocol):
+    agents.protocol = protocol
+
+    for name, tool in agents.tools().items():
+        assert tool["title"], name
+        assert 20 < len(tool["description"]) < 300, name
+        assert tool["inputSchema"]["additionalProperties"] is False, name
+        reads = tool["annotations"]["readOnlyHint"]
+        assert tool["annotations"]["openWorldHint"] is False, name
+        assert reads == (name in {"start_session", "search", "context", "poll"}), name
+        assert ("destructiveHint" in tool["annotations"]) is not reads, name
+
+
+def test_a_store_that_does_not_answer_is_told_in_our_own_words(agents):
+    agents.call("start_session")
+
+    def fail(_index: int, verb: str) -> None:
+        raise error("InternalError", 500, verb)
+
+    agents.world.client.before = fail
+
+    told = agents.refused("note", category="todo", content="x")
+
+    assert told.endswith("Request JKJaXmPLvHcESHA=. [store_unavailable]")
+    assert "InternalError" not in told
+
+
+def test_a_defect_is_told_with_the_id_of_the_request_and_without_its_text(agents, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(appending, "append", fail)
+
+    told = agents.refused("note", category="todo", content="x")
+
+    assert told.startswith("The service failed unexpectedly")
+    assert "JKJaXmPLvHcESHA=" in told
+    assert "secret" not in told
