@@ -128,6 +128,16 @@ def test_approving_twice_is_approving_once():
     assert meta(world).changes == 2
 
 
+@pytest.mark.parametrize("decide", [approve, refuse])
+def test_a_run_whose_plan_never_waited_is_not_decided_on(decide):
+    world = World()
+    world.create_space()
+    world.note("one")
+    run = world.consolidate()
+    with pytest.raises(Conflict, match="'ok'"):
+        decide(world, run)
+
+
 def test_new_notes_are_no_obstacle_and_wait_for_the_next_run():
     world, run = planned()
     late = world.note("four")
