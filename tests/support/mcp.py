@@ -7,9 +7,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from livemem.access import secret
@@ -154,7 +155,8 @@ def answered(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         # As it comes out of the function service, and goes back into it.
         sent = json.loads(json.dumps(event))
-        return json.loads(json.dumps(routes_of(function).handle(sent, Context())))  # type: ignore[no-any-return]
+        answer: Mapping[str, Any] = routes_of(function).handle(sent, cast("LambdaContext", Context()))
+        return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
     finally:
         environment.process.cache_clear()
 

@@ -100,7 +100,7 @@ class Ear:
     """What clients tell of what they ask. They take long to make, and are kept: so one ear hears for all recorders."""
 
     def __init__(self) -> None:
-        self.listener: "Recorder | None" = None
+        self.listener: Recorder | None = None
 
     def before(self, **told: Any) -> None:
         if self.listener:

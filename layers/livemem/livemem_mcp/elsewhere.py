@@ -16,7 +16,6 @@ from urllib.parse import quote, urlencode
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ValidationError
 
-from livemem import clock
 from livemem.errors import FieldError, LiveMemoryError, StoreUnavailable
 from livemem.settings import settings
 from livemem.store import clients
@@ -35,11 +34,13 @@ def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> Answer:
     """Carry out an operation of the catalog; raises what its route answers as an error."""
-    answer = session.invoke(operation["function"], event_of(operation, arguments, session.authorization))
+    answer = session.invoke(operation["function"], event_of(session, operation, arguments))
     status, body = answer.get("statusCode"), answer.get("body") or ""
     if status not in SUCCESS:
-        raise _problem(status, body)
-    data = json.loads(body) if body else {}
+        raise _problem(status, body, answer.get("headers"))
+    data = _object(body) if body else {}
+    if data is None:
+        raise _no_answer(status)
     return Answer(f"{_text(operation, data).rstrip()}\n", data)
 
 
@@ -51,7 +52,7 @@ def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False) if data else "Done."
 
 
-def event_of(operation: Mapping[str, Any], arguments: Mapping[str, Any], authorization: str) -> dict[str, Any]:
+def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it."""
     where = operation["places"]
 
@@ -72,10 +73,10 @@ def event_of(operation: Mapping[str, Any], arguments: Mapping[str, Any], authori
         "routeKey": f"{method} {template}",
         "rawPath": path,
         "rawQueryString": urlencode(query),
-        "headers": {"authorization": authorization, **of("header")},
+        "headers": {"authorization": session.authorization, **of("header")},
         "requestContext": {
             "http": {"method": method, "path": quote(path)},
-            "requestId": clock.new_id(),
+            "requestId": session.request_id,
             "stage": "$default",
         },
         "isBase64Encoded": False,
@@ -89,15 +90,31 @@ class ToldElsewhere(LiveMemoryError):
     """What the route answered as an error, in its own words."""
 
 
-def _problem(status: Any, body: str) -> LiveMemoryError:
+def _problem(status: Any, body: Any, headers: Any) -> LiveMemoryError:
     try:
         problem = json.loads(body)
         fields = [FieldError(str(one["field"]), str(one["message"])) for one in problem.get("errors") or ()]
         told = ToldElsewhere(str(problem["detail"]), fields=fields)
         told.status, told.code = int(problem["status"]), str(problem["code"])
+        seconds = (headers or {}).get("Retry-After")
+        told.retry_after = int(seconds) if seconds else None
     except (ValueError, KeyError, TypeError, AttributeError):
-        return StoreUnavailable(f"The function that has this operation answered with status {status}.")
+        return _no_answer(status)
     return told
+
+
+def _no_answer(status: Any) -> StoreUnavailable:
+    """Not the route, but what runs it has answered: a function that was stopped, or none of ours."""
+    told = status if isinstance(status, int) else "none"
+    return StoreUnavailable(f"The function that has this operation answered with status {told}.")
+
+
+def _object(body: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(body)
+    except (ValueError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def rendering(operation: Mapping[str, Any]) -> Renderer:

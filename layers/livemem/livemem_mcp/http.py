@@ -20,7 +20,7 @@ from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem_http import bodies, problems, queries, sending
 from livemem_http.routing import request_context
-from livemem_mcp import server
+from livemem_mcp import envelope, server
 from livemem_mcp.session import TOOLSETS, Invoke, Session, Toolset, default_space
 
 REQUEST = timedelta(seconds=20)
@@ -65,9 +65,14 @@ def _answer(
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.
         return {"statusCode": 405, "headers": {"Allow": "POST"}, "body": "", "isBase64Encoded": False}
-    body = (bodies.read_text(event) or "").encode(errors="replace")
+    body = bodies.read_text(event) or ""
     toolset, space = _wanted(event)
+    try:
+        envelope.check(body)
+    except envelope.NoMessage as none:
+        return none.answer
     session = Session(
+        request_id=request_id,
         process=process,
         authorization=headers.get("authorization", ""),
         principal=principal,
@@ -78,7 +83,8 @@ def _answer(
         pause=pause,
         structured=_structured(event),
     )
-    return asyncio.run(_exchange(server.build(session, request_id), method, headers, body))
+    mcp = server.build(session)
+    return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
 
 
 def _wanted(event: Mapping[str, Any]) -> tuple[Toolset, str | None]:

@@ -24,15 +24,16 @@ LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
 
-def build(session: Session, request_id: str) -> Server[Any]:
+def build(session: Session) -> Server[Any]:
     """The server that answers this one request, on behalf of who sent it."""
+    request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.shown(session) for tool in tools.values()])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return called(session, tools, params.name, params.arguments or {}, request_id)
+        return called(session, tools, params.name, params.arguments or {})
 
     @_told(request_id)
     def list_resources(params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -81,9 +82,7 @@ def build(session: Session, request_id: str) -> Server[Any]:
     )
 
 
-def called(
-    session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any], request_id: str
-) -> types.CallToolResult:
+def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     """The result of one call. What went wrong is in it, marked as an error, in words that a model can act on; only a
     tool that is unknown is an error of the protocol.
     """
@@ -94,7 +93,7 @@ def called(
         http_texts.check(arguments)
         answer = tool.run(session, arguments)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-        return _failed(problems.own(error, request_id), request_id)
+        return _failed(problems.own(error, session.request_id), session.request_id)
     text = types.TextContent(text=http_texts.sendable(answer.text))
     data = http_texts.sendable_values(answer.data) if session.structured else None
     return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)

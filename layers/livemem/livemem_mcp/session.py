@@ -25,10 +25,11 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Session:
-    """One request. `space` is where a call acts that names no space; `until` is when the answer must be there;
-    `structured` says whether answers of tools come as JSON beside the Markdown.
+    """One request, whose id stands in the logs of all that work for it. `space` is where a call acts that names no
+    space; `until` is when the answer must be there.
     """
 
+    request_id: str
     process: Process
     authorization: str
     principal: Principal

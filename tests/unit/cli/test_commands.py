@@ -279,6 +279,7 @@ def test_a_space_can_be_named_in_two_ways(desk: Desk):
     desk.answers = {"get_summary": "# x\n"}
     desk.say("show", "one")
     desk.say("show", "-s", "two")
+    assert desk.say("show", "one", "-s", "two").code == 2
     assert [arguments["space_id"] for _, arguments in desk.asked] == ["one", "two"]
 
 

@@ -52,6 +52,17 @@ def test_of_messages_that_were_edited_those_come_that_lead_to_the_newest():
     assert said(chosen)[-1] == ("A qestion", "")
 
 
+def test_where_a_message_between_is_missing_all_that_are_there_come():
+    messages = [claude_message(number, "human", str(number)) for number in (1, 2, 4, 5)]
+    chat = claude.chat(claude_chat("c-1", *messages))
+    assert said(chat) == [("1", ""), ("2", ""), ("4", ""), ("5", "")]
+
+
+def test_of_messages_of_one_moment_the_last_one_is_the_end():
+    messages = [claude_message(number, "human", str(number), created_at="2026-02-20T14:00:00Z") for number in (1, 2, 3)]
+    assert [turn.user for turn in claude.chat(claude_chat("c-1", *messages)).turns] == ["1", "2", "3"]
+
+
 def test_an_export_of_claude_without_parents_comes_in_its_order():
     messages = [
         claude_message(number, sender, str(number)) for number, sender in enumerate(["human", "assistant"] * 2, 1)

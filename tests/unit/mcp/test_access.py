@@ -1,6 +1,7 @@
-"""Who may call what: the token decides, in each request anew, and the space is the one that is named or the only one."""
+"""Who may call what: each request's token decides, in the space that is named, or in the only one it has."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -100,17 +101,17 @@ def _summary_over_http(agents: Agents, space_id: str, headers: dict[str, str]) -
 
 @pytest.mark.parametrize("tool", sorted(set(CORE) - {"poll"}))
 def test_every_core_tool_refuses_a_space_of_others(service, tool):
-    arguments = {
+    valid: dict[str, dict[str, Any]] = {
         "note": {"category": "todo", "content": "x"},
         "notes": {"notes": [{"category": "todo", "content": "x"}]},
         "search": {"query": "x"},
         "context": {"message": "x"},
         "remember": {"content": "x"},
         "ask": {"question": "x"},
-    }.get(tool, {})
+    }
     before = set(service.world.inner.objects)
 
-    told = service.as_one(ANN).refused(tool, **arguments, space_id="other")
+    told = service.as_one(ANN).refused(tool, **valid.get(tool, {}), space_id="other")
 
     assert told.endswith("may not use this space. [forbidden]")
     assert {key for key in set(service.world.inner.objects) - before if "last_used" not in key} == set()

@@ -1,5 +1,7 @@
 """Resources, prompts and completion: what people put into a conversation by hand."""
 
+import base64
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -125,8 +127,6 @@ def test_an_address_at_which_the_token_finds_nothing_is_an_error_that_names_it(a
 
 
 def _encoded(uri: str) -> str:
-    import base64
-
     return f"=?base64?{base64.b64encode(uri.encode()).decode()}?="
 
 

@@ -6,7 +6,7 @@ import typer
 
 from live_memory.cli import reading, texts, waiting
 from live_memory.cli.exits import FAILED, NOTHING
-from live_memory.cli.options import Json, Limit, MaybeSpace, Space
+from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
 
@@ -22,7 +22,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show all that an agent loads at its start: rules, synthesis, bank, newest notes."""
-    with opened(ctx, json=json, space=space_id or space) as session:
+    with opened(ctx, json=json, space=named(space_id, space)) as session:
         _markdown(session, "get_summary", {"space_id": session.space, "at": at, "rules": False if no_rules else None})
 
 

@@ -3,8 +3,8 @@ import stat
 
 import pytest
 
+from live_memory.cli.exits import Refused
 from live_memory.cli.init import clients, files, plan
-from live_memory.cli.init.problems import Refused
 from tests.unit.cli.init.support import CLIENTS, URL, desk
 
 MCP_URL = f"{URL}/mcp?space=demo&structured=false"
