@@ -39,6 +39,14 @@ ANSWERS: dict[str, dict[str, Any]] = {
             }
         ]
     },
+    "approve_plan": {"number": 2, "approved_by": "admin", "approved_at": "2026-02-20T14:20:00Z"},
+    "refuse_plan": {
+        "status": "refused",
+        "consolidation": None,
+        "message": "This is not decided.",
+        "decided_by": "admin",
+        "decided_at": "2026-02-20T14:20:00Z",
+    },
     "undo_consolidation": {
         "number": 2,
         "kind": "undo",

@@ -166,6 +166,24 @@ class Operations:
         )
         return answer
 
+    def approve_plan(self, space_id: str, run_id: str, *, plan_revision: str) -> models.ChangeDetail:
+        """Approve a plan.
+
+        Commit the plan that was read, which `plan_revision` names, and nothing else. New notes wait for the next run.
+        If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is
+        queued that makes another plan. It needs `admin`, or `write` where the space's `corrections` says so. A repeat
+        answers the same.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            run_id: The id of the run, as the answer to its start gives it.
+            plan_revision: Tells the plan from any other: who approves names the one that was read.
+        """
+        answer: models.ChangeDetail = self._invoke(
+            "approve_plan", {"space_id": space_id, "run_id": run_id, "plan_revision": plan_revision}
+        )
+        return answer
+
     def ask_question(
         self,
         space_id: str,
@@ -356,6 +374,7 @@ class Operations:
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
+        consolidation_mode: Literal["auto", "review"] | None = None,
     ) -> models.SpaceView:
         """Create a space.
 
@@ -373,6 +392,8 @@ class Operations:
                 hand.
             timezone: The time zone in which the space's digests have their hours; null: that of the service
                 (`DEFAULT_TIMEZONE`).
+            consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
+                until somebody approves it, and no other is made meanwhile. Only an admin changes it.
         """
         answer: models.SpaceView = self._invoke(
             "create_space",
@@ -384,6 +405,7 @@ class Operations:
                 "owner": owner,
                 "consolidation_threshold": consolidation_threshold,
                 "timezone": timezone,
+                "consolidation_mode": consolidation_mode,
             },
         )
         return answer
@@ -732,6 +754,20 @@ class Operations:
             note_id: The id of the note, as the answer to its writing and every list give it.
         """
         answer: models.NoteView = self._invoke("get_note", {"space_id": space_id, "note_id": note_id})
+        return answer
+
+    def get_plan(self, space_id: str, run_id: str) -> models.RunPlan:
+        """Get a plan that waits for approval.
+
+        What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
+        `plan_revision` that an approval names. 404 once it is approved (then it is in the history), refused or
+        superseded.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            run_id: The id of the run, as the answer to its start gives it.
+        """
+        answer: models.RunPlan = self._invoke("get_plan", {"space_id": space_id, "run_id": run_id})
         return answer
 
     def get_question(self, space_id: str, request_id: str) -> models.AskView:
@@ -1391,13 +1427,15 @@ class Operations:
         consolidation_threshold: int | Unset | None = UNSET,
         auto_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
+        consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:
         """Change a space.
 
-        Change the fields that the body has. Only an admin may change `corrections`. If the threshold is reached now,
-        or the space is no longer paused, a consolidation starts at once; `started_run` names it.
+        Change the fields that the body has. Only an admin may change `corrections` and `consolidation_mode`. If the
+        threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run`
+        names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1405,11 +1443,14 @@ class Operations:
             owner: Who answers for the space, in at most 200 bytes.
             consolidation_threshold: Live notes that start a consolidation by themselves. 0: it is only started by
                 hand.
-            auto_paused: True from the undo of a consolidation on: else the notes that came back would set off the
-                very consolidation that was undone. No consolidation starts by itself until one that was started by
-                hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is
-                reached.
-            corrections: The permission that editing sections of the bank takes. Only an admin changes it.
+            auto_paused: True from the undo of a consolidation or the refusal of a plan on: else the notes would set
+                off the very consolidation that was undone or refused. None starts by itself until one that was
+                started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the
+                threshold is reached.
+            corrections: The permission that editing sections of the bank takes, and approving or refusing a plan.
+                Only an admin changes it.
+            consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
+                until somebody approves it, and no other is made meanwhile. Only an admin changes it.
             language: The language that the bank is written in, as a tag (RFC 5646); null: that of the rules.
             timezone: The time zone in which the space's digests have their hours; null: that of the service
                 (`DEFAULT_TIMEZONE`).
@@ -1423,6 +1464,7 @@ class Operations:
                 "consolidation_threshold": consolidation_threshold,
                 "auto_paused": auto_paused,
                 "corrections": corrections,
+                "consolidation_mode": consolidation_mode,
                 "language": language,
                 "timezone": timezone,
             },
@@ -1587,6 +1629,20 @@ class Operations:
         answer: models.JobView = self._invoke(
             "redo_summary", {"space_id": space_id, "conversation_id": conversation_id, "level": level, "n": n}
         )
+        return answer
+
+    def refuse_plan(self, space_id: str, run_id: str, *, reason: str | None = None) -> models.RunView:
+        """Refuse a plan.
+
+        Give a plan up. Its notes stay live, and no consolidation starts by itself (`auto_paused`), else it would plan
+        the same notes again: change the rules or correct the bank, then start a run. It needs what an approval needs.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            run_id: The id of the run, as the answer to its start gives it.
+            reason: Why, in at most 500 bytes; the run says it.
+        """
+        answer: models.RunView = self._invoke("refuse_plan", {"space_id": space_id, "run_id": run_id, "reason": reason})
         return answer
 
     def restore_backup(
@@ -1914,23 +1970,32 @@ class Operations:
         return answer
 
     def start_consolidation(
-        self, space_id: str, *, agent: str | None = None, max_notes: int | None = None, dry_run: bool | None = None
+        self,
+        space_id: str,
+        *,
+        agent: str | None = None,
+        max_notes: int | None = None,
+        dry_run: bool | None = None,
+        replace: bool | None = None,
     ) -> models.RunQueued:
         """Start a consolidation.
 
         Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer:
-        ask for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold
-        another agent's notes alone needs `admin`. Runs of a space are started by hand ten seconds apart at the least
-        (`cooldown`).
+        ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that wants that.
+        Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. While a plan
+        waits for approval it is refused (`conflict`), but for a dry run, or with `replace`. Runs of a space are
+        started by hand ten seconds apart at the least (`cooldown`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             agent: Only the notes of this agent. Another one than the caller's own name needs `admin`.
             max_notes: At most so many notes, the oldest ones; the service has a bound of its own.
             dry_run: Asks the LLM and puts the plan into the run; nothing else is written.
+            replace: Gives up a plan that waits for approval; the run makes another.
         """
         answer: models.RunQueued = self._invoke(
-            "start_consolidation", {"space_id": space_id, "agent": agent, "max_notes": max_notes, "dry_run": dry_run}
+            "start_consolidation",
+            {"space_id": space_id, "agent": agent, "max_notes": max_notes, "dry_run": dry_run, "replace": replace},
         )
         return answer
 
@@ -2274,6 +2339,24 @@ class AsyncOperations:
         )
         return answer
 
+    async def approve_plan(self, space_id: str, run_id: str, *, plan_revision: str) -> models.ChangeDetail:
+        """Approve a plan.
+
+        Commit the plan that was read, which `plan_revision` names, and nothing else. New notes wait for the next run.
+        If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is
+        queued that makes another plan. It needs `admin`, or `write` where the space's `corrections` says so. A repeat
+        answers the same.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            run_id: The id of the run, as the answer to its start gives it.
+            plan_revision: Tells the plan from any other: who approves names the one that was read.
+        """
+        answer: models.ChangeDetail = await self._invoke(
+            "approve_plan", {"space_id": space_id, "run_id": run_id, "plan_revision": plan_revision}
+        )
+        return answer
+
     async def ask_question(
         self,
         space_id: str,
@@ -2466,6 +2549,7 @@ class AsyncOperations:
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
+        consolidation_mode: Literal["auto", "review"] | None = None,
     ) -> models.SpaceView:
         """Create a space.
 
@@ -2483,6 +2567,8 @@ class AsyncOperations:
                 hand.
             timezone: The time zone in which the space's digests have their hours; null: that of the service
                 (`DEFAULT_TIMEZONE`).
+            consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
+                until somebody approves it, and no other is made meanwhile. Only an admin changes it.
         """
         answer: models.SpaceView = await self._invoke(
             "create_space",
@@ -2494,6 +2580,7 @@ class AsyncOperations:
                 "owner": owner,
                 "consolidation_threshold": consolidation_threshold,
                 "timezone": timezone,
+                "consolidation_mode": consolidation_mode,
             },
         )
         return answer
@@ -2846,6 +2933,20 @@ class AsyncOperations:
             note_id: The id of the note, as the answer to its writing and every list give it.
         """
         answer: models.NoteView = await self._invoke("get_note", {"space_id": space_id, "note_id": note_id})
+        return answer
+
+    async def get_plan(self, space_id: str, run_id: str) -> models.RunPlan:
+        """Get a plan that waits for approval.
+
+        What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
+        `plan_revision` that an approval names. 404 once it is approved (then it is in the history), refused or
+        superseded.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            run_id: The id of the run, as the answer to its start gives it.
+        """
+        answer: models.RunPlan = await self._invoke("get_plan", {"space_id": space_id, "run_id": run_id})
         return answer
 
     async def get_question(self, space_id: str, request_id: str) -> models.AskView:
@@ -3519,13 +3620,15 @@ class AsyncOperations:
         consolidation_threshold: int | Unset | None = UNSET,
         auto_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
+        consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:
         """Change a space.
 
-        Change the fields that the body has. Only an admin may change `corrections`. If the threshold is reached now,
-        or the space is no longer paused, a consolidation starts at once; `started_run` names it.
+        Change the fields that the body has. Only an admin may change `corrections` and `consolidation_mode`. If the
+        threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run`
+        names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -3533,11 +3636,14 @@ class AsyncOperations:
             owner: Who answers for the space, in at most 200 bytes.
             consolidation_threshold: Live notes that start a consolidation by themselves. 0: it is only started by
                 hand.
-            auto_paused: True from the undo of a consolidation on: else the notes that came back would set off the
-                very consolidation that was undone. No consolidation starts by itself until one that was started by
-                hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is
-                reached.
-            corrections: The permission that editing sections of the bank takes. Only an admin changes it.
+            auto_paused: True from the undo of a consolidation or the refusal of a plan on: else the notes would set
+                off the very consolidation that was undone or refused. None starts by itself until one that was
+                started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the
+                threshold is reached.
+            corrections: The permission that editing sections of the bank takes, and approving or refusing a plan.
+                Only an admin changes it.
+            consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
+                until somebody approves it, and no other is made meanwhile. Only an admin changes it.
             language: The language that the bank is written in, as a tag (RFC 5646); null: that of the rules.
             timezone: The time zone in which the space's digests have their hours; null: that of the service
                 (`DEFAULT_TIMEZONE`).
@@ -3551,6 +3657,7 @@ class AsyncOperations:
                 "consolidation_threshold": consolidation_threshold,
                 "auto_paused": auto_paused,
                 "corrections": corrections,
+                "consolidation_mode": consolidation_mode,
                 "language": language,
                 "timezone": timezone,
             },
@@ -3716,6 +3823,22 @@ class AsyncOperations:
         """
         answer: models.JobView = await self._invoke(
             "redo_summary", {"space_id": space_id, "conversation_id": conversation_id, "level": level, "n": n}
+        )
+        return answer
+
+    async def refuse_plan(self, space_id: str, run_id: str, *, reason: str | None = None) -> models.RunView:
+        """Refuse a plan.
+
+        Give a plan up. Its notes stay live, and no consolidation starts by itself (`auto_paused`), else it would plan
+        the same notes again: change the rules or correct the bank, then start a run. It needs what an approval needs.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            run_id: The id of the run, as the answer to its start gives it.
+            reason: Why, in at most 500 bytes; the run says it.
+        """
+        answer: models.RunView = await self._invoke(
+            "refuse_plan", {"space_id": space_id, "run_id": run_id, "reason": reason}
         )
         return answer
 
@@ -4050,23 +4173,32 @@ class AsyncOperations:
         return answer
 
     async def start_consolidation(
-        self, space_id: str, *, agent: str | None = None, max_notes: int | None = None, dry_run: bool | None = None
+        self,
+        space_id: str,
+        *,
+        agent: str | None = None,
+        max_notes: int | None = None,
+        dry_run: bool | None = None,
+        replace: bool | None = None,
     ) -> models.RunQueued:
         """Start a consolidation.
 
         Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer:
-        ask for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold
-        another agent's notes alone needs `admin`. Runs of a space are started by hand ten seconds apart at the least
-        (`cooldown`).
+        ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that wants that.
+        Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. While a plan
+        waits for approval it is refused (`conflict`), but for a dry run, or with `replace`. Runs of a space are
+        started by hand ten seconds apart at the least (`cooldown`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             agent: Only the notes of this agent. Another one than the caller's own name needs `admin`.
             max_notes: At most so many notes, the oldest ones; the service has a bound of its own.
             dry_run: Asks the LLM and puts the plan into the run; nothing else is written.
+            replace: Gives up a plan that waits for approval; the run makes another.
         """
         answer: models.RunQueued = await self._invoke(
-            "start_consolidation", {"space_id": space_id, "agent": agent, "max_notes": max_notes, "dry_run": dry_run}
+            "start_consolidation",
+            {"space_id": space_id, "agent": agent, "max_notes": max_notes, "dry_run": dry_run, "replace": replace},
         )
         return answer
 

@@ -25,6 +25,16 @@ class About(Model):
     """The rules that come with the service."""
 
 
+class Approval(Model):
+    """Which plan is approved: nobody approves what he has not seen."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    plan_revision: str
+    """Tells the plan from any other: who approves names the one that was read."""
+
+
 class ArchiveView(Model):
     """The archive of a backup (tar.gz), or how far it is."""
 
@@ -201,6 +211,10 @@ class ChangeSummary(Model):
     """The model that was asked; null: none was."""
     author: str | None
     """Who did it by hand: the name of the token."""
+    approved_by: str | None = None
+    """Who approved it, where its plan had to be: the name of the token."""
+    approved_at: AwareDatetime | None = None
+    """When that was, UTC."""
     undoes: int | None
     """Of an undo: the number of the change that it took back."""
     undone: bool
@@ -734,6 +748,8 @@ class NewConsolidation(Model):
     """At most so many notes, the oldest ones; the service has a bound of its own."""
     dry_run: bool | None = False
     """Asks the LLM and puts the plan into the run; nothing else is written."""
+    replace: bool | None = False
+    """Gives up a plan that waits for approval; the run makes another."""
 
 
 class NewMemory(Model):
@@ -866,6 +882,8 @@ class NewSpace(Model):
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     timezone: str | None = None
     """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    consolidation_mode: Literal["auto", "review"] | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
 
 
 class NewToken(Model):
@@ -944,6 +962,21 @@ class PastMoment(Model):
     """When it took effect, UTC."""
 
 
+class PendingPlan(Model):
+    """A plan that waits for a person's approval."""
+
+    run_id: str
+    """The id of the run, an ULID."""
+    plan_revision: str
+    """Tells the plan from any other: who approves names the one that was read."""
+    planned_at: AwareDatetime
+    """Since when it waits, UTC."""
+    number: int
+    """The number that its change would have."""
+    notes_count: int
+    """Notes that it would fold."""
+
+
 class PlanView(Model):
     """A dry run: nothing of it is done. What is not made yet is taken to be as long as is asked for."""
 
@@ -993,6 +1026,16 @@ class ProvenanceView(Model):
     """The conversation that it rests on."""
     note_id: str | None = None
     """The note that it rests on."""
+
+
+class Refusal(Model):
+    """Why a plan is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    reason: str | None = None
+    """Why, in at most 500 bytes; the run says it."""
 
 
 class RemovedBackup(Model):
@@ -1140,8 +1183,13 @@ class RunView(Model):
     """The id of the run, an ULID."""
     space_id: str
     """The id of the space."""
-    status: Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"] | str
-    """`queued` and `running` go on; the others are final. `nothing_to_do`: there was no note; `busy`: another run or a correction was at it."""
+    status: (
+        Literal[
+            "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
+        ]
+        | str
+    )
+    """`queued` and `running` go on. `awaiting_approval`: its plan waits until somebody approves or refuses it. The others are final. `nothing_to_do`: there was no note; `busy`: another run or a correction was at it; `refused`: somebody refused its plan; `superseded`: its plan was given up, `message` says why."""
     step: str | None = None
     """While it runs: `asking` the LLM, or `applying` what is committed."""
     trigger: str
@@ -1157,7 +1205,7 @@ class RunView(Model):
     started_at: AwareDatetime | None = None
     """When its worker began to ask, UTC."""
     finished_at: AwareDatetime | None = None
-    """When it ended, UTC."""
+    """When it ended, or when its plan was made, UTC."""
     consolidation: int | None = None
     """The number of the change that it made."""
     model: str | None = None
@@ -1165,7 +1213,11 @@ class RunView(Model):
     metrics: dict[str, Any] | None = {}
     """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
     message: str | None = None
-    """Why it did nothing, in words."""
+    """Why it did nothing, or why its plan was refused or superseded, in words."""
+    decided_by: str | None = None
+    """Who approved or refused its plan: the name of the token."""
+    decided_at: AwareDatetime | None = None
+    """When its plan was approved, refused or given up, UTC."""
     error: dict[str, str] | None = None
     """Of a run that failed: `code` (see the errors of a run in errors.md) and `detail`."""
     plan: dict[str, Any] | None = None
@@ -1309,9 +1361,11 @@ class SpaceChange(Model):
     consolidation_threshold: int | None = None
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     auto_paused: bool | None = None
-    """True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | None = None
-    """The permission that editing sections of the bank takes. Only an admin changes it."""
+    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | None = None
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
     language: str | None = None
     """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
     timezone: str | None = None
@@ -1344,9 +1398,13 @@ class SpaceChanged(Model):
     consolidation_threshold: int
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes. Only an admin changes it."""
+    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval, and keeps others from being made."""
     language: str | None
     """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
     timezone: str | None = None
@@ -1440,9 +1498,13 @@ class SpaceView(Model):
     consolidation_threshold: int
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes. Only an admin changes it."""
+    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval, and keeps others from being made."""
     language: str | None
     """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
     timezone: str | None = None
@@ -2065,6 +2127,10 @@ class ChangeDetail(Model):
     """The model that was asked; null: none was."""
     author: str | None
     """Who did it by hand: the name of the token."""
+    approved_by: str | None = None
+    """Who approved it, where its plan had to be: the name of the token."""
+    approved_at: AwareDatetime | None = None
+    """When that was, UTC."""
     undoes: int | None
     """Of an undo: the number of the change that it took back."""
     undone: bool
@@ -2488,6 +2554,45 @@ class RunPage(Model):
     """Send it as `cursor` to get the next page; null: this was the last one."""
 
 
+class RunPlan(Model):
+    """What a run would do, once somebody approves it."""
+
+    run_id: str
+    """The id of the run, an ULID."""
+    plan_revision: str
+    """Tells the plan from any other: who approves names the one that was read."""
+    planned_at: AwareDatetime
+    """Since when it waits, UTC."""
+    outdated: bool
+    """Whether the bank or the rules have changed since: an approval makes another plan then."""
+    number: int
+    """The number that its change would have."""
+    trigger: str
+    """What started the run: `api`, `threshold`, `sweep` or `gc`."""
+    agent: str | None
+    """The agent whose notes alone were asked for."""
+    model: str | None
+    """The model that was asked; null: none was."""
+    notes_count: int
+    """Notes that it would fold."""
+    sources: list[NoteView]
+    """These notes; they are live."""
+    changes: list[FileDiff]
+    """What it would do, file by file."""
+    synthesis: SynthesisBeforeAfter
+    """The synthesis before and after it."""
+    discarded: list[dict[str, Any]]
+    """Notes that the LLM found not worth keeping: `note_id` and `reason` of each."""
+    uncited: list[str]
+    """Ids of notes that it would fold although two answers left them out."""
+    left_out: list[str]
+    """Ids of notes that the answer left out for the first time: they stay live."""
+    warnings: list[str]
+    """What is not as it was asked for, in sentences."""
+    metrics: dict[str, Any]
+    """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
+
+
 class SearchAnswer(Model):
     """What was found, the best first."""
 
@@ -2573,9 +2678,13 @@ class SpaceInfo(Model):
     consolidation_threshold: int
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes. Only an admin changes it."""
+    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval, and keeps others from being made."""
     language: str | None
     """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
     timezone: str | None = None
@@ -2629,9 +2738,13 @@ class SpaceSummary(Model):
     consolidation_threshold: int
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes. Only an admin changes it."""
+    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval, and keeps others from being made."""
     language: str | None
     """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
     timezone: str | None = None

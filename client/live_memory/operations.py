@@ -191,6 +191,38 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             answer="RetentionReport",
             needs="admin",
         ),
+        "approve_plan": Operation(
+            name="approve_plan",
+            method="POST",
+            path="/spaces/{space_id}/runs/{run_id}/plan/approve",
+            tag="runs",
+            summary="Approve a plan",
+            description="Commit the plan that was read, which `plan_revision` names, and nothing else. New notes wait for the next run. If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that makes another plan. It needs `admin`, or `write` where the space's `corrections` says so. A repeat answers the same.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                ),
+                "run_id": Field(
+                    name="run_id",
+                    type="string",
+                    required=True,
+                    description="The id of the run, as the answer to its start gives it.",
+                ),
+            },
+            body={
+                "plan_revision": Field(
+                    name="plan_revision",
+                    type="string",
+                    required=True,
+                    description="Tells the plan from any other: who approves names the one that was read.",
+                )
+            },
+            answer="ChangeDetail",
+            needs="write",
+        ),
         "ask_question": Operation(
             name="ask_question",
             method="POST",
@@ -442,6 +474,12 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                     name="timezone",
                     type="string",
                     description="The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`).",
+                ),
+                "consolidation_mode": Field(
+                    name="consolidation_mode",
+                    type="string",
+                    description="`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it.",
+                    choices=("auto", "review"),
                 ),
             },
             answer="SpaceView",
@@ -1079,6 +1117,31 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                 ),
             },
             answer="NoteView",
+            needs="read",
+            markdown=True,
+        ),
+        "get_plan": Operation(
+            name="get_plan",
+            method="GET",
+            path="/spaces/{space_id}/runs/{run_id}/plan",
+            tag="runs",
+            summary="Get a plan that waits for approval",
+            description="What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the `plan_revision` that an approval names. 404 once it is approved (then it is in the history), refused or superseded.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                ),
+                "run_id": Field(
+                    name="run_id",
+                    type="string",
+                    required=True,
+                    description="The id of the run, as the answer to its start gives it.",
+                ),
+            },
+            answer="RunPlan",
             needs="read",
             markdown=True,
         ),
@@ -2071,7 +2134,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}",
             tag="spaces",
             summary="Change a space",
-            description="Change the fields that the body has. Only an admin may change `corrections`. If the threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it.",
+            description="Change the fields that the body has. Only an admin may change `corrections` and `consolidation_mode`. If the threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into the next run.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",
@@ -2102,14 +2165,21 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                 "auto_paused": Field(
                     name="auto_paused",
                     type="boolean",
-                    description="True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached.",
+                    description="True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached.",
                     nullable=True,
                 ),
                 "corrections": Field(
                     name="corrections",
                     type="string",
-                    description="The permission that editing sections of the bank takes. Only an admin changes it.",
+                    description="The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it.",
                     choices=("admin", "write"),
+                    nullable=True,
+                ),
+                "consolidation_mode": Field(
+                    name="consolidation_mode",
+                    type="string",
+                    description="`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it.",
+                    choices=("auto", "review"),
                     nullable=True,
                 ),
                 "language": Field(
@@ -2364,6 +2434,33 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             },
             answer="JobView",
             needs="admin",
+        ),
+        "refuse_plan": Operation(
+            name="refuse_plan",
+            method="POST",
+            path="/spaces/{space_id}/runs/{run_id}/plan/refuse",
+            tag="runs",
+            summary="Refuse a plan",
+            description="Give a plan up. Its notes stay live, and no consolidation starts by itself (`auto_paused`), else it would plan the same notes again: change the rules or correct the bank, then start a run. It needs what an approval needs.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                ),
+                "run_id": Field(
+                    name="run_id",
+                    type="string",
+                    required=True,
+                    description="The id of the run, as the answer to its start gives it.",
+                ),
+            },
+            body={
+                "reason": Field(name="reason", type="string", description="Why, in at most 500 bytes; the run says it.")
+            },
+            answer="RunView",
+            needs="write",
         ),
         "restore_backup": Operation(
             name="restore_backup",
@@ -2789,7 +2886,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/consolidations",
             tag="runs",
             summary="Start a consolidation",
-            description="Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer: ask for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. Runs of a space are started by hand ten seconds apart at the least (`cooldown`).",
+            description="Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer: ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that wants that. Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. While a plan waits for approval it is refused (`conflict`), but for a dry run, or with `replace`. Runs of a space are started by hand ten seconds apart at the least (`cooldown`).",
             path_parameters={
                 "space_id": Field(
                     name="space_id",
@@ -2813,6 +2910,11 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                     name="dry_run",
                     type="boolean",
                     description="Asks the LLM and puts the plan into the run; nothing else is written.",
+                ),
+                "replace": Field(
+                    name="replace",
+                    type="boolean",
+                    description="Gives up a plan that waits for approval; the run makes another.",
                 ),
             },
             answer="RunQueued",

@@ -18,6 +18,8 @@ from schemathesis.specs.openapi.checks import (
 from livemem_http import negotiation
 from tests.e2e.spaces import fresh_space, post_notes
 
+EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 2)
+"""Requests to each operation; `make proof` sends more."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -69,7 +71,7 @@ def session():
 @pytest.mark.slow
 @pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="it creates spaces that nobody removes")
 @DOCUMENT.parametrize()
-@settings(max_examples=4, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_one_that_the_document_describes(case, service, space, conversation, session):
     if "space_id" in case.path_parameters and case.method != "DELETE":
         case.path_parameters["space_id"] = space

@@ -97,6 +97,6 @@ def test_an_agent_replaces_its_own_token(service):
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "bEaReR", "Basic", "", "Bearer Bearer"])
 def test_the_scheme_is_spelt_in_one_way(service, scheme):
-    answer = Service(service.url, None).send("GET", "/whoami", Authorization=f"{scheme} {service.token}")
+    answer = Service(service.url, None).send("GET", "/whoami", Authorization=f"{scheme} {service.token}".strip())
 
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from live_memory import Client
-from live_memory.cli.init.hooks.command import hook_command
+from live_memory.cli.main import app
 from tests.support import front
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -22,14 +21,12 @@ def said(role: str, text: str) -> str:
 def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_of_the_next(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = typer.Typer()
-    app.command()(hook_command)
     monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
     transcript = tmp_path / "session.jsonl"
     payload = {"session_id": "s1", "cwd": "/home/ann/ferry", "transcript_path": str(transcript)}
 
     def hook(event: str) -> dict[str, dict[str, str]]:
-        done = CliRunner().invoke(app, ["claude-code", event, "--space", "demo"], input=json.dumps(payload))
+        done = CliRunner().invoke(app, ["hook", "claude-code", event, "--space", "demo"], input=json.dumps(payload))
         assert (done.exit_code, done.stderr) == (0, "")
         answer: dict[str, dict[str, str]] = json.loads(done.stdout)
         return answer

@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/notes": {"category": "todo", "content": "x"},
     f"POST {SPACE}/notes/batch": {"notes": [{"category": "todo", "content": "x"}]},
     f"POST {SPACE}/consolidations": {},
+    f"POST {SPACE}/runs/{{run_id}}/plan/approve": {"plan_revision": "x"},
     "POST /v1/tokens": {"name": "ann", "permissions": ["read"]},
     "PATCH /v1/tokens/{token_hash}": {"permissions": ["read"]},
     f"POST {SPACE}/fork": {"target_space_id": "other"},

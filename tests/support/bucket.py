@@ -8,7 +8,7 @@ from them.
 import hashlib
 import io
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +18,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
+
+LAST = "\U0010ffff"
+"""Behind every character of a key."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class FakeS3:
         self.count = 0
         self.most_keys = 1_000
         """Most keys of a listing's answer; S3 may give fewer than are asked for."""
+        self._keys: list[str] = []
+        self._sorted: list[str] = []
         self._clock = clock
         self._lock = threading.Lock()
 
@@ -273,6 +278,13 @@ class FakeS3:
         ]
         return {"Versions": versions, "IsTruncated": False, **self._answered()}
 
+    def _in_order(self) -> list[str]:
+        """All keys, sorted again only if they are others than before: tests reach into `objects` as well."""
+        keys = list(self.objects)
+        if keys != self._keys:
+            self._keys, self._sorted = keys, sorted(keys)
+        return self._sorted
+
     def _keep_version(self, key: str) -> None:
         current = self.objects.get(key)
         if self.versioned and current:
@@ -295,11 +307,13 @@ class FakeS3:
     ) -> dict[str, Any]:
         after = ContinuationToken or StartAfter
         with self._lock:
-            keys = sorted(key for key in self.objects if key.startswith(Prefix))
+            every = self._in_order()
+            start, end = bisect_left(every, Prefix), bisect_left(every, Prefix + LAST)
             if not Delimiter:
                 # As many as may be shown, and one that tells of more.
-                start = bisect_right(keys, after)
-                keys = keys[start : start + min(MaxKeys, self.most_keys) + 1]
+                start = bisect_right(every, after, start, end)
+                end = min(end, start + min(MaxKeys, self.most_keys) + 1)
+            keys = every[start:end]
             objects = {key: self.objects[key] for key in keys}
         contents: list[dict[str, Any]] = []
         folders: list[str] = []

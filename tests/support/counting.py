@@ -31,7 +31,7 @@ class Killed(BaseException):
     """The process is gone: nothing in the service catches it."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request:
     """One request on its way to a store."""
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any
 
-from livemem.bank import corrections
+from livemem.bank import corrections, review
 from livemem.changes import rules
 from livemem.changes.records import Record
 from livemem.changes.rules import NewRules
-from livemem.errors import LiveMemoryError
+from livemem.errors import LiveMemoryError, PlanOutdated
 from livemem.markdown.edits import Edit
 from livemem.runs import space_change
 from livemem.runs.space_change import SpaceChange
@@ -218,6 +218,73 @@ def _queued_several(world: World) -> None:
     _queued(world)
 
 
+def _reviewed(world: World) -> None:
+    """A space with a bank, in which runs wait for approval from now on."""
+    _consolidated(world)
+    space_change.change(world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
+
+
+def _queued_for_review(world: World) -> None:
+    _reviewed(world)
+    _write(world)
+    world.count()
+
+
+def _planned(world: World) -> None:
+    _queued_for_review(world)
+    world.settle()
+
+
+def _planned_and_corrected(world: World) -> None:
+    _planned(world)
+    corrections.write_file(world.process, "admin", SPACE, "new.md", "# New\n", None)
+
+
+def _to_be_replaced(world: World) -> None:
+    _planned(world)
+    world.order(SPACE, replace=True)
+
+
+def _after_a_dead_approval(world: World) -> None:
+    """Somebody approved, and died just after the commit."""
+    _planned(world)
+
+    def die(index: int, verb: str) -> None:
+        if world.client.requests[index] == ("PUT", keys.meta(SPACE)):
+            raise Killed
+
+    world.new_process()
+    world.client.after = die
+    with suppress(Killed):
+        _approve(world)
+    world.new_process()
+
+
+def _approve(world: World) -> None:
+    """Approve the newest plan, also if that has happened already."""
+    run_id, revision = _newest_plan(world)
+    review.approve(world.process, EVERYONE, SPACE, run_id, revision)
+
+
+def _approve_in_vain(world: World) -> None:
+    with suppress(PlanOutdated):
+        _approve(world)
+
+
+def _refuse(world: World) -> None:
+    review.refuse(world.process, EVERYONE, SPACE, _newest_plan(world)[0], "not so")
+
+
+def _newest_plan(world: World) -> tuple[str, str]:
+    """The run whose plan waits, or waited, and its revision: as somebody knows who looked at it before."""
+    objects = world.inner.objects
+    waits = json.loads(objects[keys.meta(SPACE)].body)["review"]
+    if waits:
+        return waits["run_id"], waits["revision"]
+    runs = sorted(found[0] for key in objects if key.startswith(f"{SPACE}/") and (found := keys.parse_run(key)))
+    return runs[-1], "as it was"
+
+
 OPERATIONS = (
     Operation("first consolidation", _queued_first, lambda world: world.work(world.queued[0]), works=True),
     Operation("consolidation", _queued, lambda world: world.work(world.queued[0]), works=True),
@@ -268,6 +335,17 @@ OPERATIONS = (
         lambda world: life.delete(world.process, SPACE, SPACE),
         deletes=True,
         begun=True,
+    ),
+    Operation("plan for approval", _queued_for_review, lambda world: world.work(world.queued[0]), works=True),
+    Operation("approval", _planned, _approve),
+    Operation("refusal", _planned, _refuse),
+    Operation("approval of an outdated plan", _planned_and_corrected, _approve_in_vain),
+    Operation("sweep after a dead approval", _after_a_dead_approval, World.sweep, begun=True),
+    Operation("plan in place of another", _to_be_replaced, lambda world: world.work(world.queued[0]), works=True),
+    Operation(
+        "end of review",
+        _planned,
+        lambda world: space_change.change(world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="auto")),
     ),
     Operation("run by hand", _below_the_threshold, World.order),
     Operation("sweep after a dead run", _after_a_dead_run, World.sweep, begun=True),

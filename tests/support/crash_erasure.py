@@ -23,6 +23,8 @@ from livemem.erasure.receipts import Receipt
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import append_once
+from livemem.runs import space_change
+from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.actors import Actor
@@ -82,6 +84,14 @@ def _given_back(world: World) -> str:
     return note_id
 
 
+def _planned(world: World) -> str:
+    """Live, and in a plan that waits for approval."""
+    note_id, _ = used(world)
+    space_change.change(world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
+    world.consolidate(SPACE)
+    return note_id
+
+
 def _leave_archive(world: World) -> None:
     """An archive to be downloaded, and one that is being made."""
     store, key = world.inner, keys.export(SPACE, "2026-02-20T14-00-02")
@@ -90,7 +100,12 @@ def _leave_archive(world: World) -> None:
     store.upload_part(Bucket="", Key=key, UploadId=upload["UploadId"], PartNumber=1, Body=SECRET.encode())
 
 
-ERASURES = (Erasure("folded", _folded), Erasure("live", _live), Erasure("given back", _given_back))
+ERASURES = (
+    Erasure("folded", _folded),
+    Erasure("live", _live),
+    Erasure("given back", _given_back),
+    Erasure("planned", _planned),
+)
 
 
 @cache

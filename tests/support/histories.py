@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from livemem.bank import corrections
+from livemem.bank import corrections, review
 from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.records import Record
@@ -31,6 +31,7 @@ from livemem.runs.queue import Order
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
+from livemem.spaces.review import Mode
 from livemem.store import keys
 from livemem.upkeep import sweep as sweeping
 from tests.support.actors import Actor, Listing, Loss
@@ -202,7 +203,7 @@ class Calm(RuleBasedStateMachine):
             actor.finish()
         self._bury()
         self._check()
-        bearing = {record.run_id for record in records_of(self.world.inner.objects, SPACE)}
+        bearing = {record.run() for record in records_of(self.world.inner.objects, SPACE)}
         calls = {run_id: self.asked[run_id] for run_id in bearing | set(self.asked) if run_id in self.asked}
         assert set(calls) <= bearing, f"the LLM was asked for runs that did not commit: {calls}"
         assert set(calls.values()) <= {1}, f"the LLM was asked more than once for a run: {calls}"
@@ -328,14 +329,20 @@ class Histories(Calm):
         lists=listings,
         prompt=prompts,
         unborn=st.sampled_from([False] * 7 + [True]),
+        reviewed=st.sampled_from([False] * 3 + [True]),
     )
-    def begin(self, rounds: int, waiting: int, skew: float, lists: Listing, prompt: bool, unborn: bool) -> None:
+    def begin(
+        self, rounds: int, waiting: int, skew: float, lists: Listing, prompt: bool, unborn: bool, reviewed: bool
+    ) -> None:
         self.unborn = unborn
+        self.reviewed = reviewed and not unborn
         self.creating: list[Actor] = []
         super().begin(rounds, waiting, skew, lists, prompt)
 
     def begin_with(self, rounds: int | None) -> None:
         super().begin_with(None if self.unborn else rounds)
+        if self.reviewed:
+            space_change.change(self.world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
 
     # What users do
 
@@ -384,6 +391,24 @@ class Histories(Calm):
             space_change.change, principal=EVERYONE, space_id=SPACE, wanted=wanted
         )
         self._spawn(by, lambda actor: works.get(by, otherwise)(actor.process), requests)
+
+    @precondition(lambda self: self.reviewed)
+    @rule(what=st.sampled_from(["approve", "approve", "refuse", "replace", "auto", "review"]), requests=how_far)
+    def decide(self, what: str, requests: int) -> None:
+        """Somebody decides on the plan that waits, or on whether plans wait."""
+        head = heads.find(self.world.process, SPACE)
+        plan = head.meta.pending_plan if head else None
+        run_id, revision = (plan.run_id, plan.revision) if plan else (f"{0:026d}", "")
+        mode: Mode = "auto" if what == "auto" else "review"
+        works: dict[str, Callable[[Process], Any]] = {
+            "approve": lambda process: review.approve(process, EVERYONE, SPACE, run_id, revision),
+            "refuse": lambda process: review.refuse(process, EVERYONE, SPACE, run_id, None),
+            "replace": lambda process: queues.order(process, EVERYONE, SPACE, Order("api", replace=True)),
+        }
+        otherwise: Callable[[Process], Any] = partial(
+            space_change.change, principal=EVERYONE, space_id=SPACE, wanted=SpaceChange(consolidation_mode=mode)
+        )
+        self._spawn(what, lambda actor: works.get(what, otherwise)(actor.process), requests)
 
     @rule(what=st.sampled_from([*["sweep"] * 3, "daily sweep", *["creation"] * 3, "deletion"]), requests=how_far)
     def keep_house(self, what: str, requests: int) -> None:

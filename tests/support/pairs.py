@@ -12,7 +12,7 @@ from functools import cache, partial
 from itertools import count
 from typing import Any
 
-from livemem.bank import corrections
+from livemem.bank import corrections, review
 from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.rules import NewRules
@@ -20,9 +20,10 @@ from livemem.consolidation import pipeline as consolidation
 from livemem.errors import LiveMemoryError
 from livemem.notes import appending, idempotency
 from livemem.notes.appending import Draft
-from livemem.runs import counter
+from livemem.runs import counter, space_change
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
+from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
 from livemem.upkeep import sweep as sweeping
@@ -52,6 +53,8 @@ class Scene:
     world: World
     told: Told = field(default_factory=Told)
     run: Invocation | None = None
+    revision: str = ""
+    """Of the plan that somebody has read."""
     lost: bool = False
     """Whether something is left of which no marker tells."""
     actors: list[tuple["Part", Actor]] = field(default_factory=list)
@@ -60,7 +63,12 @@ class Scene:
         """A scene that goes on from here on its own."""
         assert all(actor.done for _, actor in self.actors)
         return Scene(
-            self.world.fork(), Told(dict(self.told.notes), self.told.space), self.run, self.lost, list(self.actors)
+            self.world.fork(),
+            Told(dict(self.told.notes), self.told.space),
+            self.run,
+            self.revision,
+            self.lost,
+            list(self.actors),
         )
 
     def enter(self, part: "Part") -> Actor:
@@ -195,6 +203,29 @@ def _change_rules(scene: Scene, actor: Actor) -> None:
     rules.change(actor.process, "admin", SPACE, NewRules("Keep a log, newest first."))
 
 
+def _approve(scene: Scene, actor: Actor) -> None:
+    assert scene.run
+    review.approve(actor.process, EVERYONE, SPACE, scene.run["run_id"], scene.revision)
+
+
+def _refuse(scene: Scene, actor: Actor) -> None:
+    assert scene.run
+    review.refuse(actor.process, EVERYONE, SPACE, scene.run["run_id"], "not so")
+
+
+def _replace_and_work(scene: Scene, actor: Actor) -> None:
+    queues.order(actor.process, EVERYONE, SPACE, Order(trigger="api", replace=True))
+    _work_off(scene, actor)
+
+
+def _ask_for_approval(scene: Scene, actor: Actor) -> None:
+    space_change.change(actor.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
+
+
+def _ask_no_more(scene: Scene, actor: Actor) -> None:
+    space_change.change(actor.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="auto"))
+
+
 def _sweep(scene: Scene, actor: Actor) -> None:
     sweeping.sweep(actor.process, deadline=actor.until)
 
@@ -223,6 +254,11 @@ COUNTED_RUN = Part("automatic run", _count_and_work, works=True, seconds=900)
 UNDO = Part("undo", _undo)
 EDIT = Part("correction", _edit)
 RULES = Part("change of the rules", _change_rules)
+APPROVE = Part("approval", _approve)
+REFUSE = Part("refusal", _refuse)
+REPLACE = Part("plan in place of another", _replace_and_work, works=True, seconds=900)
+REVIEW = Part("begin of review", _ask_for_approval)
+NO_REVIEW = Part("end of review", _ask_no_more)
 SWEEP = Part("sweep", _sweep, seconds=300)
 SWEEP_ALL = Part("daily sweep", _sweep_all, seconds=300)
 MARK = Part("note whose counter dies", _post_and_mark)
@@ -291,6 +327,23 @@ def _ordered(scene: Scene) -> None:
     _due(scene)
     scene.world.order(SPACE)
     scene.run = scene.world.queued.pop()
+
+
+def _queued_for_review(scene: Scene) -> None:
+    _folded(scene)
+    space_change.change(scene.world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
+    _write(scene)
+    scene.world.count(SPACE)
+    scene.run = scene.world.queued.pop()
+
+
+def _planned(scene: Scene) -> None:
+    _queued_for_review(scene)
+    assert scene.run
+    scene.world.work(scene.run)
+    plan = scene.world.plan(SPACE)
+    assert plan
+    scene.revision = plan.revision
 
 
 def _changed_rules(scene: Scene) -> None:
@@ -704,6 +757,27 @@ PAIRS = (
         )
         for name, before in (("one that died", _dead_creation(4)), ("a deletion that died", _dead_deletion))
     ),
+    Pair("twin plans", _queued_for_review, RUN, RUN, (*CROSSED, together)),
+    Pair("plan & sweep", _queued_for_review, RUN, SWEEP, ALL),
+    Pair("sweep & plan", _queued_for_review, SWEEP, RUN, CROSSED),
+    Pair("sweep & refusal", _planned, SWEEP, REFUSE, CROSSED),
+    Pair("stalled plan & run by hand", _queued_for_review, RUN, ORDERED_RUN, (cut,), gap=STALL),
+    Pair("plan & end of review", _queued_for_review, RUN, NO_REVIEW, CROSSED),
+    Pair("run & begin of review", _queued, RUN, REVIEW, CROSSED),
+    Pair("approval & approval", _planned, APPROVE, APPROVE, CROSSED),
+    Pair("approval & refusal", _planned, APPROVE, REFUSE, ALL),
+    Pair("refusal & approval", _planned, REFUSE, APPROVE, ALL),
+    Pair("stalled approval & refusal", _planned, APPROVE, REFUSE, (cut,), gap=STALL),
+    Pair("stalled refusal & approval", _planned, REFUSE, APPROVE, (cut,), gap=STALL),
+    Pair("stalled approval & plan in place of another", _planned, APPROVE, REPLACE, (cut,), gap=STALL),
+    Pair("plan in place of another & approval", _planned, REPLACE, APPROVE, ALL),
+    Pair("approval & end of review", _planned, APPROVE, NO_REVIEW, CROSSED),
+    Pair("end of review & approval", _planned, NO_REVIEW, APPROVE, ALL),
+    Pair("approval & correction", _planned, APPROVE, EDIT, ALL),
+    Pair("correction & approval", _planned, EDIT, APPROVE, ALL),
+    Pair("approval & undo", _planned, APPROVE, UNDO, ALL),
+    Pair("approval & sweep", _planned, APPROVE, SWEEP, ALL),
+    Pair("approval that fails", _planned, APPROVE, SWEEP, (failing,)),
     Pair("run by hand that fails", _ordered, RUN, SWEEP, (failing,)),
     Pair("run that fails", _queued, RUN, SWEEP, (failing,)),
     Pair("order & run", _due, ORDER, QUEUED_RUN, (late, lost)),

@@ -108,7 +108,7 @@ def come_to_rest(world: World, space_id: str, *, lost: bool = False) -> Audit:
     world.settle()
     if "last_run_failed" in _problems(world, space_id):
         # The model answers again, and an operator who is told of the failure starts a run by hand.
-        world.order(space_id)
+        world.order(space_id, replace=True)
         world.settle()
     found = Audit(wrong_reads=_wrong_reads(world, space_id))
     for number, seconds in enumerate(ROUNDS):
@@ -153,8 +153,9 @@ def check_alive(world: World, space_id: str) -> Audit:
         world.count(space_id)
         world.settle()
     else:
-        world.order(space_id)
+        world.order(space_id, replace=True)
         world.settle()
+    world.approve(space_id)
     folded = {
         source.note_id for record in standing(records_of(world.inner.objects, space_id)) for source in record.notes
     }

@@ -41,6 +41,7 @@ NOON = datetime(2026, 2, 20, 12, tzinfo=UTC)
 SPACE = "/v1/spaces/{space_id}"
 FILE = f"{SPACE}/bank/{{path+}}"
 RUNS = f"{SPACE}/consolidations"
+PLAN = f"{SPACE}/runs/{{run_id}}/plan"
 
 
 @dataclass
@@ -98,6 +99,14 @@ class Account:
 
     def undo(self, number: int) -> None:
         self.call("admin", "POST", f"{RUNS}/{{number}}/undo", 200, number=str(number))
+
+    def plan(self) -> Any:
+        """The plan that waits for approval."""
+        return self.call("reads", "GET", SPACE, 200)["pending_plan"]
+
+    def approve(self, plan: Any, status: int = 200) -> None:
+        body = {"plan_revision": plan["plan_revision"]}
+        self.call("admin", "POST", f"{PLAN}/approve", status, run_id=plan["run_id"], body=body)
 
     def start(self, status: int = 202, *, token: str = BOOTSTRAP_KEY, **order: Any) -> None:
         """Start a run by hand, when the last one is long enough ago."""
@@ -299,6 +308,67 @@ def the_undo_of_a_consolidation(account: Account) -> None:
     account.start()
     account.work()
     account.undo(1)
+
+
+def plans_that_wait(account: Account) -> None:
+    """One is approved, one refused, one outdated, one replaced; at last nobody has to approve any more."""
+    account.create(threshold=1)
+    account.call("admin", "PATCH", SPACE, 200, body={"consolidation_mode": "review"})
+    first = account.note()
+    assert account.written(first) == "started"
+    account.work("awaiting_approval")
+    assert account.written(first) == "not_automatic"
+    account.start(409)
+    account.call("reads", "GET", "/v1/health", 200)
+    plan = account.plan()
+    read = account.call("reads", "GET", f"{PLAN}", 200, run_id=plan["run_id"])
+    assert read["plan_revision"] == plan["plan_revision"]
+    account.approve(plan)
+    assert account.plan() is None
+    account.written(account.note(content="another"))
+    account.work("awaiting_approval")
+    account.call("admin", "POST", f"{PLAN}/refuse", 200, run_id=account.plan()["run_id"], body={"reason": "not so"})
+    account.start()
+    account.work("awaiting_approval")
+    account.correct()
+    account.approve(account.plan(), 409)
+    account.work("awaiting_approval")
+    account.start(replace=True)
+    account.work("awaiting_approval")
+    account.call("admin", "PATCH", SPACE, 200, body={"consolidation_mode": "auto", "auto_paused": False})
+    account.work()
+
+
+def a_plan_is_proposed_and_not_told(account: Account, recover: Story) -> None:
+    account.create()
+    account.call("admin", "PATCH", SPACE, 200, body={"consolidation_mode": "review"})
+    account.note()
+    account.start()
+    with account.dying("s3:PutObject", "demo/_runs/", time=3):
+        account.work()
+    recover(account)
+
+
+def an_approval_that_dies_after_its_commit(account: Account, recover: Story) -> None:
+    account.create()
+    account.call("admin", "PATCH", SPACE, 200, body={"consolidation_mode": "review"})
+    account.note()
+    account.start()
+    account.work("awaiting_approval")
+    with account.dying("s3:PutObject", "demo/_consolidations/"):
+        account.approve(account.plan())
+    recover(account)
+
+
+def a_refusal_that_dies_after_its_swap(account: Account, recover: Story) -> None:
+    account.create()
+    account.call("admin", "PATCH", SPACE, 200, body={"consolidation_mode": "review"})
+    account.note()
+    account.start()
+    account.work("awaiting_approval")
+    with account.dying("s3:PutObject", "demo/_runs/"):
+        account.call("admin", "POST", f"{PLAN}/refuse", 200, run_id=account.plan()["run_id"])
+    recover(account)
 
 
 class Patience:
@@ -639,6 +709,7 @@ STORIES: list[Story] = [
     a_space_from_its_creation_to_its_deletion,
     corrections_and_their_undo,
     the_undo_of_a_consolidation,
+    plans_that_wait,
     corrections_at_the_threshold,
     more_notes_than_one_run_takes,
     notes_that_wait,
@@ -675,7 +746,13 @@ STORIES: list[Story] = [
             a_run_that_dies_before_it_closes,
             an_undo_that_dies_after_its_commit,
             a_change_of_the_rules_that_dies_after_its_commit,
+            an_approval_that_dies_after_its_commit,
+            a_refusal_that_dies_after_its_swap,
         )
         for recover in (a_correction_recovers, a_consolidation_recovers, the_sweep_recovers)
+    ),
+    *(
+        partial(a_plan_is_proposed_and_not_told, recover=recover)
+        for recover in (a_correction_recovers, the_sweep_recovers)
     ),
 ]

@@ -21,6 +21,7 @@ from livemem.arrivals import restore as restoring
 from livemem.ask import work as asking
 from livemem.backups import snapshots
 from livemem.backups.manifest import Manifest
+from livemem.bank import review
 from livemem.changes import progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
@@ -38,6 +39,7 @@ from livemem.runs import run as runs
 from livemem.settings import Settings
 from livemem.spaces import contents, life
 from livemem.spaces import head as heads
+from livemem.spaces.review import Mode, Review
 from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
@@ -342,8 +344,11 @@ class World:
         with suppress(ClientError):
             sent.request.send(self.inner)
 
-    def create_space(self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.") -> heads.Meta:
-        return life.create(self.process, EVERYONE, life.NewSpace(space_id, rules=rules, threshold=threshold))
+    def create_space(
+        self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.", mode: Mode = "auto"
+    ) -> heads.Meta:
+        wanted = life.NewSpace(space_id, rules=rules, threshold=threshold, consolidation_mode=mode)
+        return life.create(self.process, EVERYONE, wanted)
 
     def note(
         self, content: str, *, space_id: str = "demo", agent: str = "ann", category: str = "progress"
@@ -396,6 +401,16 @@ class World:
     def sweep_all(self) -> sweeping.Report:
         """The sweep of once a day: of all spaces."""
         return sweeping.sweep(self.process, deadline=self.clock() + INVOCATION, everything=True)
+
+    def plan(self, space_id: str = "demo") -> Review | None:
+        """The plan that waits for approval."""
+        head = heads.find(self.process, space_id)
+        return head.meta.pending_plan if head else None
+
+    def approve(self, space_id: str = "demo") -> Any:
+        """Approve the plan that waits, if one does."""
+        plan = self.plan(space_id)
+        return plan and review.approve(self.process, EVERYONE, space_id, plan.run_id, plan.revision)
 
     def undo(self, number: int, space_id: str = "demo") -> Any:
         return undoing.undo(self.process, "admin", space_id, number)

@@ -14,7 +14,7 @@ from livemem.ask.work import Outcome
 from livemem.conversations.making import Made
 from livemem.digests.work import Outcome as Digested
 from livemem.llm.usage import Usage
-from livemem.runs.run import FINAL, Run
+from livemem.runs.run import AT_REST, Run
 from livemem_http import metrics as run_metrics
 from tests.support.world import World
 
@@ -96,7 +96,7 @@ def emitted():
     world.note("first")
     world.note("second")
     finished = world.consolidate()
-    runs = [None, finished, *(finished.model_copy(update={"status": status, "metrics": {}}) for status in FINAL)]
+    runs = [None, finished, *(finished.model_copy(update={"status": status, "metrics": {}}) for status in AT_REST)]
     found = set()
     for run in runs:
         found |= reported(run)
@@ -166,7 +166,8 @@ def test_every_other_metric_that_is_watched_is_one_that_aws_reports(alarms, dash
 def test_every_status_that_a_run_can_end_with_is_drawn(dashboard):
     statuses = {dict(dimensions)["status"] for _, name, dimensions in drawn(dashboard) if name == "runs"}
 
-    assert statuses == {*FINAL, "ignored"}
+    # Of these two people decide, and no invocation.
+    assert statuses == {*AT_REST} - {"refused", "superseded"}
 
 
 def test_only_the_count_of_runs_is_split_by_status_because_each_split_is_billed(emitted):

@@ -27,6 +27,8 @@ from live_memory.cli.commands import (
 )
 from live_memory.cli.generic import group
 from live_memory.cli.imports.command import import_command
+from live_memory.cli.init.command import init_command
+from live_memory.cli.init.hooks.command import hook_command
 from live_memory.cli.session import program_of
 
 EPILOG = "Exit codes:\n\n" + exits.table()
@@ -86,6 +88,8 @@ app.command("erase", rich_help_panel=OPERATE)(upkeep.erase)
 app.command("gc", rich_help_panel=OPERATE)(upkeep.gc)
 app.command("usage", rich_help_panel=OPERATE)(upkeep.usage)
 app.command("health", rich_help_panel=OPERATE)(upkeep.health)
+app.command("init", rich_help_panel=ACCOUNT)(init_command)
+app.command("hook", hidden=True)(hook_command)
 app.command("login", rich_help_panel=ACCOUNT)(account.login)
 app.command("logout", rich_help_panel=ACCOUNT)(account.logout)
 app.command("whoami", rich_help_panel=ACCOUNT)(account.whoami)

@@ -20,6 +20,14 @@ MaybeSpace = Annotated[
         metavar="[SPACE]", help="The space; else LIVEMEM_SPACE, else the profile's.", autocompletion=complete_space
     ),
 ]
+
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it is done.")]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many.")]
+
+
+def named(space_id: str | None, space: str | None) -> str | None:
+    """The space that was named, where that can be done in two ways."""
+    if space_id and space and space_id != space:
+        raise typer.BadParameter(f"Which space: {space_id} or {space}?")
+    return space_id or space

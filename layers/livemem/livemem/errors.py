@@ -160,6 +160,12 @@ class Conflict(LiveMemoryError):
         self.retry_after = retry_after
 
 
+class PlanOutdated(Conflict):
+    """What a plan rests on has changed since it was made: another one is being made, which `detail` names."""
+
+    code = "plan_outdated"
+
+
 class TooSoon(LiveMemoryError):
     """The last one was started a moment ago."""
 

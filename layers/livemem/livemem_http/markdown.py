@@ -11,6 +11,7 @@ from livemem_http.views import (
     LiveNotes,
     NotePage,
     NoteView,
+    RunPlan,
     SectionSources,
     SpaceSummary,
     SynthesisView,
@@ -46,6 +47,11 @@ def synthesis(answer: SynthesisView) -> str:
 def summary(answer: SpaceSummary) -> str:
     """All that an agent loads at its start."""
     parts = [f"# Space {answer.space_id}", answer.description]
+    if answer.pending_plan and not answer.at:
+        parts.append(
+            f"A plan waits for approval since {answer.pending_plan.planned_at} (run {answer.pending_plan.run_id}); "
+            f"its {answer.pending_plan.notes_count} notes are live until then."
+        )
     if answer.at:
         parts.append(
             f"Rules, synthesis and bank as they stood after change {answer.at.change} ({answer.at.committed_at})."
@@ -71,13 +77,31 @@ def note(answer: NoteView) -> str:
     return joined(_note(answer))
 
 
+def plan(answer: RunPlan) -> str:
+    """A plan that waits for approval: what it would make of the bank as diffs, and the notes that it would fold."""
+    facts = [
+        f"- run: {answer.run_id}",
+        f"- plan_revision: {answer.plan_revision}",
+        f"- waits since: {answer.planned_at}",
+        f"- trigger: {answer.trigger}",
+    ]
+    facts += ["- it is outdated: an approval makes another plan"] if answer.outdated else []
+    facts += [f"- warning: {within_item(warning)}" for warning in answer.warnings]
+    return joined("# A plan that waits for approval", "\n".join(facts), *_what_changes(answer))
+
+
 def change(answer: ChangeDetail) -> str:
     """One change of the history: what it made of the bank as diffs, and the notes that it folded."""
     facts = [f"- committed: {answer.committed_at}", f"- trigger: {answer.trigger}"]
     facts += [f"- author: {answer.author}"] if answer.author else []
+    facts += [f"- approved by: {answer.approved_by}, {answer.approved_at}"] if answer.approved_by else []
     facts += [f"- undoes: {answer.undoes}"] if answer.undoes is not None else []
     facts += ["- it was undone"] if answer.undone else []
-    parts = [f"# Change {answer.number}: {answer.kind}", "\n".join(facts)]
+    return joined(f"# Change {answer.number}: {answer.kind}", "\n".join(facts), *_what_changes(answer))
+
+
+def _what_changes(answer: ChangeDetail | RunPlan) -> list[str]:
+    parts: list[str] = []
     for item in answer.changes:
         parts += [f"## {item.path} ({item.action})", item.reason or "", _fenced(item.diff)]
     if answer.synthesis.after:
@@ -87,7 +111,7 @@ def change(answer: ChangeDetail) -> str:
         parts += ["## Discarded", "\n".join(lines)]
     if answer.sources:
         parts += ["## Notes", "\n".join(map(_note, answer.sources))]
-    return joined(*parts)
+    return parts
 
 
 def _file(answer: FileView) -> str:

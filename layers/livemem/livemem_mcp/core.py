@@ -282,6 +282,8 @@ def _handle(how: str, handle: str) -> str:
 def _told(run: RunView) -> str:
     if run.error:
         return f"The run failed ({run.error.get('code')}): {run.error.get('detail')} All notes are still there.\n"
+    if run.status == "awaiting_approval":
+        return f"The plan of run {run.run_id} waits until somebody approves it. Its notes are live until then.\n"
     if run.status != "ok":
         return f"The run ended as {run.status}. {run.message or ''}".rstrip() + "\n"
     told = ", ".join(f"{name.replace('_', ' ')} {run.metrics[name]}" for name in _METRICS if run.metrics.get(name))

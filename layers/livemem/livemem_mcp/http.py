@@ -25,7 +25,8 @@ from livemem_mcp.session import TOOLSETS, Invoke, Session, Toolset, default_spac
 
 REQUEST = timedelta(seconds=20)
 """For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
-QUERY = {"toolset", "space"}
+QUERY = {"toolset", "space", "structured"}
+STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
@@ -80,6 +81,7 @@ def _answer(
         until=process.clock() + REQUEST,
         invoke=invoke,
         pause=pause,
+        structured=_structured(event),
     )
     mcp = server.build(session)
     return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
@@ -93,6 +95,18 @@ def _wanted(event: Mapping[str, Any]) -> tuple[Toolset, str | None]:
         if toolset == query.get("toolset", "core"):
             return toolset, query.get("space")
     raise InvalidRequest.of("toolset", f"must be one of {', '.join(TOOLSETS)}")
+
+
+def _structured(event: Mapping[str, Any]) -> bool:
+    """Whether answers come as JSON too; raises InvalidRequest.
+
+    Some clients hand their model the JSON in the place of the Markdown, which costs more and reads worse; with
+    `structured=false` they have the Markdown alone.
+    """
+    wanted = (event.get("queryStringParameters") or {}).get("structured", "true")
+    if wanted not in STRUCTURED:
+        raise InvalidRequest.of("structured", f"must be one of {', '.join(STRUCTURED)}")
+    return STRUCTURED[wanted]
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:

@@ -95,7 +95,7 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         return _failed(problems.own(error, session.request_id), session.request_id)
     text = types.TextContent(text=http_texts.sendable(answer.text))
-    data = http_texts.sendable_values(answer.data)
+    data = http_texts.sendable_values(answer.data) if session.structured else None
     return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
 
 

@@ -1,5 +1,6 @@
 """What the client sends again, and what it never does."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -194,3 +195,19 @@ def _lines(name: str) -> bytes | None:
 
 def test_the_waiting_client_really_waits_by_default(monkeypatch):
     assert Client("http://127.0.0.1:9", "x")._sleep.__name__ == "sleep"
+
+
+def test_the_async_client_repeats_by_the_same_rules():
+    async def write(service: Scripted) -> None:
+        async with service.async_client() as client:
+            await client.append_note("demo", category="todo", content="x")
+
+    service = Scripted(LOST, problem(503, "store_unavailable", 3), good(NOTE, 201))
+    asyncio.run(write(service))
+    assert len({request.headers["idempotency-key"] for request in service.asked}) == 1
+    assert len(service.asked) == 3
+    assert service.waited[0] <= 0.25
+    assert 3 <= service.waited[1] <= 4
+
+    with pytest.raises(LiveMemoryError, match="no_answer"):
+        asyncio.run(write(Scripted(CUT)))

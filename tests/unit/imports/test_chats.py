@@ -52,6 +52,17 @@ def test_of_messages_that_were_edited_those_come_that_lead_to_the_newest():
     assert said(chosen)[-1] == ("A qestion", "")
 
 
+def test_where_a_message_between_is_missing_all_that_are_there_come():
+    messages = [claude_message(number, "human", str(number)) for number in (1, 2, 4, 5)]
+    chat = claude.chat(claude_chat("c-1", *messages))
+    assert said(chat) == [("1", ""), ("2", ""), ("4", ""), ("5", "")]
+
+
+def test_of_messages_of_one_moment_the_last_one_is_the_end():
+    messages = [claude_message(number, "human", str(number), created_at="2026-02-20T14:00:00Z") for number in (1, 2, 3)]
+    assert [turn.user for turn in claude.chat(claude_chat("c-1", *messages)).turns] == ["1", "2", "3"]
+
+
 def test_an_export_of_claude_without_parents_comes_in_its_order():
     messages = [
         claude_message(number, sender, str(number)) for number, sender in enumerate(["human", "assistant"] * 2, 1)
@@ -127,6 +138,11 @@ def test_spoken_words_come_as_they_were_written_down():
         chatgpt_chat("g", node("a", "root", "user", {"content_type": "multimodal_text", "parts": parts}), current="a")
     )
     assert said(chat) == [("Hello\n\n[audio]", "")]
+
+
+def test_halves_of_surrogate_pairs_are_replaced_and_whole_ones_stay():
+    chat = claude.chat(claude_chat("c", claude_message(1, "human", "a\ud83db\ud83d\ude00"), name="\udc00 x"))
+    assert (said(chat), chat.title) == ([("a\ufffdb\U0001f600", "")], "\ufffd x")
 
 
 def test_messages_in_a_circle_are_told():

@@ -23,7 +23,7 @@ from tests.support.crash import ERRORS, KILLS, Fault
 from tests.support.crash_erasure import ERASURES, SPACE, WATCHED, Erasure
 from tests.support.world import EVERYONE, INVOCATION, World
 
-FOLDED, LIVE, GIVEN_BACK = ERASURES
+FOLDED, LIVE, GIVEN_BACK, PLANNED = ERASURES
 
 
 def name(item: Erasure | Fault) -> str:
@@ -32,8 +32,8 @@ def name(item: Erasure | Fault) -> str:
 
 @pytest.mark.parametrize(
     ("which", "repeated"),
-    [(FOLDED, True), (FOLDED, False), (LIVE, True), (LIVE, False), (GIVEN_BACK, False)],
-    ids=["folded, repeated", "folded, sweep", "live, repeated", "live, sweep", "given back, sweep"],
+    [(FOLDED, True), (FOLDED, False), (LIVE, True), (LIVE, False), (GIVEN_BACK, False), (PLANNED, False)],
+    ids=["folded, repeated", "folded, sweep", "live, repeated", "live, sweep", "given back, sweep", "planned, sweep"],
 )
 def test_an_erasure_killed_anywhere_is_finished(which, repeated):
     before, after = KILLS
@@ -72,8 +72,8 @@ def _folded_before_others(world: World) -> str:
 
 @pytest.mark.parametrize(
     "prepare",
-    [_just_folded, GIVEN_BACK.prepare, _folded_before_others],
-    ids=["folded", "given back", "folded before others"],
+    [_just_folded, GIVEN_BACK.prepare, PLANNED.prepare, _folded_before_others],
+    ids=["folded", "given back", "planned", "folded before others"],
 )
 def test_no_write_that_comes_late_brings_an_erased_note_back(prepare):
     for where, wrong in crash_erasure.repeats(prepare):

@@ -6,7 +6,7 @@ import pytest
 
 from livemem.access import principal
 from livemem.access import registry as registries
-from livemem.bank import files
+from livemem.bank import files, review
 from livemem.notes import appending, idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
@@ -14,7 +14,7 @@ from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.store.probe import has_conditional_writes
 from tests.support.crash import several_files
-from tests.support.world import World
+from tests.support.world import EVERYONE, World
 
 
 def counts(world: World) -> dict[str, int]:
@@ -117,6 +117,29 @@ def test_a_consolidation_keeps_its_budget(world, rounds, count):
     assert made["DeleteObjects"] == 1
     # Single deletions are free of charge: the plan and the lease.
     assert made["DELETE"] == 2
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_plan_that_waits_and_its_approval_keep_their_budgets(count):
+    world = World()
+    world.create_space(mode="review")
+    world.llm.default = several_files
+    fill(world, count)
+    world.order()
+    world.new_process()
+    run = world.work()
+    planned = counts(world)
+    waits = world.plan()
+    world.new_process()
+    review.approve(world.process, EVERYONE, "demo", run.run_id, waits.revision)
+    approved = counts(world)
+
+    written = run.metrics["bank_files_created"]
+    assert planned["GET"] + planned["LIST"] <= 12 + count
+    assert planned["PUT"] == 5
+    assert approved["GET"] <= 11 + count + written
+    assert approved == {**approved, "PUT": written + 8, "DELETE": 3, "DeleteObjects": 1}
+    assert "LIST" not in approved
 
 
 def test_deleting_a_space_takes_a_list_and_a_deletion_per_1000_objects_and_4_more(world):

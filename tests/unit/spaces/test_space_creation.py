@@ -73,6 +73,8 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "left_out": [],
         "arrival": None,
         "erasing": None,
+        "review": None,
+        "consolidation_mode": "auto",
         "deleted_at": None,
     }
 

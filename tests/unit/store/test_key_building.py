@@ -48,6 +48,7 @@ BELOW = {
     "runs_prefix": "_runs/",
     "runs_up_to": "_runs/",
     "plan": "_runs/",
+    "review": "_runs/",
     "displaced": "_runs/",
     "record": "_consolidations/",
     "records_prefix": "_consolidations/",

@@ -6,7 +6,7 @@ import typer
 
 from live_memory.cli import reading, texts, waiting
 from live_memory.cli.exits import FAILED, NOTHING
-from live_memory.cli.options import Json, Limit, MaybeSpace, Space
+from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
 
@@ -22,7 +22,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show all that an agent loads at its start: rules, synthesis, bank, newest notes."""
-    with opened(ctx, json=json, space=space_id or space) as session:
+    with opened(ctx, json=json, space=named(space_id, space)) as session:
         _markdown(session, "get_summary", {"space_id": session.space, "at": at, "rules": False if no_rules else None})
 
 
@@ -65,15 +65,11 @@ def _sections(out: Output, file: dict[str, Any]) -> None:
     lines = []
     for section in file.get("sections") or []:
         lines.append((section["heading"] or "(beginning)", "bold"))
-        lines += [(f"  {texts.one_line(_source(one), 160)}", "") for one in section["sources"]]
+        lines += [(f"  {one['note_id']}  change {one['consolidation']}", "") for one in section["sources"]]
         lines += [(f"  corrected by hand: change {number}", "") for number in section["corrections"]]
         if section.get("omitted"):
             lines.append((f"  and {texts.count(section['omitted'], 'older note')}", "dim"))
     out.lines(lines or [("No section rests on a note.", "")])
-
-
-def _source(source: dict[str, Any]) -> str:
-    return "  ".join(str(value) for value in source.values() if value not in (None, [], ""))
 
 
 def search(

@@ -7,7 +7,7 @@ import typer
 
 from live_memory.cli import downloads, texts, waiting
 from live_memory.cli.exits import CONFLICT, Refused
-from live_memory.cli.options import Json, MaybeSpace, Space
+from live_memory.cli.options import Json, MaybeSpace, Space, named
 from live_memory.cli.session import Session, opened
 
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite the file if it is there.")]
@@ -22,7 +22,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Download a space as one file, a tar.gz that can be imported again."""
-    with opened(ctx, json=json, space=space_id or space) as session:
+    with opened(ctx, json=json, space=named(space_id, space)) as session:
         fetch(session, "export_space", output, force=force)
 
 

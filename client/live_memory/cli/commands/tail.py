@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from live_memory.cli import following, showing
-from live_memory.cli.options import Json, MaybeSpace, Space
+from live_memory.cli.options import Json, MaybeSpace, Space, named
 from live_memory.cli.session import Session, opened
 from live_memory.errors import LiveMemoryError
 
@@ -29,9 +29,7 @@ def tail(
 
     Each is told once, also one that is consolidated at once.
     """
-    if space_id and space and space_id != space:
-        raise typer.BadParameter("two spaces were named")
-    with opened(ctx, json=json, space=space_id or space) as session:
+    with opened(ctx, json=json, space=named(space_id, space)) as session:
         source = _Service(session)
         try:
             found, seen = following.begin(source, lines, session.program.clock())

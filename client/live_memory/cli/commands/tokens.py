@@ -87,7 +87,7 @@ def revoke(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Revoke a token: it is worth nothing from now on."""
+    """Revoke a token: within 30 seconds it is worth nothing anywhere."""
     with opened(ctx, json=json) as session:
         session.confirm(f"Revoke the token {token_hash}?", yes=yes)
         found = session.call("revoke_token", token_hash=token_hash, successors=successors or None)

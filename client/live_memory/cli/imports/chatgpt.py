@@ -47,7 +47,7 @@ def _current(nodes: dict[str, Any], leaf: object) -> list[str]:
         return chats.branch(parents, leaf)
     if not nodes:
         return []
-    return chats.branch(parents, max(nodes, key=lambda name: chats.moment(_time(nodes, name)) or ""))
+    return chats.branch(parents, max(reversed(nodes), key=lambda name: chats.moment(_time(nodes, name)) or ""))
 
 
 def _time(nodes: dict[str, Any], name: str) -> object:

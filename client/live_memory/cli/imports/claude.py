@@ -45,9 +45,12 @@ def _current(rows: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
     parents = {name: row.get("parent_message_uuid") for name, row in by_id.items()}
     if not rows or not all(isinstance(parent, str) for parent in parents.values()):
         return rows
-    newest = max(by_id, key=lambda name: chats.moment(by_id[name].get("created_at")) or "")
+    # Of those of one moment the last one.
+    newest = max(reversed(by_id), key=lambda name: chats.moment(by_id[name].get("created_at")) or "")
     last = leaf if isinstance(leaf, str) and leaf in by_id else newest
-    return [by_id[name] for name in chats.branch(parents, last)]
+    way = chats.branch(parents, last)
+    # Where it does not begin as the conversation does, a message between is missing, and all that is there is better.
+    return [by_id[name] for name in way] if parents[way[0]] == rows[0]["parent_message_uuid"] else rows
 
 
 def _messages(row: dict[str, Any], left_out: Counter[str]) -> list[Message]:

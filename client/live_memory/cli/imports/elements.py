@@ -116,5 +116,6 @@ def _element(source: _Source, limit: int) -> bytes | None:
 
 def _goes_on(source: _Source, quoted: bool) -> bool:
     """Whether there is more to look at: what waits (a backslash, say) needs the next chunk."""
-    waits = source.at == len(source.text) or (quoted and source.text[source.at :] == b"\\")
+    left = len(source.text) - source.at
+    waits = not left or (quoted and left == 1 and source.text.endswith(b"\\"))
     return not waits or source.more()

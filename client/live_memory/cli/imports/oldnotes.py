@@ -20,6 +20,8 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 NOTE_BYTES = 100_000
 PIECE = 80_000
 """Bytes of a part of a note that is too large; lines stay whole where they can."""
+HEAD_CHARACTERS = 20_000
+"""Of front matter: what is longer is none."""
 TAGS = 20
 TAG_CHARACTERS = 50
 
@@ -27,7 +29,7 @@ _NAME = re.compile(
     rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>.+)_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
 )
 _HEAD = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*\r?\n(?:\r?\n)?", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^(?P<name>[a-z_]+):[ \t]*(?P<value>.*?)[ \t]*\r?$", re.MULTILINE)
+_FIELD = re.compile(r"^(?P<name>[a-z_]+):(?P<value>[^\r\n]*)", re.MULTILINE)
 _NO_AGENT = re.compile(r"[^A-Za-z0-9]+")
 _NO_PATH = re.compile(r"[^A-Za-z0-9._/-]+")
 
@@ -67,15 +69,16 @@ class OldNote:
             return
         note = replace(self, changed=[*self.changed, "is several notes now: it was too large for one"])
         for piece in _pieces(self.content):
+            # Who writes them gives each a name of its own.
             yield replace(note, content=piece)
-            note = replace(note.later(), changed=())
+            note = replace(note, changed=())
 
 
 def read(name: str, raw: bytes) -> OldNote:
     """The note in a file of this name, without `.md`. Raises BadPart."""
     text = raw.decode(errors="replace").removeprefix("\ufeff")
-    head = _HEAD.match(text)
-    fields = {found["name"]: found["value"] for found in _FIELD.finditer(head["head"])} if head else {}
+    head = _HEAD.match(text[:HEAD_CHARACTERS])
+    fields = {found["name"]: found["value"].strip() for found in _FIELD.finditer(head["head"])} if head else {}
     content = text[head.end() :] if head else text
     if not content.strip():
         raise BadPart("is empty")

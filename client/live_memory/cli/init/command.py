@@ -1,21 +1,24 @@
-"""`livemem init CLIENT` and `livemem hook CLIENT EVENT`, to be mounted by the command line's main program."""
+"""`livemem init CLIENT`."""
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli.init import clients, plan, record, surroundings
+from live_memory.cli import config
+from live_memory.cli.exits import NOTHING, Refused
+from live_memory.cli.init import clients, plan, record
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.plan import ByHand, Plan
-from live_memory.cli.init.problems import Refused
-from live_memory.cli.init.setup import Scope, Setup
+from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
+from live_memory.cli.output import Output
+from live_memory.cli.program import Program
+from live_memory.cli.session import plain
 
-USAGE = 2
-NOTHING = 7
+ANY_SPACE, ANY_URL = "any", "https://any"
+"""For undoing, which looks for what is ours whatever service and space it names."""
 
 
 class Client(StrEnum):
@@ -36,9 +39,10 @@ class ScopeName(StrEnum):
 
 
 def init_command(
+    ctx: typer.Context,
     client: Annotated[Client, typer.Argument(help="What is to use the memory.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space of the project.")] = None,
-    url: Annotated[str | None, typer.Option(help="The service, if not that of the configuration.")] = None,
+    space: Annotated[str | None, typer.Option("--space", "-s", help="The space; else the one that you keep.")] = None,
+    url: Annotated[str | None, typer.Option(help="The service, if not the one that you are logged in to.")] = None,
     scope: Annotated[ScopeName, typer.Option(help="This project's files, or the user's own.")] = ScopeName.project,
     directory: Annotated[Path, typer.Option(help="The project.", file_okay=False, exists=True)] = Path(),
     record_turns: Annotated[
@@ -50,73 +54,74 @@ def init_command(
     undo: Annotated[bool, typer.Option("--undo", help="Take back what was written for this client.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can take it back."""
-    try:
-        known = surroundings.look()
+    with plain(ctx, json=json) as (program, out):
+        known = config.settle(program.environ, profile=program.profile, space=space)
         setup = Setup(
-            space=surroundings.need_space(space or known.space or ("any" if undo else None)),
-            url=surroundings.need_url(url or known.url or ("http://any" if undo else None)),
+            space=ANY_SPACE if undo else checked_space(known.need_space()),
+            url=ANY_URL if undo else checked_url(config.check_url(url) if url else known.need_url()),
             scope=_scope(scope),
             project=directory.resolve(),
             home=Path.home(),
             platform=sys.platform,
-            environ=os.environ,
-            token=_token(client, known.token, with_token=with_token, undo=undo),
+            environ=program.environ,
+            # An undo looks for what was written with a token too.
+            token="" if undo else _token(client, known, url) if with_token else None,
             record=record_turns or undo,
         )
-        _carry_out(client.value, setup, undo=undo, dry_run=dry_run, yes=yes)
-    except Refused as problem:
-        typer.echo(str(problem), err=True)
-        raise typer.Exit(USAGE) from None
+        _carry_out(program, out, client.value, setup, undo=undo, dry_run=dry_run, yes=yes)
 
 
 def _scope(scope: ScopeName) -> Scope:
     return "project" if scope is ScopeName.project else "user"
 
 
-def _token(client: Client, token: str | None, *, with_token: bool, undo: bool) -> str | None:
-    if undo:
-        # So that what was written with a token is looked for.
-        return ""
-    if not with_token:
-        return None
+def _token(client: Client, known: config.Settings, url: str | None) -> str:
     if client is not Client.cline:
         raise Refused(f"{client.value} needs no --with-token: it takes the token from the environment, or asks.")
-    if not token:
-        raise Refused("There is no token to write: set LIVEMEM_TOKEN.")
-    return token
+    if url and known.url and config.check_url(url) != known.url:
+        raise Refused("--url names another service than the one that your token is for.")
+    return known.need_token()
 
 
-def _carry_out(client: str, setup: Setup, *, undo: bool, dry_run: bool, yes: bool) -> None:
+def _carry_out(
+    program: Program, out: Output, client: str, setup: Setup, *, undo: bool, dry_run: bool, yes: bool
+) -> None:
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
     records = record.load(kept)
     drawn = plan.draw_up_undo(fitted.places, records) if undo else plan.draw_up(fitted.places, records)
-    _show(drawn)
-    if not undo:
-        _explain((*drawn.by_hand, *fitted.by_hand))
-    elif drawn.by_hand:
-        _explain(drawn.by_hand, undo=True)
+    by_hand = drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
+    out.result(_document(drawn, by_hand), lambda: _show(out, drawn))
+    _explain(out, by_hand, undo=undo)
     if not drawn.steps:
-        typer.echo("Nothing to take back." if undo else "Nothing to change: all of it is there already.", err=True)
-        raise typer.Exit(NOTHING if not drawn.by_hand else 0)
+        out.say("Nothing to take back." if undo else "Nothing to change: all that can be written is there already.")
+        raise typer.Exit(NOTHING)
     if dry_run:
         return
-    if not yes and not _agreed():
-        typer.echo("Nothing was changed.", err=True)
+    if not yes and not _agreed(program, out):
+        out.say("Nothing was changed.")
         raise typer.Exit(NOTHING)
     if undo:
         plan.take_back(drawn, kept)
     else:
         plan.carry_out(drawn, kept)
-    _close(fitted, drawn, undo=undo)
+    _close(out, fitted, drawn, undo=undo)
 
 
-def _show(drawn: Plan) -> None:
+def _document(drawn: Plan, by_hand: tuple[ByHand, ...]) -> dict[str, Any]:
+    return {
+        "changes": [{"path": str(step.path), "diff": "\n".join(plan.diff(step))} for step in drawn.steps],
+        "by_hand": [{"where": one.shown, "reason": one.reason, "snippet": one.snippet} for one in by_hand],
+    }
+
+
+def _show(out: Output, drawn: Plan) -> None:
     for step in drawn.steps:
         for line in plan.diff(step):
-            typer.echo(_clean(line))
+            out.text(_clean(line))
 
 
 def _clean(line: str) -> str:
@@ -124,25 +129,20 @@ def _clean(line: str) -> str:
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line)
 
 
-def _explain(by_hand: tuple[ByHand, ...], *, undo: bool = False) -> None:
+def _explain(out: Output, by_hand: tuple[ByHand, ...], *, undo: bool) -> None:
+    what = "take this out yourself" if undo else "put this in yourself"
     for one in by_hand:
-        what = "take this out yourself" if undo else "put this in yourself"
-        typer.echo(f"\n{_clean(one.shown)}: {one.reason}; {what}:\n", err=True)
-        typer.echo(one.snippet, err=True)
+        out.say(f"\n{one.shown}: {one.reason}; {what}:\n\n{one.snippet}")
 
 
-def _agreed() -> bool:
-    if not _is_terminal():
+def _agreed(program: Program, out: Output) -> bool:
+    if out.json or not program.is_terminal(sys.stdin):
         raise Refused("There is nobody to ask: look at it with --dry-run, then say --yes.")
     return typer.confirm("Write this?", default=False, err=True)
 
 
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
-
-
-def _close(fitted: Fitting, drawn: Plan, *, undo: bool) -> None:
+def _close(out: Output, fitted: Fitting, drawn: Plan, *, undo: bool) -> None:
     done = "Taken back" if undo else "Written"
-    typer.echo(f"{done}: {', '.join(step.shown for step in drawn.steps)}.", err=True)
+    out.say(f"{done}: {', '.join(step.shown for step in drawn.steps)}.")
     for hint in [] if undo else fitted.hints:
-        typer.echo(f"- {hint}", err=True)
+        out.say(f"- {hint}")

@@ -10,7 +10,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from live_memory.cli.init.problems import Refused
+from live_memory.cli.exits import Refused
 
 MOST_BYTES = 16 * 1_048_576
 """A configuration is never as large; reading stops where somebody put something else in its place."""

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from live_memory.cli.exits import Refused
 from live_memory.cli.init import files, record
 from live_memory.cli.init.pieces import Piece
-from live_memory.cli.init.problems import NotPlain, Refused
+from live_memory.cli.init.problems import NotPlain
 from live_memory.cli.init.record import FileRecord
 
 _BEARER = re.compile(r"(Bearer )[^\s\"'$]+")

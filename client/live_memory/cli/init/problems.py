@@ -1,8 +1,4 @@
-"""What is in the way of a change."""
-
-
-class Refused(Exception):
-    """Nothing is done, for a reason that the user can do something about; the text says what."""
+"""What is in the way of a change that livemem can't make without loss."""
 
 
 class NotPlain(Exception):

@@ -1,5 +1,6 @@
 """What `init` is asked for, and where the clients keep their files on this system."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -8,11 +9,16 @@ from string import Template
 from typing import Literal
 from urllib.parse import urlencode
 
+from live_memory.cli.exits import Refused
+
 Scope = Literal["project", "user"]
 TOKEN_VARIABLE = "LIVEMEM_TOKEN"  # noqa: S105 - the name of a variable
 SERVER = "livemem"
 HOOK_SECONDS = 10
 """For how long a client waits for a hook; `livemem hook` gives up on its own before."""
+
+_SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
+_PLAIN_URL = re.compile(r"[a-zA-Z0-9._~:/%\[\]-]+")
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,11 @@ class Setup:
 
     @property
     def server_url(self) -> str:
-        """The MCP server, with the space that tools act in when they name none."""
-        return f"{self.url}/mcp?{urlencode({'space': self.space})}"
+        """The MCP server, with the space that tools act in when they name none.
+
+        Answers come as Markdown alone: of JSON beside it several clients give their model that instead.
+        """
+        return f"{self.url}/mcp?{urlencode({'space': self.space, 'structured': 'false'})}"
 
     @property
     def rules(self) -> str:
@@ -55,3 +64,17 @@ class Setup:
         if self.platform == "darwin":
             return "Library/Application Support/Code/User"
         return "AppData/Roaming/Code/User" if self.platform == "win32" else ".config/Code/User"
+
+
+def checked_space(space_id: str) -> str:
+    """A space id, which becomes part of commands that clients run. Raises Refused."""
+    if not _SPACE_ID.fullmatch(space_id):
+        raise Refused("A space's id has 1 to 64 letters, digits, `_` and `-`, and begins with a letter or digit.")
+    return space_id
+
+
+def checked_url(url: str) -> str:
+    """A URL, which becomes part of files that other programs read. Raises Refused."""
+    if not _PLAIN_URL.fullmatch(url):
+        raise Refused("The URL must be plain: letters, digits and `-._~:/%[]`.")
+    return url

@@ -167,6 +167,8 @@ def land(process: Process, head: Head, brought: Brought) -> Meta:
             "committed_run": None,
             "echoes": [],
             "erasing": None,
+            # A backup has no plans.
+            "review": None,
             # As long as requests of those who brought it may come, the sweep looks for notes that they bring back. A
             # file can come back only where it was deleted since, and each deletion is watched by itself.
             "settling": Settling(until=clock.iso(now + settling.WATCHED_FOR)),

@@ -60,7 +60,7 @@ def edit_sections(
     files.check_path(path)
     limits.check_text("reason", reason, limits.REASON_BYTES)
     _check_edits(edits)
-    _check_may_correct(principal, heads.load(process, space_id).meta)
+    check_may_correct(principal, heads.load(process, space_id).meta)
 
     def plan() -> list[FileChange]:
         before = files.find_file(process, space_id, path)
@@ -79,7 +79,7 @@ def edit_sections(
     return _written(record)
 
 
-def _check_may_correct(principal: Principal, meta: Meta) -> None:
+def check_may_correct(principal: Principal, meta: Meta) -> None:
     """Raise Forbidden for a token that may write notes, but not in this space's bank."""
     if meta.corrections not in principal.permissions:
         raise Forbidden(

@@ -30,6 +30,8 @@ class Summary:
     committed_at: str
     model: str | None
     author: str | None
+    approved_by: str | None
+    approved_at: str | None
     undoes: int | None
     undone: bool
     notes_count: int
@@ -135,11 +137,13 @@ def _summary(record: Record, undone: bool) -> Summary:
         number=record.number,
         kind=record.kind,
         trigger=record.trigger,
-        run_id=record.run_id,
+        run_id=record.run(),
         started_at=record.started_at,
         committed_at=record.committed_at,
         model=record.model,
         author=record.author,
+        approved_by=record.approved_by,
+        approved_at=record.approved_at,
         undoes=record.undoes,
         undone=undone,
         notes_count=len(record.notes),

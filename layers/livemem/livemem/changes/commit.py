@@ -12,10 +12,12 @@ from livemem.changes import records, settling, tracing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.process import Process
+from livemem.runs import reviews
 from livemem.spaces import head as heads
 from livemem.spaces import lease
-from livemem.spaces.head import Head
+from livemem.spaces.head import Head, Meta
 from livemem.spaces.lease import Held
+from livemem.spaces.review import Decision
 from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys
 from livemem.store.objects import Object
@@ -33,6 +35,10 @@ class CommitLost(LiveMemoryError):
 
 class LeaseLost(CommitLost):
     """Nothing was committed: somebody else has the space by now, and clears up or goes on."""
+
+
+class ModeChanged(CommitLost):
+    """Nothing was committed: since the space was looked at, it was said that a person approves, or no longer does."""
 
 
 class Superseded(LiveMemoryError):
@@ -62,8 +68,8 @@ def planned(process: Process, space_id: str, run_id: str) -> Record | None:
 def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
     """Commit the prepared `record` by one swap of `_meta.json`, based on `head`.
 
-    Raises CommitLost if it can't be committed any more. After StoreUnavailable the plan stays: whether the swap
-    happened will be seen by the next one who looks.
+    Raises CommitLost if it can't be committed any more, ModeChanged if a person has to approve it. After
+    StoreUnavailable the plan stays: whether the swap happened will be seen by the next one who looks.
     """
     for _ in range(TRIES):
         try:
@@ -75,16 +81,35 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
                 return newest
             if isinstance(error, StoreUnavailable):
                 raise
-        if not newest or newest.meta.uid != record.uid or newest.meta.changes != record.number - 1:
+        if not newest or not follows(newest.meta, record):
             # Of a run with several workers another one may have committed it: the caller looks into the records.
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
             raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+        if needs_approval(newest.meta, record):
+            process.store.delete(keys.plan(head.meta.space_id, record.run_id))
+            raise ModeChanged("A person has to approve what is folded.")
         # Only a description or a threshold changed. The lease is looked at after the head: who takes the lease over
         # changes the head before clearing our plan away, so a swap based on this head can't outlive the plan.
         if not lease.still_ours(process, held):
             raise LeaseLost("The time of this run is over.")
         head = newest
     raise CommitLost("The space changes too often.")
+
+
+def follows(meta: Meta, record: Record) -> bool:
+    """Whether the change is the next one of the space, and its plan, if a person approved it, still waits for that."""
+    waits = meta.pending_plan
+    approved = record.plan_of is None or (waits is not None and waits.run_id == record.plan_of)
+    return meta.uid == record.uid and meta.changes == record.number - 1 and approved
+
+
+def needs_approval(meta: Meta, record: Record) -> bool:
+    """Whether a person has to approve the change first: what a model has made of notes, in a space that wants it so."""
+    return meta.consolidation_mode == "review" and record.folds() and not record.plan_of
+
+
+def _approval(record: Record) -> Decision:
+    return Decision(status="ok", by=record.approved_by, at=record.approved_at, consolidation=record.number)
 
 
 def _committed(process: Process, head: Head, record: Record) -> dict[str, object]:
@@ -99,6 +124,8 @@ def _committed(process: Process, head: Head, record: Record) -> dict[str, object
     }
     if record.kind == "consolidation":
         changes["folded_until"] = _folded_until(process, head, record)
+    if record.plan_of:
+        changes |= head.meta.decided(_approval(record))
     if record.undoes is not None:
         changes["undone"] = head.meta.with_undo(record.undoes, record.number)
     return changes
@@ -132,6 +159,8 @@ def apply(process: Process, head: Head, record: Record) -> Head:
             process.store.delete_many([keys.note(space_id, source.note_id) for source in record.notes])
         # The plan goes before the commit is closed: its record stands in for it, and nothing can leave it behind.
         process.store.delete(keys.plan(space_id, record.run_id))
+        if record.plan_of:
+            reviews.end(process, head.meta, record.plan_of, _approval(record), metrics=record.metrics)
         return _close(process, head, record)
     except Superseded:
         return heads.load(process, space_id)
@@ -261,6 +290,8 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
         changes["last_consolidation"] = record.committed_at
         changes["prompt_cut"] = bool(record.usage.get("llm_prompts_cut"))
         changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
+    if record.plan_of and head.meta.review and head.meta.review.run_id == record.plan_of:
+        changes["review"] = None
     if record.kind == "undo" and record.notes:
         # Else the notes that came back would set off the very consolidation that was undone.
         changes["auto_paused"] = True

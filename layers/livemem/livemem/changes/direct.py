@@ -12,10 +12,28 @@ from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import lease, markers
 from livemem.spaces.head import Head
+from livemem.spaces.lease import Held
 from livemem.store.probe import require_conditional_writes
 
 LEASE_LIFE = timedelta(seconds=60)
 """Longer than an HTTP function can run (29 s), so it needs no renewal."""
+
+
+def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
+    """The lease, and the space's head with nothing committed and unwritten. Raises NotFound, Busy, PreconditionLost."""
+    require_conditional_writes(process.store)
+    heads.load(process, space_id)
+    markers.leave(process, space_id)
+    held = lease.acquire(process, space_id, process.new_id(), kind, life=LEASE_LIFE, by_hand=True)
+    try:
+        head = recovery.recover(process, heads.load(process, space_id))
+        return held, settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
+    except NotFound:
+        lease.release(process, held)
+        raise
+    except LiveMemoryError:
+        lease.let_go(process, held)
+        raise
 
 
 def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, str], Record]) -> Record:
@@ -24,22 +42,9 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
     If the space is at its threshold afterwards, the next run is started. Raises what `plan` does, NotFound, Busy,
     PreconditionLost.
     """
-    require_conditional_writes(process.store)
-    heads.load(process, space_id)
-    markers.leave(process, space_id)
-    run_id = process.new_id()
-    held = lease.acquire(process, space_id, run_id, kind, life=LEASE_LIFE, by_hand=True)
+    held, head = take(process, space_id, kind)
     try:
-        head = recovery.recover(process, heads.load(process, space_id))
-        head = settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
-    except NotFound:
-        lease.release(process, held)
-        raise
-    except LiveMemoryError:
-        lease.let_go(process, held)
-        raise
-    try:
-        record = plan(head, run_id)
+        record = plan(head, held.lease.owner)
         # What can't be written is found out now, while there is nothing to clear away.
         record.to_bytes()
     except Exception:

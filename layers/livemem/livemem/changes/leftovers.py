@@ -4,6 +4,7 @@ The ids of runs sort by time. So the head remembers up to which of them all is w
 ones: those of the last hours, in which an invocation may still come, or a write come late.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +39,8 @@ class Left:
     run_ids: list[str]
     seen_until: str | None
     more: bool
+    reviews: Sequence[str] = ()
+    """Runs of which a plan lies about that nobody is asked to approve."""
 
 
 class _Ended:
@@ -69,9 +72,21 @@ def find(process: Process, head: Head, *, ends: bool = True) -> Left:
     # A plan of a change by hand has no run; while it works the space is busy, and nothing is cleared away.
     left += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in left)
     left = [run_id for run_id in left if run_id != head.meta.committed_run]
+    asked = [run_id for entry in listed if (run_id := keys.parse_review(entry.key))]
+    unasked = [run_id for run_id in asked if standing.get(run_id, "ended") == "ended"]
     seen_until = _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids)
     more = max(run_ids, default=None) != seen_until or len(listed) == MOST_LISTED
-    return Left(left, seen_until, more)
+    return Left(left, seen_until, more, _of_nobody(process, head, unasked))
+
+
+def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
+    """Those runs of which no plan waits, or was decided just now: no request where there are none, else 1 GET.
+
+    The head is looked at once more: a run that has come to rest since it was read may be the one whose plan waits.
+    """
+    newest = heads.find(process, head.meta.space_id) if run_ids else None
+    waits = newest.meta.review.run_id if newest and newest.meta.review else None
+    return [run_id for run_id in run_ids if newest and newest.meta.uid == head.meta.uid and run_id != waits]
 
 
 def remember(process: Process, head: Head, left: Left) -> None:
@@ -100,7 +115,7 @@ def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
         if not ends:
             return "overdue"
         saved = runs.Saved(runs.finish(process, saved, "error", error=recovery.NEVER_STARTED), saved.etag, saved.age)
-    if saved.run.status in runs.FINAL:
+    if saved.run.status in runs.AT_REST:
         known.add(head.meta.uid, run_id)
         return "ended"
     return "overdue" if saved.run.status == "running" and saved.age > RUN_LIFE else "going_on"

@@ -13,10 +13,12 @@ from livemem.access.principal import Principal
 from livemem.changes import recovery
 from livemem.errors import NotFound
 from livemem.process import Process
+from livemem.runs import reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
+from livemem.spaces.review import Review
 from livemem.store import keys, timeline
 from livemem.store.timeline import Timeline
 
@@ -74,18 +76,43 @@ def _as_it_stands(process: Process, head: Head, saved: Saved) -> Run:
     run = saved.run
     if run.status in runs.FINAL:
         return run
+    review = head.meta.review
+    if review and review.run_id == run.run_id:
+        return _as_decided(head, run, review)
     if head.meta.committed_run == run.run_id:
         return run.model_copy(update={"status": "running", "step": "applying"})
     if run.status == "queued":
         return run if saved.age < runs.QUEUE_LIFE else _ended(run, recovery.NEVER_STARTED)
-    if saved.age < RUN_LIFE:
+    if run.status == "running" and saved.age < RUN_LIFE:
         return run
     record = recovery.made_by(process, head, run)
     if record:
         return run.model_copy(
             update={"status": "ok", "step": None, "consolidation": record.number, "metrics": record.metrics}
         )
+    if run.status == "awaiting_approval":
+        # It came with what the space was restored or copied from, and its plan did not.
+        return run.model_copy(update={"status": "superseded", "message": reviews.LOST})
     return _ended(run, recovery.DIED)
+
+
+def _as_decided(head: Head, run: Run, review: Review) -> Run:
+    """A run whose plan waits, or was decided just now."""
+    if not review.decision:
+        return run.model_copy(update={"status": "awaiting_approval", "step": None})
+    if head.meta.committed_run:
+        return run.model_copy(update={"status": "running", "step": "applying"})
+    decided = review.decision
+    return run.model_copy(
+        update={
+            "status": decided.status,
+            "step": None,
+            "message": decided.message,
+            "consolidation": decided.consolidation,
+            "decided_by": decided.by,
+            "decided_at": decided.at,
+        }
+    )
 
 
 def _ended(run: Run, problem: dict[str, str]) -> Run:

@@ -90,6 +90,10 @@ class Record(Document):
     number: int
     run_id: str
     uid: str
+    plan_of: str | None = None
+    """The run whose plan it is, where that waited for a person; `run_id` is the approval's own then."""
+    approved_by: str | None = None
+    approved_at: str | None = None
     kind: Kind
     trigger: str
     started_at: str
@@ -120,6 +124,10 @@ class Record(Document):
     """What is not as it was asked for, in sentences."""
     usage: dict[str, int] = {}
     metrics: dict[str, Any] = {}
+
+    def run(self) -> str:
+        """The run that made it, or the change by hand."""
+        return self.plan_of or self.run_id
 
     def changed(self) -> list[FileChange]:
         """All files that it changes, and the rules as one of them."""

@@ -7,10 +7,11 @@ another worker may still be at first changes the head: so that worker can't comm
 import logging
 from collections.abc import Iterable
 
-from livemem.changes import commit, echoes, records
+from livemem.changes import commit, echoes, proposals, records
 from livemem.changes.records import Record
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
+from livemem.runs import reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Saved, Status
 from livemem.spaces import head as heads
@@ -34,12 +35,12 @@ def made_by(process: Process, head: Head, run: Run) -> Record | None:
         record = records.get(process, run.space_id, run.base + 1)
     except NotFound:
         return None
-    return record if record.run_id == run.run_id else None
+    return record if record.run() == run.run_id else None
 
 
 def recover(process: Process, head: Head) -> Head:
     """Finish what is committed in the head, if anything, and return the head after it. No LLM call."""
-    head = echoes.finish(process, head)
+    head = reviews.finish(process, echoes.finish(process, head))
     run_id = head.meta.committed_run
     if not run_id:
         return head
@@ -77,6 +78,8 @@ def end(process: Process, saved: Saved, status: Status, *, alone: bool, **change
         record = made_by(process, head, saved.run)
         if record:
             return succeed(process, saved, record)
+        if head.meta.review and head.meta.review.run_id == saved.run.run_id:
+            return proposals.wait(process, saved)
         if not alone:
             try:
                 heads.swap(process, head)
@@ -98,7 +101,7 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
     for _ in range(commit.TRIES):
         saved = runs.find(process, space_id, run_id)
         plan = commit.planned(process, space_id, run_id)
-        unended = saved if saved and saved.run.status not in runs.FINAL else None
+        unended = saved if saved and saved.run.status not in runs.AT_REST else None
         if plan or (unended and unended.run.status == "running"):
             try:
                 # A worker that wakes up late can't commit now: neither this plan nor one that it has yet to write.
@@ -113,9 +116,11 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
         record = made_by(process, head, unended.run)
         if record:
             ended = succeed(process, unended, record)
+        elif head.meta.review and head.meta.review.run_id == run_id:
+            ended = proposals.wait(process, unended)
         else:
             problem = DIED if unended.run.status == "running" else OVERTAKEN
             ended = runs.finish(process, unended, "error", error=problem)
-        if ended.status in runs.FINAL:
+        if ended.status in runs.AT_REST:
             return head
     raise PreconditionLost("The run changes too often.")

@@ -19,12 +19,18 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     """
     left = leftovers.find(process, space.head)
     unfinished = _unfinished(space)
+    _remove_reviews(process, space, left.reviews)
     if unfinished or left.run_ids or space.head.meta.settling or _has_echoes(process, space):
         markers.leave(process, space.space_id)
         done = clear_up(process, space.space_id, left.run_ids)
         return {WAITS: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
     leftovers.remember(process, space.head, left)
     return {WAITS: 1} if left.more else {}
+
+
+def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> None:
+    """Remove plans of which nobody is asked: their runs have ended, so no worker of them can ask for approval now."""
+    process.store.delete_many([keys.review(space.space_id, run_id) for run_id in run_ids])
 
 
 def left_undone(process: Process, space: Space) -> int:
@@ -37,7 +43,8 @@ def left_undone(process: Process, space: Space) -> int:
     left = leftovers.find(process, space.head, ends=False)
     stray = _echoes(process, space.head) if _may_have_echoes(space.head) else set()
     ran_out = space.lease is not None and space.lease.lease.kind != "backoff"
-    return bool(meta.committed_run) + ran_out + len(left.run_ids) + len({*stray, *meta.echoes})
+    undone = bool(meta.committed_run) + bool(meta.review and meta.review.decision)
+    return undone + ran_out + len(left.run_ids) + len(left.reviews) + len({*stray, *meta.echoes})
 
 
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
@@ -106,7 +113,8 @@ def _unfinished(space: Space) -> bool:
         return False
     seen = space.lease
     left = seen and (seen.lease.kind != "backoff" or seen.lease.abandoned)
-    return bool(space.head.meta.committed_run or space.head.meta.echoes or left)
+    meta = space.head.meta
+    return bool(meta.committed_run or meta.echoes or left or (meta.review and meta.review.decision))
 
 
 ROOM = Room(owns=keys.is_of_changes, tend=tend, problems=problems)

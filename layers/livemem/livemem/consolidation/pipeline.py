@@ -12,14 +12,14 @@ from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.changes import commit, echoes, recovery, settling, tending
-from livemem.changes.commit import CommitLost, LeaseLost
+from livemem.changes import commit, echoes, proposals, recovery, settling, tending
+from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, budget, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
 from livemem.process import Process
-from livemem.runs import counter
+from livemem.runs import counter, reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Saved, Status
 from livemem.spaces import contents, lease
@@ -47,7 +47,7 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     saved = runs.find(process, space_id, run_id)
     if not head or head.meta.uid != uid or not saved or saved.run.uid != uid:
         return None
-    if saved.run.status in runs.FINAL:
+    if saved.run.status in runs.AT_REST:
         _clear_up_after(process, space_id, run_id)
         return None
     worker = process.new_id()
@@ -107,7 +107,7 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
 
 def _if_ended(run: runs.Run) -> runs.Run | None:
     """The run, unless another worker of it goes on with it."""
-    return run if run.status in runs.FINAL else None
+    return run if run.status in runs.AT_REST else None
 
 
 def _end(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> tuple[runs.Run, str | None]:
@@ -155,9 +155,14 @@ class _Work:
             return recovery.succeed(process, self.saved, record)
         head = recovery.clear_abandoned(process, head, [one for one in self.held.lease.abandoned if one != run.run_id])
         head = settling.settle(process, head)
+        if head.meta.review and head.meta.review.run_id == run.run_id:
+            return proposals.wait(process, self.saved)
         left = self._left_by_first_try(head)
         if left:
-            return self._commit_and_apply(head, left)
+            return self._conclude(head, left)
+        waits = head.meta.pending_plan
+        if waits and not run.replace:
+            raise NothingToDo(reviews.waiting(waits))
         if not run.by_hand() and not head.meta.automatic():
             raise NothingToDo("Automatic consolidation is switched off or paused.")
         head, live = self._live(head)
@@ -166,11 +171,19 @@ class _Work:
             _remember_set_aside(process, head, collected)
             raise collected.nothing()
         budget.check(process, run)
+        head = self._let_nothing_wait(head)
         self.saved = announcing.announce(
             process, self.saved, collected, self.held.lease.worker, self.deadline, base=head.meta.changes
         )
         asked = asking.ask(process, collected, self.deadline)
-        return self._commit_and_apply(head, outcome.record(process, head, self.saved.run, collected, asked, started))
+        return self._conclude(head, outcome.record(process, head, self.saved.run, collected, asked, started))
+
+    def _let_nothing_wait(self, head: Head) -> Head:
+        """The head without the plan that waited for approval, which this run replaces."""
+        try:
+            return reviews.supersede(self.process, head, reviews.REPLACED)
+        except PreconditionLost:
+            raise CommitLost("The plan that waited for approval was decided on just now.") from None
 
     def _left_by_first_try(self, head: Head) -> Record | None:
         """The plan of this very run that died before it committed: it saves the LLM call. A plan is written once: where
@@ -178,9 +191,13 @@ class _Work:
         """
         if self.saved.run.status != "running":
             return None
-        plan = commit.planned(self.process, self.space_id, self.saved.run.run_id)
+        process, space_id, run_id = self.process, self.space_id, self.saved.run.run_id
+        plan = commit.planned(process, space_id, run_id)
+        key = keys.plan(space_id, run_id)
+        if not plan and head.meta.consolidation_mode == "review":
+            plan, key = proposals.left(process, space_id, run_id), keys.review(space_id, run_id)
         if plan and plan.number != head.meta.changes + 1:
-            self.process.store.delete(keys.plan(self.space_id, plan.run_id))
+            process.store.delete(key)
             raise CommitLost("The bank was changed by somebody else.")
         return plan
 
@@ -198,10 +215,20 @@ class _Work:
                 head = recovery.recover(self.process, heads.load(self.process, self.space_id))
         raise CommitLost("The space changes too often.")
 
-    def _commit_and_apply(self, head: Head, record: Record) -> runs.Run:
-        record = commit.prepare(self.process, self.space_id, record)
-        commit.apply(self.process, commit.commit(self.process, head, self.held, record), record)
-        return recovery.succeed(self.process, self.saved, record)
+    def _conclude(self, head: Head, record: Record) -> runs.Run:
+        """Commit the plan, or let it wait for a person: whichever the space wants by then."""
+        process = self.process
+        for _ in range(commit.TRIES):
+            try:
+                if commit.needs_approval(head.meta, record):
+                    proposals.propose(process, head, self.held, record)
+                    return proposals.wait(process, self.saved, record)
+                record = commit.prepare(process, self.space_id, record)
+                commit.apply(process, commit.commit(process, head, self.held, record), record)
+                return recovery.succeed(process, self.saved, record)
+            except ModeChanged:
+                head = heads.load(process, self.space_id)
+        raise CommitLost("The space changes too often.")
 
 
 def _remember_set_aside(process: Process, head: Head, collected: Collected) -> None:

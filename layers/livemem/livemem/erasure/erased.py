@@ -106,7 +106,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
         return of_memory
     if name.startswith("_idempotency/"):
         return Fate(None if claimed_note(body) in task.ids else body)
-    if keys.parse_plan(f"x/{name}") and not task.pieces.all:
+    if keys.is_plan(name) and not task.pieces.all:
         # Whether it quotes the note can't be told any more, and nobody will commit it.
         return Fate(None)
     parsed = _json(body) if name.endswith(".json") else None
@@ -118,7 +118,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
     except RecursionError:
         return Fate(_scrubbed(body, task.pieces))
     changed = wanted != parsed
-    if changed and keys.parse_plan(f"x/{name}"):
+    if changed and keys.is_plan(name):
         # Nobody will commit it: who could have was told by a swap of the head that it is too late.
         return Fate(None, frozenset(quoting))
     return Fate(_dump(wanted) if changed else body, frozenset(quoting))

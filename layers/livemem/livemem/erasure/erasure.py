@@ -21,11 +21,12 @@ from livemem.erasure.receipts import NOT_REACHED, Receipt, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.runs import counter
+from livemem.runs import counter, reviews
 from livemem.spaces import directory, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
+from livemem.spaces.review import Decision
 from livemem.store import keys, memory_keys
 from livemem.store.probe import require_conditional_writes
 
@@ -179,9 +180,15 @@ def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, f
         started_at=clock.iso(process.clock()),
         not_reached=[*NOT_REACHED, *_copies(process, principal, space_id)],
     )
-    head = heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
+    head = heads.update(process, space_id, lambda meta: _begun(meta, erasure_id))
     recovery.recover(process, head)
     return receipts.create(process, receipt)
+
+
+def _begun(meta: Meta, erasure_id: str) -> dict[str, object]:
+    """What the head says from then on. A plan that waits may quote what goes, and nobody may approve it any more."""
+    given_up = Decision(status="superseded", message=reviews.ERASED)
+    return {"erasing": _erasing(meta, at_work=erasure_id), **meta.decided(given_up)}
 
 
 def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:

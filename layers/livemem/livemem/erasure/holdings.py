@@ -174,7 +174,7 @@ def _may_hold(name: str, wanted: Wanted) -> bool:
     if memory_keys.parse_operation(f"x/{name}"):
         return bool(wanted.memory_ids)
     record = keys.parse_record(f"x/{name}")
-    return wanted.may_be_in(record) if record else keys.parse_plan(f"x/{name}") is not None
+    return wanted.may_be_in(record) if record else keys.is_plan(name)
 
 
 def _held(process: Process, name: str, entry: Entry, wanted: Wanted) -> Mapping[str, bytes | None]:

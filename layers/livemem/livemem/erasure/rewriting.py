@@ -72,7 +72,7 @@ def kind(name: str) -> str:
         return "live"
     if keys.parse_record(f"x/{name}"):
         return "records"
-    if keys.parse_plan(f"x/{name}"):
+    if keys.is_plan(name):
         return "plans"
     if name.startswith("_idempotency/"):
         return "idempotency"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.errors import Forbidden, LiveMemoryError
+from livemem.errors import Conflict, Forbidden, LiveMemoryError
 from livemem.process import Process
-from livemem.runs import cooldown
+from livemem.runs import cooldown, reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
@@ -27,15 +27,23 @@ class Order:
     max_notes: int | None = None
     dry_run: bool = False
     requested_by: str | None = None
+    replace: bool = False
 
 
 def order(process: Process, principal: Principal, space_id: str, wanted: Order) -> Run:
-    """Queue a run by hand; raises NotFound, Forbidden for another agent's notes without admin, TooSoon."""
+    """Queue a run by hand.
+
+    Raises NotFound, Forbidden for another agent's notes without admin, TooSoon, and Conflict where a plan waits for
+    approval, unless it is a dry run or may `replace` that plan.
+    """
     if wanted.agent is not None and wanted.agent != principal.name and "admin" not in principal.permissions:
         raise Forbidden("To consolidate another agent's notes alone, the token needs the permission 'admin'.")
     if wanted.agent is not None:
         keys.check_agent(wanted.agent)
     head, run_id = heads.load(process, space_id), process.new_id()
+    waits = head.meta.pending_plan
+    if waits and not wanted.dry_run and not wanted.replace:
+        raise Conflict(f"{reviews.waiting(waits)} Approve or refuse it, or start this run with `replace`.")
     cooldown.claim(process, space_id, run_id)
     markers.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)
@@ -51,6 +59,7 @@ def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
         agent=wanted.agent,
         max_notes=wanted.max_notes,
         dry_run=wanted.dry_run,
+        replace=wanted.replace,
         requested_by=wanted.requested_by,
         queued_at=clock.iso_millis(process.clock()),
     )

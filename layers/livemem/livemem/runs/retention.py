@@ -32,7 +32,10 @@ def removable(process: Process, head: Head) -> list[str]:
     prefix = keys.runs_prefix(space_id)
     listed = process.store.scan(prefix, stop=prefix + keys.run_moment(int(before.timestamp() * 1_000)))
     found = (parsed[0] for entry in listed if (parsed := keys.parse_run(entry.key)))
-    return list(islice(takewhile(lambda run_id: run_id <= seen, found), AT_ONCE))
+    # However long a plan waits, its run stays: an approval ends it.
+    waits = head.meta.review.run_id if head.meta.review else None
+    ended = (run_id for run_id in takewhile(lambda run_id: run_id <= seen, found) if run_id != waits)
+    return list(islice(ended, AT_ONCE))
 
 
 def remove(process: Process, head: Head) -> int:

@@ -18,11 +18,13 @@ from livemem.store.documents import Document, Moment
 QUEUE_LIFE = timedelta(hours=1)
 """How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
 
-Status = Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"]
+Status = Literal[
+    "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
+]
 Trigger = Literal["api", "threshold", "sweep", "gc"]
 BY_HAND: tuple[Trigger, ...] = ("api", "gc")
 """Triggers of runs that somebody ordered: also where the space does not consolidate by itself."""
-FINAL = ended.FINAL
+FINAL, AT_REST = ended.FINAL, ended.AT_REST
 TRIES = 20
 BUDGET_EXHAUSTED = "token_budget_exhausted"
 """How a run fails that would cost more than its day may (consolidation/budget.py)."""
@@ -42,6 +44,8 @@ class Run(Document):
     agent: str | None = None
     max_notes: int | None = None
     dry_run: bool = False
+    replace: bool = False
+    """Whether it may take the place of a plan that waits for approval."""
     requested_by: str | None = None
     queued_at: Moment
     started_at: Moment | None = None
@@ -63,6 +67,9 @@ class Run(Document):
     error: dict[str, str] | None = None
     plan: dict[str, Any] | None = None
     """What a dry run would do."""
+    decided_by: str | None = None
+    """Who approved or refused its plan."""
+    decided_at: Moment | None = None
 
     def by_hand(self) -> bool:
         """Whether somebody ordered it."""

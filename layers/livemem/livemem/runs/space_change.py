@@ -10,6 +10,7 @@ from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces.head import Corrections, Meta
+from livemem.spaces.review import Mode
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class SpaceChange:
     threshold: int | None = None
     auto_paused: bool | None = None
     corrections: Corrections | None = None
+    consolidation_mode: Mode | None = None
     language: str | EllipsisType | None = ...
     timezone: str | EllipsisType | None = ...
 
@@ -36,12 +38,14 @@ class Changed:
 def change(process: Process, principal: Principal, space_id: str, wanted: SpaceChange) -> Changed:
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
-    No put event will come for notes that are there already. Raises Forbidden for `corrections` without admin,
-    InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
+    No put event will come for notes that are there already. Raises Forbidden for `corrections` and
+    `consolidation_mode` without admin, InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
     """
     if wanted.corrections is not None and "admin" not in principal.permissions:
         raise Forbidden("To say who may correct the bank, the token needs the permission 'admin'.")
-    about_runs = wanted.threshold is not None or wanted.auto_paused is not None
+    if wanted.consolidation_mode is not None and "admin" not in principal.permissions:
+        raise Forbidden("To say whether consolidations have to be approved, the token needs the permission 'admin'.")
+    about_runs = any(one is not None for one in (wanted.threshold, wanted.auto_paused, wanted.consolidation_mode))
     if about_runs:
         # Also if no run may start from now on: then no note waits any more, and the sweep takes note of it.
         heads.load_recent(process, space_id)
@@ -54,6 +58,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceC
         threshold=wanted.threshold,
         auto_paused=wanted.auto_paused,
         corrections=wanted.corrections,
+        consolidation_mode=wanted.consolidation_mode,
         language=wanted.language,
         timezone=wanted.timezone,
     )

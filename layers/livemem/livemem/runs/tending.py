@@ -1,13 +1,18 @@
 """Thresholds that no event noticed, runs that are kept no longer, and what health says of runs."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
+from livemem import clock
 from livemem.process import Process
-from livemem.runs import counter, retention
+from livemem.runs import counter, retention, reviews
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import markers
 from livemem.spaces.room import OLDEST, WAITS, Problem, Room, Space
 from livemem.store import keys
+
+FORGOTTEN_DAYS = 14
+"""After which a plan that waits for approval is more likely forgotten than thought about."""
 
 BUDGET = (
     "The LLM's tokens of the day are used up (LLM_DAILY_TOKEN_BUDGET, ..._PER_SPACE), so nothing is folded until the "
@@ -27,7 +32,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def problems(process: Process, space: Space) -> list[Problem]:
-    """A consolidation that failed, notes that wait too long, and notes that no run can take."""
+    """A consolidation that failed, notes that wait too long, a plan that waits, and notes that no run can take."""
     found = []
     held = space.lease and space.lease.lease
     if held and held.failures:
@@ -40,6 +45,10 @@ def problems(process: Process, space: Space) -> list[Problem]:
     if age > process.settings.pending_note_limit:
         detail = f"The oldest live note waits for {age:.0f} s to be consolidated."
         found.append(Problem(space.space_id, "notes_pending", detail))
+    if waits := space.head.meta.pending_plan:
+        days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
+        detail = f"{reviews.waiting(waits)} Its {waits.notes_count} notes are live, and no other plan is made."
+        found.append(Problem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
     aside = sorted(space.head.meta.set_aside.standing(process.settings.llmaas_context_tokens))
     if aside:
         detail = (

@@ -6,8 +6,11 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys
 
-FINAL = ("ok", "nothing_to_do", "busy", "error")
+FINAL = ("ok", "nothing_to_do", "busy", "error", "refused", "superseded")
 """The statuses of a run that has ended."""
+
+AT_REST = (*FINAL, "awaiting_approval")
+"""The statuses of a run on which nobody works: it has ended, or its plan waits for a person."""
 
 
 class _Run(BaseModel, defer_build=True):
@@ -17,10 +20,10 @@ class _Run(BaseModel, defer_build=True):
 
 
 def run(process: Process, space_id: str, run_id: str) -> bool:
-    """Whether the run has ended: 1 GET. False where it can't be told."""
+    """Whether nobody works on the run any more: 1 GET. False where it can't be told."""
     found = process.store.get(keys.run(space_id, run_id))
     try:
-        return bool(found and _Run.model_validate_json(found.body).status in FINAL)
+        return bool(found and _Run.model_validate_json(found.body).status in AT_REST)
     except ValueError:
         return False
 

@@ -16,6 +16,7 @@ from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBrok
 from livemem.process import Process, Timer
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.erasing import Erasing
+from livemem.spaces.review import Decision, Mode, Review
 from livemem.spaces.set_aside import SetAside
 from livemem.spaces.settling import Settling
 from livemem.store import documents, keys
@@ -23,6 +24,7 @@ from livemem.store.documents import Document, Moment
 from livemem.store.probe import require_conditional_writes
 
 UPDATE_TRIES = 20
+NO_REVIEW = "The space does not ask for approval any more; its notes go into the next run."
 MEND = "Put the right one back in the bucket, or remove the folder."
 
 
@@ -57,6 +59,7 @@ class Meta(Document):
     consolidation_threshold: int
     auto_paused: bool = False
     corrections: Corrections = "admin"
+    consolidation_mode: Mode = "auto"
     language: str | None = None
     """In which the bank is written; None: that of the rules."""
     timezone: str | None = None
@@ -89,6 +92,8 @@ class Meta(Document):
     arrival: Arrival | None = None
     """Where the space came from if it was restored, forked or imported; in a tombstone: what is being brought there."""
     erasing: Erasing | None = None
+    review: Review | None = None
+    """The plan that waits for a person, or was decided just now."""
     deleted_at: Moment | None = None
     """Set while the space is being deleted, or is not all there yet: for every reader it is gone."""
 
@@ -100,8 +105,18 @@ class Meta(Document):
         return self
 
     def automatic(self) -> bool:
-        """Whether consolidations may start by themselves."""
-        return self.consolidation_threshold > 0 and not self.auto_paused
+        """Whether consolidations may start by themselves: not while a plan waits, or each note would cost another."""
+        return self.consolidation_threshold > 0 and not self.auto_paused and not self.pending_plan
+
+    @property
+    def pending_plan(self) -> Review | None:
+        """The plan that waits for a person."""
+        return self.review if self.review and not self.review.decision else None
+
+    def decided(self, decision: Decision) -> dict[str, object]:
+        """The change of the head by which the plan that waits is decided; nothing where none waits."""
+        waits = self.pending_plan
+        return {"review": waits.model_copy(update={"decision": decision})} if waits else {}
 
     def erasing_now(self) -> str | None:
         """The erasure that is under way."""
@@ -247,6 +262,7 @@ def patch(
     threshold: int | None = None,
     auto_paused: bool | None = None,
     corrections: Corrections | None = None,
+    consolidation_mode: Mode | None = None,
     language: str | EllipsisType | None = ...,
     timezone: str | EllipsisType | None = ...,
 ) -> Meta:
@@ -265,13 +281,20 @@ def patch(
         wanted["auto_paused"] = auto_paused
     if corrections is not None:
         wanted["corrections"] = corrections
+    if consolidation_mode is not None:
+        wanted["consolidation_mode"] = consolidation_mode
     if language is not ...:
         wanted["language"] = _check_language(language)
     if timezone is not ...:
         wanted["timezone"] = check_timezone(timezone)
     if wanted:
         require_conditional_writes(process.store)
-    return update(process, space_id, lambda _: wanted).meta
+    return update(process, space_id, lambda meta: wanted | _without_review(meta, consolidation_mode)).meta
+
+
+def _without_review(meta: Meta, mode: Mode | None) -> dict[str, object]:
+    """Where nobody has to approve any more, nothing waits for it: the next run makes a plan of its own, and commits."""
+    return meta.decided(Decision(status="superseded", message=NO_REVIEW)) if mode == "auto" else {}
 
 
 def _check_language(language: str | None) -> str | None:

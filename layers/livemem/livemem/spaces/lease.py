@@ -38,8 +38,8 @@ TRIES = 5
 class Lease(Document):
     """`_lease.json`.
 
-    `kind` is what the holder does: `queued`, `consolidation`, `manual`, `rules`, `undo`, `gc`, `backup`, `erasure`,
-    `sweep`; or `backoff`.
+    `kind` is what the holder does: `queued`, `consolidation`, `manual`, `rules`, `undo`, `review`, `gc`, `backup`,
+    `erasure`, `sweep`; or `backoff`.
     """
 
     owner: str

@@ -22,6 +22,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import markers, rules, usage
 from livemem.spaces.head import Head, Meta
+from livemem.spaces.review import Mode
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
@@ -44,6 +45,7 @@ class NewSpace:
     owner: str | None = None
     threshold: int | None = None
     timezone: str | None = None
+    consolidation_mode: Mode = "auto"
 
 
 def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
@@ -77,6 +79,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         uid=process.new_id(),
         consolidation_threshold=threshold,
         timezone=wanted.timezone,
+        consolidation_mode=wanted.consolidation_mode,
         undone=[],
         folded_until="",
     )

@@ -308,6 +308,22 @@ def parse_plan(key: str) -> str | None:
     return run_id if key.endswith(".plan.json") and RUN_ID.fullmatch(run_id) else None
 
 
+def review(space_id: str, run_id: str) -> str:
+    """The plan of a run that waits for a person: nothing but an approval makes a plan of it that is committed."""
+    return f"{space_id}/_runs/{run_id}.review.json"
+
+
+def parse_review(key: str) -> str | None:
+    """The id of the run in the key of a plan that waits; None for every other key."""
+    run_id = key.rpartition("/_runs/")[2].removesuffix(".review.json")
+    return run_id if key.endswith(".review.json") and RUN_ID.fullmatch(run_id) else None
+
+
+def is_plan(name: str) -> bool:
+    """Whether the key below a space is that of a plan, be it about to be committed or waiting for a person."""
+    return (parse_plan(f"x/{name}") or parse_review(f"x/{name}")) is not None
+
+
 def runs_up_to(space_id: str, run_id: str) -> str:
     """What sorts behind all that the run and earlier ones leave, and before what later ones do."""
     return f"{space_id}/_runs/{run_id}.~"
@@ -500,7 +516,7 @@ def is_derived(name: str) -> bool:
     """Whether the key below a space, without the space's id, is no part of a backup: what can be made again, what says
     who is at work, and what would stand in the place of the backup's manifest.
     """
-    at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith(".plan.json")
+    at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith((".plan.json", ".review.json"))
     # Of questions: what was asked and answered is in conversations too. Verdicts are asked for again.
     again = name.startswith(("_asks/", "sessions/", "_verdicts/"))
     return at_work or again or is_of_search(name) or _CLAIM.fullmatch(name) is not None

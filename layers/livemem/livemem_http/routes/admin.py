@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
 from livemem import limits
 from livemem.access import management, rotation, secret, tokens
-from livemem.bank import corrections, history
+from livemem.bank import corrections, history, review
 from livemem.changes import rules
 from livemem.runs import space_change
 from livemem.spaces import life
@@ -32,8 +32,9 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
 
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
 def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
-    """Change the fields that the body has. Only an admin may change `corrections`. If the threshold is reached now, or
-    the space is no longer paused, a consolidation starts at once; `started_run` names it.
+    """Change the fields that the body has. Only an admin may change `corrections` and `consolidation_mode`. If the
+    threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it.
+    With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into the next run.
     """
     changed = space_change.change(process(), api.principal(), space_id, body.wanted())
     return views.SpaceChanged.of_change(changed)
@@ -130,6 +131,30 @@ def undo_consolidation(space_id: str, number: str) -> views.ChangeDetail:
     """
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
     return views.ChangeDetail.of_detail(change)
+
+
+# As with sections of the bank, what it needs beyond that is the space's own choice (`corrections`).
+@api.route(
+    "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/approve", needs="write", tag="runs", summary="Approve a plan"
+)
+def approve_plan(space_id: str, run_id: str, body: views.Approval) -> views.ChangeDetail:
+    """Commit the plan that was read, which `plan_revision` names, and nothing else. New notes wait for the next run. If
+    bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that
+    makes another plan. It needs `admin`, or `write` where the space's `corrections` says so. A repeat answers the same.
+    """
+    change = review.approve(process(), api.principal(), space_id, run_id, body.plan_revision)
+    return views.ChangeDetail.of_detail(change)
+
+
+@api.route(
+    "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/refuse", needs="write", tag="runs", summary="Refuse a plan"
+)
+def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -> views.RunView:
+    """Give a plan up. Its notes stay live, and no consolidation starts by itself (`auto_paused`), else it would plan
+    the same notes again: change the rules or correct the bank, then start a run. It needs what an approval needs.
+    """
+    reason = body.reason if body else None
+    return views.RunView.of(review.refuse(process(), api.principal(), space_id, run_id, reason))
 
 
 @api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")

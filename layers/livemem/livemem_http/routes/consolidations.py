@@ -23,8 +23,10 @@ api = Api()
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
     """Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer: ask
-    for the run (`Location`) until its status is final. Without notes it ends with `nothing_to_do`. To fold another
-    agent's notes alone needs `admin`. Runs of a space are started by hand ten seconds apart at the least (`cooldown`).
+    for the run (`Location`) until its status is final, or `awaiting_approval` in a space that wants that. Without notes
+    it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. While a plan waits for approval it
+    is refused (`conflict`), but for a dry run, or with `replace`. Runs of a space are started by hand ten seconds apart
+    at the least (`cooldown`).
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)

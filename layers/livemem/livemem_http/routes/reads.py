@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.bank import history
+from livemem.bank import history, plans
 from livemem.changes import progress
 from livemem.notes import pages
 from livemem.recall import overview, summary
@@ -231,6 +231,21 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
 def get_run(space_id: str, run_id: str) -> views.RunView:
     """A run: how it stands, what it did, or why it failed. Ask again until its status is final."""
     return views.RunView.of(progress.view(process(), space_id, run_id))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/runs/{run_id}/plan",
+    needs="read",
+    tag="runs",
+    markdown=markdown.plan,
+    summary="Get a plan that waits for approval",
+)
+def get_plan(space_id: str, run_id: str) -> views.RunPlan:
+    """What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
+    `plan_revision` that an approval names. 404 once it is approved (then it is in the history), refused or superseded.
+    """
+    return views.RunPlan.of_plan(plans.read(process(), space_id, run_id))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from livemem_http.views.fields import Agent, Category, IdempotencyKey, Moment, Reason, SpaceId
     from livemem_http.views.history import ChangeDetail, ChangePage, ChangeSummary
     from livemem_http.views.notes import NewNote, NewNotes, NoteList, NotePage, NoteView
+    from livemem_http.views.plans import Approval, Refusal, RunPlan
     from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
     from livemem_http.views.service import About, HealthView, WhoAmI
     from livemem_http.views.spaces import (
@@ -72,6 +73,7 @@ _MODULES = {
     "fields": ("Agent", "Category", "IdempotencyKey", "Moment", "Reason", "SpaceId"),
     "history": ("ChangeDetail", "ChangePage", "ChangeSummary"),
     "notes": ("NewNote", "NewNotes", "NoteList", "NotePage", "NoteView"),
+    "plans": ("Approval", "Refusal", "RunPlan"),
     "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
     "service": ("About", "HealthView", "WhoAmI"),
     "spaces": (
@@ -106,6 +108,7 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "About",
     "Agent",
+    "Approval",
     "ArchiveView",
     "ArrivalView",
     "BackupPage",
@@ -138,6 +141,7 @@ __all__ = [
     "NotePage",
     "NoteView",
     "Reason",
+    "Refusal",
     "Restoration",
     "RetentionReport",
     "RetentionWanted",
@@ -146,6 +150,7 @@ __all__ = [
     "Rules",
     "RulesChange",
     "RunPage",
+    "RunPlan",
     "RunQueued",
     "RunView",
     "SectionEdits",

@@ -141,6 +141,14 @@ NoteId = Annotated[
 RunId = Annotated[str, told("The id of the run, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
+PlanRevision = Annotated[
+    str,
+    told(
+        "Tells the plan from any other: who approves names the one that was read.", "9f2c4e1b7d3a5c60918273645a6b7c8d"
+    ),
+]
+
+
 Path = Annotated[str, told("The path of the file below the bank.", "glossary.md")]
 
 
@@ -171,13 +179,22 @@ Discarded = Annotated[
 
 
 AUTO_PAUSED = (
-    "True from the undo of a consolidation on: else the notes that came back would set off the very consolidation that "
-    "was undone. No consolidation starts by itself until one that was started by hand has ended well, or a PATCH sets "
-    "it to false, which starts a run at once if the threshold is reached."
+    "True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very "
+    "consolidation that was undone or refused. None starts by itself until one that was started by hand has ended "
+    "well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."
 )
 
 
-CORRECTIONS = "The permission that editing sections of the bank takes. Only an admin changes it."
+CORRECTIONS = (
+    "The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes "
+    "it."
+)
+
+
+CONSOLIDATION_MODE = (
+    "`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, "
+    "and no other is made meanwhile. Only an admin changes it."
+)
 
 
 LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."

@@ -25,6 +25,10 @@ class ChangeSummary(View):
     committed_at: Annotated[Moment, told("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
     model: Model
     author: Annotated[str | None, told("Who did it by hand: the name of the token.", None)]
+    approved_by: Annotated[
+        str | None, told("Who approved it, where its plan had to be: the name of the token.", None)
+    ] = None
+    approved_at: Annotated[Moment | None, told("When that was, UTC.", None)] = None
     undoes: Annotated[int | None, told("Of an undo: the number of the change that it took back.", None)]
     undone: Annotated[bool, told("Whether it was taken back.", False)]
     notes_count: Annotated[int, told("Notes that it folded, or of an undo, gave back.", 1)]

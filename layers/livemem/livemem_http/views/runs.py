@@ -1,13 +1,13 @@
 """Runs as requests and answers."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     Field,
 )
 
 from livemem.access.principal import Principal
-from livemem.runs.run import Run
+from livemem.runs.run import Run, Status
 from livemem_http.views.fields import Agent, Body, Metrics, Model, Moment, NextCursor, RunId, SpaceId, View, told
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ class NewConsolidation(Body):
     dry_run: Annotated[bool, told("Asks the LLM and puts the plan into the run; nothing else is written.", False)] = (
         False
     )
+    replace: Annotated[bool, told("Gives up a plan that waits for approval; the run makes another.", False)] = False
 
     def order(self, principal: Principal) -> "Order":
         """The run for the domain."""
         from livemem.runs.queue import Order  # noqa: PLC0415 - readers make none
 
-        return Order("api", self.agent, self.max_notes, self.dry_run, principal.name)
+        return Order("api", self.agent, self.max_notes, self.dry_run, principal.name, self.replace)
 
 
 class RunQueued(View):
@@ -48,10 +49,11 @@ class RunView(View):
     run_id: RunId
     space_id: SpaceId
     status: Annotated[
-        Literal["queued", "running", "ok", "nothing_to_do", "busy", "error"],
+        Status,
         told(
-            "`queued` and `running` go on; the others are final. `nothing_to_do`: there was no note; `busy`: another "
-            "run or a correction was at it.",
+            "`queued` and `running` go on. `awaiting_approval`: its plan waits until somebody approves or refuses it. "
+            "The others are final. `nothing_to_do`: there was no note; `busy`: another run or a correction was at it; "
+            "`refused`: somebody refused its plan; `superseded`: its plan was given up, `message` says why.",
             "ok",
         ),
     ]
@@ -69,11 +71,17 @@ class RunView(View):
     dry_run: Annotated[bool, told("Whether it only shows a plan.", False)] = False
     queued_at: Annotated[Moment, told("When it was started, UTC.", "2026-02-20T14:04:55.120Z")]
     started_at: Annotated[Moment | None, told("When its worker began to ask, UTC.", "2026-02-20T14:04:55.800Z")] = None
-    finished_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T14:05:00.010Z")] = None
+    finished_at: Annotated[
+        Moment | None, told("When it ended, or when its plan was made, UTC.", "2026-02-20T14:05:00.010Z")
+    ] = None
     consolidation: Annotated[int | None, told("The number of the change that it made.", 1)] = None
     model: Model = None
     metrics: Metrics = {}
-    message: Annotated[str | None, told("Why it did nothing, in words.")] = None
+    message: Annotated[str | None, told("Why it did nothing, or why its plan was refused or superseded, in words.")] = (
+        None
+    )
+    decided_by: Annotated[str | None, told("Who approved or refused its plan: the name of the token.")] = None
+    decided_at: Annotated[Moment | None, told("When its plan was approved, refused or given up, UTC.")] = None
     error: Annotated[
         dict[str, str] | None,
         told("Of a run that failed: `code` (see the errors of a run in errors.md) and `detail`."),

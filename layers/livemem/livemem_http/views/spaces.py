@@ -14,10 +14,12 @@ from pydantic_core import CoreSchema
 
 from livemem.bank.files import from_entry
 from livemem.spaces.head import Corrections, Meta
+from livemem.spaces.review import Mode, Review
 from livemem.store.objects import Entry
 from livemem_http.views.bank import FileView, SynthesisView
 from livemem_http.views.fields import (
     AUTO_PAUSED,
+    CONSOLIDATION_MODE,
     CORRECTIONS,
     LANGUAGE,
     TIMEZONE,
@@ -27,8 +29,10 @@ from livemem_http.views.fields import (
     Moment,
     NextCursor,
     Owner,
+    PlanRevision,
     Reason,
     RulesText,
+    RunId,
     SpaceId,
     Template,
     Threshold,
@@ -58,6 +62,7 @@ class NewSpace(Body):
     owner: Owner | None = None
     consolidation_threshold: Threshold | None = None
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
+    consolidation_mode: Annotated[Mode, Field(description=CONSOLIDATION_MODE)] = "auto"
 
     def wanted(self) -> "life.NewSpace":
         """The space for the domain."""
@@ -71,6 +76,7 @@ class NewSpace(Body):
             self.owner,
             self.consolidation_threshold,
             self.timezone,
+            self.consolidation_mode,
         )
 
 
@@ -82,6 +88,7 @@ class SpaceChange(Body):
     consolidation_threshold: Threshold | None = None
     auto_paused: Annotated[bool | None, Field(description=AUTO_PAUSED)] = None
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
+    consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     language: Annotated[Language | None, Field(description=LANGUAGE)] = None
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
 
@@ -97,6 +104,7 @@ class SpaceChange(Body):
             self.consolidation_threshold,
             self.auto_paused,
             self.corrections,
+            self.consolidation_mode,
             self.language if "language" in self.model_fields_set else ...,
             self.timezone if "timezone" in self.model_fields_set else ...,
         )
@@ -114,6 +122,21 @@ class RulesChange(Body):
         from livemem.changes.rules import NewRules  # noqa: PLC0415
 
         return NewRules(self.rules, self.rules_template, self.reason)
+
+
+class PendingPlan(View):
+    """A plan that waits for a person's approval."""
+
+    run_id: RunId
+    plan_revision: PlanRevision
+    planned_at: Annotated[Moment, told("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
+    number: Annotated[int, told("The number that its change would have.", 2)]
+    notes_count: Annotated[int, told("Notes that it would fold.", 20)]
+
+    @classmethod
+    def of(cls, review: Review) -> "PendingPlan":
+        told = review.model_dump(exclude={"revision", "decision"})
+        return cls(**told, plan_revision=review.revision)
 
 
 class SpaceView(View):
@@ -136,6 +159,10 @@ class SpaceView(View):
     ]
     auto_paused: Annotated[bool, told(AUTO_PAUSED, False)]
     corrections: Annotated[Corrections, told(CORRECTIONS, "admin")]
+    consolidation_mode: Annotated[Mode, told(CONSOLIDATION_MODE, "auto")] = "auto"
+    pending_plan: Annotated[
+        PendingPlan | None, told("The plan that waits for approval, and keeps others from being made.", None)
+    ] = None
     language: Annotated[str | None, told(LANGUAGE, None)]
     timezone: Annotated[str | None, told(TIMEZONE, None)] = None
     changes: Annotated[
@@ -151,7 +178,9 @@ class SpaceView(View):
 
     @classmethod
     def of(cls, meta: Meta) -> "SpaceView":
-        return cls.model_validate(meta, from_attributes=True)
+        waits = meta.pending_plan
+        known = {name: getattr(meta, name) for name in cls.model_fields if name != "pending_plan"}
+        return cls(**known, pending_plan=PendingPlan.of(waits) if waits else None)
 
 
 class SpaceChanged(SpaceView):

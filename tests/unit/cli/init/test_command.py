@@ -1,12 +1,14 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from live_memory.cli.init.command import init_command
-from live_memory.cli.init.hooks.command import hook_command
+from live_memory.cli.main import app
+from live_memory.cli.program import Program
 from tests.unit.cli.init.support import CLIENTS, URL
 
 SAID = '{"session_id": "s", "source": "startup"}'
@@ -15,9 +17,6 @@ SAID = '{"session_id": "s", "source": "startup"}'
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Runs the commands with a home, a project and nothing else of the machine."""
-    app = typer.Typer()
-    app.command("init")(init_command)
-    app.command("hook")(hook_command)
     for name in (
         "LIVEMEM_URL",
         "LIVEMEM_TOKEN",
@@ -34,8 +33,9 @@ def run(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
 
-    def runner(*arguments, said="", **environ):
-        return CliRunner().invoke(app, list(arguments), input=said, env=environ)
+    def runner(*arguments, said="", terminal=False, **environ):
+        program = Program(is_terminal=lambda _: terminal)
+        return CliRunner().invoke(app, list(arguments), input=said, env=environ, obj=program)
 
     return runner
 
@@ -59,7 +59,7 @@ def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client
         assert f"+++ {path}" in done.stdout
     again = run(*arguments)
     assert again.exit_code == 7
-    assert "all of it is there already" in again.stderr
+    assert "is there already" in again.stderr
     # Neither the service nor the space is asked for again.
     back = run("init", client, "--undo", "--yes")
     assert back.exit_code == 0, back.output
@@ -82,16 +82,15 @@ def test_where_nobody_can_be_asked_nothing_is_written(run, project):
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 7), ("\n", 7)])
-def test_a_person_is_asked_first(run, project, monkeypatch, answer, code):
-    monkeypatch.setattr("live_memory.cli.init.command._is_terminal", lambda: True)
-    done = run("init", "codex", "-s", "demo", "--url", URL, said=answer)
+def test_a_person_is_asked_first(run, project, answer, code):
+    done = run("init", "codex", "-s", "demo", "--url", URL, said=answer, terminal=True)
     assert done.exit_code == code, done.output
     assert bool(wrote(project)) == (code == 0)
 
 
 def test_service_and_space_may_come_from_the_environment(run, project):
     assert run("init", "codex", "--yes", LIVEMEM_URL=f"{URL}/v1/", LIVEMEM_SPACE="demo").exit_code == 0
-    assert f'"{URL}/mcp?space=demo"' in (project / ".codex/config.toml").read_text()
+    assert f'"{URL}/mcp?space=demo&structured=false"' in (project / ".codex/config.toml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_what_can_not_be_written_is_refused_before_anything_is(run, project, arg
 
 def test_the_token_is_written_for_cline_alone_and_never_shown(run, project):
     arguments = ("init", "cline", "-s", "demo", "--url", URL, "--with-token", "--yes")
-    assert run(*arguments).exit_code == 2
+    assert run(*arguments).exit_code == 4
     done = run(*arguments, LIVEMEM_TOKEN="lm_secret")
     assert done.exit_code == 0
     settings = project.parent / ".cline/data/settings/cline_mcp_settings.json"
@@ -141,6 +140,23 @@ def test_what_a_terminal_would_obey_in_a_file_is_not_printed(run, project):
     done = run("init", "codex", "-s", "demo", "--url", URL, "--dry-run")
     assert "\x1b" not in done.output
     assert "\x07" not in done.output
+
+
+def test_a_token_is_not_written_for_another_service_than_its_own(run, project):
+    arguments = ("init", "cline", "-s", "demo", "--url", "https://evil.example.org", "--with-token", "--yes")
+    done = run(*arguments, LIVEMEM_URL=URL, LIVEMEM_TOKEN="lm_secret")
+    assert done.exit_code == 2
+    assert "another service" in done.stderr
+    assert wrote(project) == set()
+
+
+def test_programs_get_one_document_and_nothing_else(run, project):
+    done = run("init", "cline", "-s", "demo", "--url", URL, "--yes", "--json")
+    document = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert {change["path"] for change in document["changes"]} == {str(project / path) for path in wrote(project)}
+    (by_hand,) = document["by_hand"]
+    assert "PUT-YOUR-TOKEN-HERE" in by_hand["snippet"]
 
 
 # Hooks
@@ -171,3 +187,20 @@ def test_a_hook_that_is_called_wrongly_lets_the_client_go_on(run, arguments, ans
 def test_a_client_that_says_too_much_is_not_listened_to(run):
     done = run("hook", "cursor", "beforeSubmitPrompt", "--space", "demo", said="x" * 9_000_000)
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"continue": True})
+
+
+def test_a_client_that_leaves_stdin_open_gets_its_answer_and_a_clean_end(run, tmp_path):
+    program = (
+        "import sys; from live_memory.cli.init.hooks import command; command.SECONDS = 0.2;"
+        "from live_memory.cli.main import main; sys.argv[1:] = ['hook', 'cline', 'TaskStart', '-s', 'demo']; main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout.read() == b'{"cancel": false}\n'
+        assert b"not done after" in process.stderr.read()
+        assert process.wait() == 0

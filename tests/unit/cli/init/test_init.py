@@ -3,11 +3,11 @@ import stat
 
 import pytest
 
+from live_memory.cli.exits import Refused
 from live_memory.cli.init import clients, files, plan
-from live_memory.cli.init.problems import Refused
 from tests.unit.cli.init.support import CLIENTS, URL, desk
 
-MCP_URL = f"{URL}/mcp?space=demo"
+MCP_URL = f"{URL}/mcp?space=demo&structured=false"
 
 
 @pytest.fixture
@@ -166,6 +166,19 @@ def test_hooks_of_others_stay_also_in_one_group_with_ours(there):
             "Stop": [{"hooks": [{"type": "command", "command": "livemem-like but mine"}]}],
         }
     }
+
+
+def test_the_version_of_a_hook_file_stays_for_hooks_that_came_afterwards_and_goes_with_ours_else(there):
+    there.write(".cursor/hooks.json", '{"hooks": {}}')
+    there.init("cursor")
+    there.write(".cursor/hooks.json", there.read(".cursor/hooks.json").replace("{", '{"mine": 1, ', 1))
+    there.undo("cursor")
+    assert there.json(".cursor/hooks.json") == {"mine": 1, "hooks": {}}
+    there.init("cursor")
+    there.write(".cursor/hooks.json", there.read(".cursor/hooks.json").replace("livemem hook cursor stop", "mine"))
+    there.undo("cursor")
+    left = there.json(".cursor/hooks.json")
+    assert (left["version"], list(left["hooks"])) == (1, ["stop"])
 
 
 def test_another_space_replaces_the_first_and_undoing_gives_back_what_was_before_both(there):

@@ -8,42 +8,57 @@ from typing import Annotated
 
 import typer
 
-from live_memory.cli.init import record, surroundings
+from live_memory.cli import config
+from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers
-from live_memory.cli.init.hooks.running import SECONDS, Hook
+from live_memory.cli.init.hooks.running import Hook
 from live_memory.cli.init.hooks.sending import Memory
+from live_memory.cli.init.setup import checked_space
+from live_memory.cli.program import Program
+from live_memory.cli.session import program_of
 
 MOST_BYTES = 8 * 1_048_576
 """Of what a client says; one that says more is not listened to."""
 REQUEST_SECONDS = 3.5
+SECONDS = 5.5
+"""After which a client gets its answer whatever goes on; what works in time ends before (running.py)."""
 
 
 def hook_command(
+    ctx: typer.Context,
     client: Annotated[str, typer.Argument(help="The client that calls.")],
     event: Annotated[str, typer.Argument(help="What happened, as the client names it.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space of the project.")] = None,
+    space: Annotated[str | None, typer.Option("--space", "-s", help="The space; else the one that you keep.")] = None,
 ) -> None:
     """For hooks alone: reads the client's JSON from stdin; loads the memory, or keeps what was said. Exits with 0."""
-    hook = Hook(_connect, record.state_folder(os.environ) / "hooks", _log)
-    answer = in_time(lambda: _run(hook, client, event, space), answers.nothing(client, event))
-    sys.stdout.write(answer + "\n")
+    program = program_of(ctx)
+    answer = in_time(lambda: _run(program, client, event, space), SECONDS)
+    sys.stdout.write((answer or answers.nothing(client, event)) + "\n")
     sys.stdout.flush()
+    if answer is None:
+        # A thread that waits for stdin can't be ended, and Python aborts when it finds one at its end.
+        sys.stderr.flush()
+        os._exit(0)
 
 
-def _run(hook: Hook, client: str, event: str, space: str | None) -> str:
+def _run(program: Program, client: str, event: str, space: str | None) -> str:
     text = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         return answers.nothing(client, event)
-    return hook.run(
-        client, event, surroundings.need_space(space or surroundings.look().space), text.decode(errors="replace")
-    )
+    settings = config.settle(program.environ, profile=program.profile, space=space)
+
+    def connect() -> Memory:
+        return program.connect(settings.need_url(), settings.need_token(), timeout=REQUEST_SECONDS, retries=0)
+
+    hook = Hook(connect, record.state_folder(program.environ) / "hooks", _log)
+    return hook.run(client, event, checked_space(settings.need_space()), text.decode(errors="replace"))
 
 
-def in_time(work: Callable[[], str], otherwise: str, seconds: float = SECONDS + 0.5) -> str:
-    """What some work answers, or the other answer once the time is over, or when it fails.
+def in_time(work: Callable[[], str], seconds: float) -> str | None:
+    """What some work answers; nothing ("") when it fails, None if it is not done in time, and still goes on.
 
-    The work goes on in a thread that the end of the process breaks off: a service that does not answer, or a client
-    that leaves stdin open, must not keep a session waiting. What is broken off is sent again the next time.
+    It goes on in a thread until the process ends: a service that does not answer, or a client that leaves stdin open,
+    must not keep a session waiting. What is broken off is sent again the next time.
     """
     answered: list[str] = []
 
@@ -52,22 +67,15 @@ def in_time(work: Callable[[], str], otherwise: str, seconds: float = SECONDS + 
             answered.append(work())
         except BaseException as problem:  # noqa: BLE001 - nothing may reach the client as a failure
             _log(f"livemem hook: {type(problem).__name__}: {problem}")
+            answered.append("")
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds)
-    if thread.is_alive():
+    if not answered:
         _log(f"livemem hook: not done after {seconds:g} s; what is left comes the next time")
-    return answered[0] if answered else otherwise
+    return answered[0] if answered else None
 
 
 def _log(text: str) -> None:
     sys.stderr.write(text.replace("\n", " ")[:1_000] + "\n")
-
-
-def _connect() -> Memory:
-    # Half of the time of a start that most events don't need.
-    import live_memory  # noqa: PLC0415
-
-    known = surroundings.look()
-    return live_memory.Client(surroundings.need_url(known.url), known.token, timeout=REQUEST_SECONDS, retries=0)

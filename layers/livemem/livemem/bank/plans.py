@@ -1,0 +1,34 @@
+"""Plans that wait for a person, as users read them (bank/review.py decides on them)."""
+
+from dataclasses import dataclass
+
+from livemem.bank import history
+from livemem.bank.history import Detail
+from livemem.changes import proposals
+from livemem.errors import NotFound
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.review import Review
+from livemem.store import keys
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that waits, as a change that is yet to be made; `outdated`: it can't be committed as it stands."""
+
+    review: Review
+    agent: str | None
+    detail: Detail
+    outdated: bool
+
+
+def read(process: Process, space_id: str, run_id: str) -> Plan:
+    """The plan of a run that waits for approval: 2 GET. Raises InvalidName, NotFound where none waits."""
+    keys.check_run_id(run_id)
+    meta = heads.load(process, space_id).meta
+    review = meta.pending_plan
+    record = proposals.read(process, meta, review) if review and review.run_id == run_id else None
+    if not review or not record:
+        raise NotFound("plan", run_id)
+    shown = history.detail(space_id, record, undone=False, held={})
+    return Plan(review, record.agent, shown, outdated=review.number != meta.changes + 1)

@@ -1,0 +1,122 @@
+"""Plans that wait for a person, approved and refused (changes/proposals.py).
+
+What is approved is what was read: the approval names the revision of the plan, and the commit succeeds only if nothing
+that the plan rests on has changed since. Else the plan is given up and a run is queued that makes another.
+"""
+
+from livemem import clock, limits
+from livemem.access.principal import Principal
+from livemem.bank import corrections, history
+from livemem.bank.history import Detail
+from livemem.changes import direct, progress, proposals
+from livemem.changes.records import Record
+from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
+from livemem.process import Process
+from livemem.runs import queue, reviews
+from livemem.runs.queue import Order
+from livemem.runs.run import Run
+from livemem.spaces import head as heads
+from livemem.spaces import lease
+from livemem.spaces.head import Head, Meta
+from livemem.spaces.review import Decision
+from livemem.store import keys
+
+KIND = "review"
+"""Of the lease under which somebody decides."""
+
+
+class _Changed(LiveMemoryError):
+    """What the plan rests on is another by now. No user meets it."""
+
+
+def approve(process: Process, principal: Principal, space_id: str, run_id: str, revision: str) -> Detail:
+    """Commit the plan as it was read, and return the change that it made. A repeat finds it made.
+
+    Raises InvalidName, NotFound, Forbidden, Conflict where no such plan waits, PlanOutdated where it can't be committed
+    any more (a run that makes another is queued), Busy, PreconditionLost.
+    """
+    run = _ask(process, principal, space_id, run_id)
+    if run.status == "ok" and run.decided_by is not None and run.consolidation is not None:
+        return history.read(process, space_id, run.consolidation)
+    if run.step == "applying":
+        raise Busy("The plan is approved already, and its change is being written out; try again in a moment.")
+    _check_waits(heads.load(process, space_id).meta, run, revision)
+    try:
+        record = direct.carry_out(
+            process, space_id, KIND, lambda head, own_id: _approved(process, principal, head, own_id, run, revision)
+        )
+    except _Changed:
+        raise _outdated(process, principal, space_id) from None
+    return history.detail(space_id, record, undone=False, held={one.note_id: record.number for one in record.notes})
+
+
+def refuse(process: Process, principal: Principal, space_id: str, run_id: str, reason: str | None) -> Run:
+    """Give the plan up: its notes stay live, and automatic consolidation pauses, as after an undo. A repeat finds it
+    refused.
+
+    Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Forbidden, Conflict where none waits,
+    Busy, PreconditionLost.
+    """
+    if reason is not None:
+        limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
+    run = _ask(process, principal, space_id, run_id)
+    if run.status == "refused":
+        return run
+    _check_waits(heads.load(process, space_id).meta, run, None)
+    held, head = direct.take(process, space_id, KIND)
+    try:
+        _check_waits(head.meta, run, None)
+        now = clock.iso(process.clock())
+        decision = Decision(status="refused", message=reason, by=principal.name, at=now)
+        # Else its notes would set off the very run that was refused.
+        reviews.decide(process, head, decision, auto_paused=True)
+    finally:
+        lease.quietly_release(process, held)
+    return progress.view(process, space_id, run_id)
+
+
+def _ask(process: Process, principal: Principal, space_id: str, run_id: str) -> Run:
+    """The run, whose plan the caller may decide on."""
+    keys.check_run_id(run_id)
+    corrections.check_may_correct(principal, heads.load(process, space_id).meta)
+    return progress.view(process, space_id, run_id)
+
+
+def _check_waits(meta: Meta, run: Run, revision: str | None) -> None:
+    """Raise Conflict unless the run's plan waits, in that revision."""
+    waits = meta.pending_plan
+    if not waits or waits.run_id != run.run_id:
+        raise Conflict(f"No plan of the run {run.run_id} waits for approval: it is {run.status!r}.")
+    if revision is not None and waits.revision != revision:
+        raise Conflict("The plan is another one than was read; read it once more, and give its `plan_revision`.")
+
+
+def _approved(process: Process, principal: Principal, head: Head, own_id: str, run: Run, revision: str) -> Record:
+    """The change that the plan becomes. Raises _Changed after the plan was given up."""
+    _check_waits(head.meta, run, revision)
+    waits = head.meta.pending_plan
+    record = proposals.read(process, head.meta, waits) if waits else None
+    if not record or proposals.changed_since(process, head, record):
+        reviews.supersede(process, head, reviews.CHANGED)
+        raise _Changed("The plan can't be committed any more.")
+    now = clock.iso(process.clock())
+    return record.model_copy(
+        update={
+            "run_id": own_id,
+            "plan_of": record.run_id,
+            "committed_at": now,
+            "approved_by": principal.name,
+            "approved_at": now,
+        }
+    )
+
+
+def _outdated(process: Process, principal: Principal, space_id: str) -> PlanOutdated:
+    """Queue the run that makes another plan; the error names it."""
+    head, run_id = heads.load(process, space_id), process.new_id()
+    order = Order(trigger="api", requested_by=principal.name)
+    queue.enqueue(process, head, order, run_id=run_id)
+    return PlanOutdated(
+        f"Bank, rules or notes have changed since the plan was made, so nothing was committed. The run {run_id} makes "
+        "another plan, which has to be approved again."
+    )

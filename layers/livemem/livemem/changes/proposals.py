@@ -1,0 +1,124 @@
+"""Plans that wait for a person, where a space asks for approval before what a model made of its notes is committed.
+
+A plan is its record, as that of every change (records.py), but under a key from which nothing commits it. It is written
+once, and waits from the swap of the head that names it (spaces/review.py). An approval makes a change of it that is
+committed and applied as every other one.
+"""
+
+import hashlib
+
+from livemem import clock
+from livemem.changes import commit, tracing
+from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
+from livemem.changes.records import Record
+from livemem.errors import PreconditionLost, StoreUnavailable
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.runs.run import Run, Saved
+from livemem.spaces import head as heads
+from livemem.spaces import lease
+from livemem.spaces.head import Head, Meta
+from livemem.spaces.lease import Held
+from livemem.spaces.review import Review
+from livemem.store import documents, keys
+
+REVISION_CHARACTERS = 32
+
+
+def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
+    """Let the plan wait for approval, and return the head that says so: 2 PUT. A plan that another worker of the run
+    wrote before counts.
+
+    Raises CommitLost if it can't be committed any more, ModeChanged if nobody has to approve it.
+    """
+    space_id = head.meta.space_id
+    record = tracing.with_sources(process, space_id, record)
+    body = _write(process, space_id, record.run_id, record.to_bytes())
+    record = Record.from_bytes(body)
+    review = Review(
+        run_id=record.run_id,
+        revision=revision(body),
+        planned_at=clock.iso(process.clock()),
+        number=record.number,
+        notes_count=len(record.notes),
+    )
+    for _ in range(commit.TRIES):
+        try:
+            return heads.swap(process, head, review=review)
+        except (PreconditionLost, StoreUnavailable) as error:
+            newest = heads.find(process, space_id)
+            if newest and newest.meta.review and newest.meta.review.run_id == record.run_id:
+                return newest
+            if isinstance(error, StoreUnavailable):
+                raise
+        if not newest or newest.meta.review or not commit.follows(newest.meta, record):
+            process.store.delete(keys.review(space_id, record.run_id))
+            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+        if not commit.needs_approval(newest.meta, record):
+            process.store.delete(keys.review(space_id, record.run_id))
+            raise ModeChanged("Nobody has to approve what is folded.")
+        if not lease.still_ours(process, held):
+            raise LeaseLost("The time of this run is over.")
+        head = newest
+    raise CommitLost("The space changes too often.")
+
+
+def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:
+    """Write the plan, and return it; or the one that is there."""
+    key = keys.review(space_id, run_id)
+    for _ in range(commit.TRIES):
+        try:
+            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+            return body
+        except PreconditionLost:
+            found = process.store.get(key)
+            if found:
+                return found.body
+    raise StoreUnavailable("The plan can't be written.")
+
+
+def revision(body: bytes) -> str:
+    """What tells the bytes of a plan from any others."""
+    return hashlib.sha256(body).hexdigest()[:REVISION_CHARACTERS]
+
+
+def left(process: Process, space_id: str, run_id: str) -> Record | None:
+    """The plan that a worker of the run wrote before it died, or None: 1 GET."""
+    found = process.store.get(keys.review(space_id, run_id))
+    return Record.from_bytes(found.body) if found else None
+
+
+def wait(process: Process, saved: Saved, record: Record | None = None) -> Run:
+    """Say of the run that its plan waits, and return the run as it stands then: 1 PUT, and 1 GET where the plan is not
+    given.
+    """
+    plan = record or left(process, saved.run.space_id, saved.run.run_id)
+    told = {"metrics": plan.metrics} if plan else {}
+    return runs.finish(process, saved, "awaiting_approval", error=None, **told)
+
+
+def read(process: Process, meta: Meta, review: Review) -> Record | None:
+    """The plan that waits; None if it is gone, or is not the one that was to wait: 1 GET."""
+    found = process.store.get(keys.review(meta.space_id, review.run_id))
+    return Record.from_bytes(found.body) if found and revision(found.body) == review.revision else None
+
+
+def changed_since(process: Process, head: Head, record: Record) -> bool:
+    """Whether anything that the plan rests on is another by now: 1 GET for each of its notes and files.
+
+    Whoever changes bank, rules or notes through the service makes a change; the rest was done in the bucket itself.
+    """
+    space_id = head.meta.space_id
+    if not commit.follows(head.meta, record):
+        return True
+    notes = process.store.get_many([keys.note(space_id, source.note_id) for source in record.notes])
+    if any(not found or found.body != source.body() for found, source in zip(notes, record.notes, strict=True)):
+        return True
+    befores = {keys.bank_file(space_id, change.path): change.before for change in record.files}
+    if record.synthesis:
+        befores[keys.synthesis(space_id)] = record.synthesis.before
+    files = process.store.get_many(list(befores))
+    return any(
+        (found.etag if found else None) != (before.etag if before else None)
+        for found, before in zip(files, befores.values(), strict=True)
+    )

@@ -1,0 +1,79 @@
+"""Plans that wait for a person: how they are decided, and how their runs are told (spaces/review.py).
+
+One swap of the head decides. What is left to do then, to end the run and to remove its plan, is done by the same
+process or by whoever holds the space next; it may be done again.
+"""
+
+from livemem import clock
+from livemem.errors import PreconditionLost
+from livemem.process import Process
+from livemem.runs import run as runs
+from livemem.runs.run import Run
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head, Meta
+from livemem.spaces.review import Decision, Review
+from livemem.store import keys
+
+REPLACED = "Another run was started in its place; its notes go into that one."
+CHANGED = "Bank, rules or notes have changed since it was made; its notes are live."
+ERASED = "Something of the space was erased, which it might have quoted; its notes are live."
+LOST = "Its plan is not there any more; its notes are live."
+
+
+def waiting(review: Review) -> str:
+    """That a plan waits, for users."""
+    return f"The plan of the run {review.run_id} waits for approval since {review.planned_at}."
+
+
+def supersede(process: Process, head: Head, message: str) -> Head:
+    """Give up the plan that waits, if one does; its notes stay live. Raises PreconditionLost."""
+    return decide(process, head, Decision(status="superseded", message=message, at=clock.iso(process.clock())))
+
+
+def decide(process: Process, head: Head, decision: Decision, **changes: object) -> Head:
+    """Decide on the plan that waits, if one does, by a swap over exactly this head, and end its run: 2 GET, 3 PUT and 1
+    DELETE. Raises PreconditionLost.
+    """
+    decided = head.meta.decided(decision)
+    return finish(process, heads.swap(process, head, **decided, **changes)) if decided else head
+
+
+def finish(process: Process, head: Head) -> Head:
+    """End the run whose plan was decided, remove the plan, and return the head after it; no request where none was.
+
+    The run of an approved one is ended when its change is applied (changes/commit.py).
+    """
+    review = head.meta.review
+    if not review or not review.decision or head.meta.committed_run:
+        return head
+    end(process, head.meta, review.run_id, review.decision)
+    return heads.update(process, head.meta.space_id, lambda meta: {"review": None} if meta.review == review else {})
+
+
+def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: object) -> None:
+    """Tell the run what was decided, and `more` of it, and remove its plan. A repeat changes nothing."""
+    for _ in range(runs.TRIES):
+        saved = runs.find(process, meta.space_id, run_id)
+        if not saved or saved.run.uid != meta.uid or saved.run.status in runs.FINAL:
+            break
+        try:
+            runs.change(process, saved, **_ended(process, saved.run, decision), **more)
+            break
+        except PreconditionLost:
+            continue
+    else:
+        raise PreconditionLost("The run changes too often.")
+    process.store.delete(keys.review(meta.space_id, run_id))
+
+
+def _ended(process: Process, run: Run, decision: Decision) -> dict[str, object]:
+    return {
+        "status": decision.status,
+        "step": None,
+        "finished_at": run.finished_at or clock.iso_millis(process.clock()),
+        "message": decision.message,
+        "error": None,
+        "consolidation": decision.consolidation,
+        "decided_by": decision.by,
+        "decided_at": decision.at,
+    }

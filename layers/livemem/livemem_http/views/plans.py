@@ -1,0 +1,72 @@
+"""Plans that wait for approval, as requests and answers."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from livemem_http.views.fields import Body, Discarded, Metrics, Model, Moment, PlanRevision, Reason, RunId, View, told
+from livemem_http.views.history import FileDiff, SynthesisBeforeAfter
+from livemem_http.views.notes import NoteView
+
+if TYPE_CHECKING:
+    from livemem.bank.plans import Plan
+
+
+class Approval(Body):
+    """Which plan is approved: nobody approves what he has not seen."""
+
+    plan_revision: PlanRevision
+
+
+class Refusal(Body):
+    """Why a plan is refused."""
+
+    reason: Annotated[Reason | None, told("Why, in at most 500 bytes; the run says it.", "This is not decided.")] = None
+
+
+class RunPlan(View):
+    """What a run would do, once somebody approves it."""
+
+    run_id: RunId
+    plan_revision: PlanRevision
+    planned_at: Annotated[Moment, told("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
+    outdated: Annotated[
+        bool,
+        told("Whether the bank or the rules have changed since: an approval makes another plan then.", False),
+    ]
+    number: Annotated[int, told("The number that its change would have.", 2)]
+    trigger: Annotated[str, told("What started the run: `api`, `threshold`, `sweep` or `gc`.", "threshold")]
+    agent: Annotated[str | None, told("The agent whose notes alone were asked for.", None)]
+    model: Model
+    notes_count: Annotated[int, told("Notes that it would fold.", 1)]
+    sources: Annotated[list[NoteView], told("These notes; they are live.")]
+    changes: Annotated[list[FileDiff], told("What it would do, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, told("The synthesis before and after it.")]
+    discarded: Discarded
+    uncited: Annotated[list[str], told("Ids of notes that it would fold although two answers left them out.", [])]
+    left_out: Annotated[
+        list[str], told("Ids of notes that the answer left out for the first time: they stay live.", [])
+    ]
+    warnings: Annotated[list[str], told("What is not as it was asked for, in sentences.", [])]
+    metrics: Metrics
+
+    @classmethod
+    def of_plan(cls, plan: "Plan") -> "RunPlan":
+        detail, summary = plan.detail, plan.detail.summary
+        return cls(
+            run_id=plan.review.run_id,
+            plan_revision=plan.review.revision,
+            planned_at=plan.review.planned_at,
+            outdated=plan.outdated,
+            number=plan.review.number,
+            trigger=summary.trigger,
+            agent=plan.agent,
+            model=summary.model,
+            notes_count=summary.notes_count,
+            sources=[NoteView.of(note) for note in detail.sources],
+            changes=[FileDiff(**change) for change in detail.changes],
+            synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
+            discarded=detail.discarded,
+            uncited=detail.uncited,
+            left_out=detail.left_out,
+            warnings=detail.warnings,
+            metrics=summary.metrics,
+        )

@@ -1,0 +1,568 @@
+"""Approval: a run of a space in review stops after its plan, and what is committed is what a person has read."""
+
+import pytest
+
+from livemem.access.principal import Principal
+from livemem.bank import corrections, history, plans, review
+from livemem.changes import records, rules
+from livemem.changes.rules import NewRules
+from livemem.erasure import erasure
+from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, PreconditionLost, TooLarge
+from livemem.runs import counter, space_change
+from livemem.runs.run import Run
+from livemem.runs.space_change import SpaceChange
+from livemem.spaces import head as heads
+from livemem.spaces import lease
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from livemem.upkeep import health
+from tests.support.world import EVERYONE, INVOCATION, World
+
+ADMIN = EVERYONE
+WRITER = Principal("will", frozenset({"read", "write"}), frozenset())
+
+
+def space_in_review(threshold: int = 2) -> World:
+    """A space with a bank, in which plans wait, and notes at its threshold."""
+    world = World()
+    world.create_space(threshold=threshold, mode="review")
+    world.note("one")
+    world.consolidate()
+    world.approve()
+    world.note("two")
+    world.note("three")
+    return world
+
+
+def planned() -> tuple[World, Run]:
+    """The same with a plan that waits."""
+    world = space_in_review()
+    world.count()
+    run = world.work()
+    return world, run
+
+
+def meta(world: World) -> Meta:
+    return heads.load(world.process, "demo").meta
+
+
+def approve(world: World, run: Run, principal: Principal = ADMIN, revision: str | None = None) -> history.Detail:
+    plan = world.plan()
+    known = revision or (plan.revision if plan else "as it was")
+    return review.approve(world.process, principal, "demo", run.run_id, known)
+
+
+def refuse(world: World, run: Run, reason: str | None = None, principal: Principal = ADMIN) -> Run:
+    return review.refuse(world.process, principal, "demo", run.run_id, reason)
+
+
+def set_mode(world: World, mode, principal: Principal = ADMIN) -> space_change.Changed:
+    return space_change.change(world.process, principal, "demo", SpaceChange(consolidation_mode=mode))
+
+
+def test_a_run_stops_after_its_plan_and_gives_the_space_back():
+    world = space_in_review()
+    before, noted = world.bank(), world.live_ids()
+    world.count()
+
+    run = world.work()
+
+    assert (run.status, run.consolidation) == ("awaiting_approval", None)
+    assert (run.metrics["notes_processed"], run.metrics["llm_calls"]) == (2, 1)
+    assert (world.bank(), world.live_ids(), meta(world).changes) == (before, noted, 1)
+    assert lease.look(world.process, "demo") is None
+    waits = world.plan()
+    assert (waits.run_id, waits.number, waits.notes_count) == (run.run_id, 2, 2)
+    assert world.view(run.run_id) == run
+
+
+def test_the_plan_shows_what_a_change_would_show():
+    world, run = planned()
+
+    plan = plans.read(world.process, "demo", run.run_id)
+
+    assert (plan.review, plan.outdated) == (world.plan(), False)
+    assert [note.content for note in plan.detail.sources] == ["two", "three"]
+    assert {note.status for note in plan.detail.sources} == {"live"}
+    assert "+- two\n+- three\n" in plan.detail.changes[0]["diff"]
+    assert plan.detail.synthesis == {"before": "1 notes.", "after": "2 notes."}
+
+
+def test_reading_a_plan_costs_two_requests():
+    world, run = planned()
+    world.new_process()
+
+    plans.read(world.process, "demo", run.run_id)
+
+    assert dict(world.client.counts) == {"GET": 2}
+
+
+def test_an_approved_plan_is_committed_as_it_was_read_and_says_by_whom():
+    world, run = planned()
+    read = plans.read(world.process, "demo", run.run_id)
+    world.clock.move(3600)
+
+    made = approve(world, run)
+
+    assert (made.changes, made.synthesis) == (read.detail.changes, read.detail.synthesis)
+    assert (made.summary.number, made.summary.run_id) == (2, run.run_id)
+    assert (made.summary.approved_by, made.summary.approved_at) == ("admin", "2026-02-20T15:00:00Z")
+    assert made.summary.committed_at == "2026-02-20T15:00:00Z"
+    assert {note.status for note in made.sources} == {"consolidated"}
+    assert "- two\n- three\n" in world.bank()["log.md"]
+    assert world.live_ids() == []
+    ended = world.view(run.run_id)
+    assert (ended.status, ended.consolidation, ended.decided_by) == ("ok", 2, "admin")
+    assert ended.metrics == run.metrics
+    head = meta(world)
+    assert (head.changes, head.consolidation_count, head.total_notes_processed, head.review) == (2, 2, 3, None)
+    assert [key for key in world.keys("demo/_runs/") if "plan" in key or "review" in key] == []
+    assert history.read(world.process, "demo", 2) == made
+    assert len(world.llm.prompts) == 2
+
+
+def test_approving_twice_is_approving_once():
+    world, run = planned()
+    made = approve(world, run)
+    assert approve(world, run) == made
+    assert meta(world).changes == 2
+
+
+@pytest.mark.parametrize("decide", [approve, refuse])
+def test_a_run_whose_plan_never_waited_is_not_decided_on(decide):
+    world = World()
+    world.create_space()
+    world.note("one")
+    run = world.consolidate()
+    with pytest.raises(Conflict, match="'ok'"):
+        decide(world, run)
+
+
+def test_new_notes_are_no_obstacle_and_wait_for_the_next_run():
+    world, run = planned()
+    late = world.note("four")
+
+    approve(world, run)
+
+    assert world.live_ids() == [late.note_id]
+    assert "four" not in world.bank()["log.md"]
+
+
+def test_while_a_plan_waits_neither_events_nor_sweeps_ask_the_llm_again():
+    world, _ = planned()
+    for index in range(5):
+        world.note(f"more {index}")
+
+        assert world.count() == counter.Outcome("not_automatic")
+    world.sweep_all()
+    world.settle()
+
+    assert len(world.llm.prompts) == 2
+    assert not world.queued
+
+
+def test_notes_that_came_meanwhile_start_the_next_run_once_the_plan_is_approved():
+    world, run = planned()
+    world.note("four")
+    world.note("five")
+
+    approve(world, run)
+    world.settle()
+
+    assert world.plan().notes_count == 2
+    assert world.plan().run_id != run.run_id
+
+
+def test_a_run_by_hand_is_refused_while_a_plan_waits_and_the_plan_is_named():
+    world, run = planned()
+
+    with pytest.raises(Conflict, match=run.run_id):
+        world.order()
+
+    assert not world.queued
+    assert world.consolidate(dry_run=True).status == "ok"
+
+
+def test_a_run_that_was_ordered_before_the_plan_was_there_leaves_the_plan_alone():
+    world = space_in_review()
+    world.order()
+    world.order()
+
+    first, second = world.work(), world.work()
+
+    assert (first.status, second.status) == ("awaiting_approval", "nothing_to_do")
+    assert first.run_id in second.message
+    assert world.plan().run_id == first.run_id
+    assert len(world.llm.prompts) == 2
+
+
+def test_a_run_may_take_the_place_of_the_plan():
+    world, run = planned()
+    world.note("four")
+
+    other = world.consolidate(replace=True)
+
+    assert (other.status, world.plan().run_id, world.plan().notes_count) == ("awaiting_approval", other.run_id, 3)
+    assert world.view(run.run_id).status == "superseded"
+    assert keys.review("demo", run.run_id) not in world.inner.objects
+    with pytest.raises(Conflict, match="superseded"):
+        approve(world, run)
+
+
+def test_a_run_that_fails_to_ask_leaves_the_plan_where_it_would_have_replaced_it_for_want_of_budget():
+    world = World(llm_daily_token_budget=100)
+    world.create_space(mode="review")
+    world.note("one")
+    run = world.consolidate()
+
+    failed = world.consolidate(replace=True)
+
+    assert failed.error["code"] == "token_budget_exhausted"
+    assert world.plan().run_id == run.run_id
+
+
+def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_again():
+    world, run = planned()
+    noted = world.live_ids()
+
+    refused = refuse(world, run, "Not so.")
+
+    assert (refused.status, refused.message, refused.decided_by) == ("refused", "Not so.", "admin")
+    assert refused == world.view(run.run_id)
+    assert world.live_ids() == noted
+    assert (meta(world).auto_paused, meta(world).review) == (True, None)
+    assert world.count() == counter.Outcome("not_automatic")
+    assert keys.review("demo", run.run_id) not in world.inner.objects
+    with pytest.raises(NotFound):
+        plans.read(world.process, "demo", run.run_id)
+
+
+def test_refusing_twice_is_refusing_once_and_what_is_refused_is_not_approved():
+    world, run = planned()
+    refused = refuse(world, run, "Not so.")
+    assert refuse(world, run, "Otherwise.") == refused
+    with pytest.raises(Conflict, match="refused"):
+        approve(world, run)
+    assert meta(world).changes == 1
+
+
+def test_what_is_approved_is_not_refused_any_more():
+    world, run = planned()
+    approve(world, run)
+    with pytest.raises(Conflict, match="'ok'"):
+        refuse(world, run)
+
+
+def test_an_approved_run_by_hand_ends_the_pause_of_a_refusal():
+    world, run = planned()
+    refuse(world, run)
+
+    other = world.consolidate()
+    approve(world, other)
+
+    assert meta(world).auto_paused is False
+    assert world.live_ids() == []
+
+
+def test_who_names_another_revision_than_the_one_that_waits_approves_nothing():
+    world, run = planned()
+    with pytest.raises(Conflict, match="plan_revision"):
+        approve(world, run, revision="0" * 32)
+    assert world.plan().run_id == run.run_id
+
+
+def by_hand(world: World) -> None:
+    corrections.write_file(world.process, "admin", "demo", "other.md", "# Other\n", None)
+
+
+def other_rules(world: World) -> None:
+    rules.change(world.process, "admin", "demo", NewRules("Keep two logs."))
+
+
+def undo(world: World) -> None:
+    world.undo(1)
+
+
+def bank_in_the_bucket(world: World) -> None:
+    world.store.put(keys.bank_file("demo", "log.md"), b"# Log\n\n## Log\n\n- by somebody\n")
+
+
+def synthesis_in_the_bucket(world: World) -> None:
+    world.store.delete(keys.synthesis("demo"))
+
+
+def note_in_the_bucket(world: World) -> None:
+    world.store.put(keys.note("demo", world.live_ids()[0]), b"something else")
+
+
+def note_gone(world: World) -> None:
+    world.store.delete(keys.note("demo", world.live_ids()[0]))
+
+
+def plan_in_the_bucket(world: World) -> None:
+    key = keys.review("demo", world.plan().run_id)
+    world.store.put(key, world.text(key).replace("- two", "- 2").encode())
+
+
+def plan_gone(world: World) -> None:
+    world.store.delete(keys.review("demo", world.plan().run_id))
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [
+        by_hand,
+        other_rules,
+        undo,
+        bank_in_the_bucket,
+        synthesis_in_the_bucket,
+        note_in_the_bucket,
+        note_gone,
+        plan_in_the_bucket,
+        plan_gone,
+    ],
+)
+def test_a_plan_whose_grounds_have_changed_is_not_committed_but_made_anew(disturb):
+    world, run = planned()
+    revision = world.plan().revision
+    disturb(world)
+    before, changes = world.bank(), meta(world).changes
+
+    with pytest.raises(PlanOutdated) as outdated:
+        approve(world, run, revision=revision)
+
+    assert (world.bank(), meta(world).changes) == (before, changes)
+    assert world.view(run.run_id).status == "superseded"
+    assert len(world.queued) == 1
+    again = world.work()
+    assert again.run_id in outdated.value.detail
+    assert (again.status, world.plan().run_id) == ("awaiting_approval", again.run_id)
+    approve(world, again)
+    assert world.live_ids() == []
+
+
+def test_a_plan_says_when_it_can_not_be_committed_as_it_stands():
+    world, run = planned()
+    by_hand(world)
+    assert plans.read(world.process, "demo", run.run_id).outdated
+
+
+@pytest.mark.parametrize("decide", [approve, refuse])
+def test_who_may_correct_the_bank_may_decide(decide):
+    world, run = planned()
+    with pytest.raises(Forbidden):
+        decide(world, run, principal=WRITER)
+
+    space_change.change(world.process, ADMIN, "demo", SpaceChange(corrections="write"))
+    decide(world, run, principal=WRITER)
+
+    assert world.view(run.run_id).decided_by == "will"
+
+
+def test_only_an_admin_says_whether_plans_wait():
+    world = space_in_review()
+    with pytest.raises(Forbidden):
+        set_mode(world, "auto", WRITER)
+    with pytest.raises(Forbidden):
+        set_mode(world, "review", WRITER)
+    assert set_mode(world, "auto").meta.consolidation_mode == "auto"
+
+
+def test_where_nobody_has_to_approve_any_more_the_plan_is_given_up_and_a_run_starts_that_commits():
+    world, run = planned()
+
+    changed = set_mode(world, "auto")
+    world.settle()
+
+    assert changed.started_run is not None
+    assert world.view(changed.started_run).status == "ok"
+    assert world.view(run.run_id).status == "superseded"
+    assert (meta(world).review, world.live_ids()) == (None, [])
+    assert keys.review("demo", run.run_id) not in world.inner.objects
+
+
+def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
+    world = World()
+    world.create_space()
+    world.note("one")
+
+    def meanwhile(index: int, verb: str) -> None:
+        if verb == "PUT" and world.client.requests[index][1].endswith(".plan.json"):
+            world.client.after = lambda index, verb: None
+            space_change.change(world.with_parts(), ADMIN, "demo", SpaceChange(consolidation_mode="review"))
+
+    world.order()
+    world.client.after = meanwhile
+    run = world.work()
+
+    assert (run.status, meta(world).changes, world.bank()) == ("awaiting_approval", 0, {})
+    assert world.keys("demo/_runs/") == [keys.run("demo", run.run_id), keys.review("demo", run.run_id)]
+    world.approve()
+    assert world.live_ids() == []
+
+
+def test_an_approval_that_the_end_of_review_comes_before_commits_nothing():
+    world, run = planned()
+    revision = world.plan().revision
+
+    def meanwhile(index: int, verb: str) -> None:
+        if verb == "PUT" and world.client.requests[index][1].endswith(".plan.json"):
+            world.client.after = lambda index, verb: None
+            elsewhere = world.with_parts()
+            space_change.change(elsewhere, ADMIN, "demo", SpaceChange(consolidation_mode="auto"))
+
+    world.client.after = meanwhile
+    with pytest.raises(PreconditionLost):
+        approve(world, run, revision=revision)
+
+    assert meta(world).changes == 1
+    world.sweep()
+    world.settle()
+    assert (meta(world).changes, world.live_ids(), meta(world).review) == (2, [], None)
+    assert world.view(run.run_id).status == "superseded"
+
+
+def test_a_run_under_way_while_review_ends_commits():
+    world = World()
+    world.create_space(mode="review")
+    world.note("one")
+
+    def meanwhile(index: int, verb: str) -> None:
+        if verb == "PUT" and world.client.requests[index][1].endswith(".review.json"):
+            world.client.after = lambda index, verb: None
+            set_mode_elsewhere = SpaceChange(consolidation_mode="auto")
+            space_change.change(world.with_parts(), ADMIN, "demo", set_mode_elsewhere)
+
+    world.order()
+    world.client.after = meanwhile
+    run = world.work()
+
+    assert (run.status, meta(world).changes, world.live_ids()) == ("ok", 1, [])
+    assert world.keys("demo/_runs/") == [keys.run("demo", run.run_id)]
+
+
+def test_an_approval_beside_a_run_that_works_is_refused_as_busy():
+    world, run = planned()
+    world.order(replace=True)
+
+    def ask(*_: object, **__: object) -> None:
+        # By then the plan is given up.
+        with pytest.raises((Busy, Conflict)):
+            approve(world, run)
+
+    world.llm.queue.append(lambda prompt: ask() or '{"bank_files": []}')
+    world.work()
+    assert meta(world).changes == 1
+
+
+def test_an_approval_while_somebody_holds_the_space_is_refused_as_busy():
+    world, run = planned()
+    lease.acquire(world.process, "demo", world.ids(), "backup")
+    with pytest.raises(Busy):
+        approve(world, run)
+
+
+@pytest.mark.parametrize("ask", [plans.read, lambda p, s, r: review.refuse(p, ADMIN, s, r, None)])
+def test_a_run_that_nobody_knows_has_no_plan(ask):
+    world, _ = planned()
+    with pytest.raises(NotFound):
+        ask(world.process, "demo", f"{0:026d}")
+
+
+def test_a_reason_that_is_too_long_is_refused_and_the_plan_waits_on():
+    world, run = planned()
+    with pytest.raises(TooLarge):
+        refuse(world, run, "é" * 251)
+    assert world.plan().run_id == run.run_id
+
+
+def test_an_approved_consolidation_is_undone_like_any_other():
+    world, run = planned()
+    noted = world.live_ids()
+    approve(world, run)
+
+    world.undo(2)
+
+    assert world.live_ids() == noted
+    assert "two" not in world.bank()["log.md"]
+    assert meta(world).auto_paused
+
+
+def test_what_a_section_rests_on_is_told_after_an_approval():
+    world, run = planned()
+    approve(world, run)
+    record = records.get(world.process, "demo", 2)
+    assert record.files[0].sources is not None
+    assert (record.run_id != run.run_id, record.run()) == (True, run.run_id)
+
+
+def problems(world: World) -> dict[str, bool]:
+    process = world.with_parts(settings=world.settings.model_copy(update={"llmaas_api_url": ""}))
+    return {problem.code: problem.wrong for problem in health.deep(process, EVERYONE).problems}
+
+
+def test_health_names_a_plan_that_waits_and_is_degraded_once_it_seems_forgotten():
+    world, _ = planned()
+    assert problems(world) == {"plan_awaiting_approval": False}
+    world.clock.move(14 * 86_400 - 1)
+    assert problems(world) == {"plan_awaiting_approval": False}
+    world.clock.move(1)
+    assert problems(world) == {"plan_awaiting_approval": True}
+
+
+def test_a_plan_that_waits_for_years_is_still_there_to_be_approved():
+    world, run = planned()
+    for _ in range(4):
+        world.clock.move(300 * 86_400)
+        world.sweep_all()
+
+    assert world.view(run.run_id).status == "awaiting_approval"
+    approve(world, run)
+    assert world.view(run.run_id).status == "ok"
+
+
+def test_a_plan_that_is_written_again_after_it_was_decided_is_removed_by_the_sweep():
+    world, run = planned()
+    key = keys.review("demo", run.run_id)
+    body = world.text(key).encode()
+    refuse(world, run)
+    world.store.put(key, body)
+
+    world.sweep()
+
+    assert key not in world.inner.objects
+    assert meta(world).review is None
+
+
+def test_a_space_that_is_restored_has_no_plan_that_waits():
+    world, run = planned()
+    backup = world.back_up()
+
+    world.restore("demo", backup.backup_id, "copy")
+
+    copy = heads.load(world.process, "copy").meta
+    assert (copy.consolidation_mode, copy.review) == ("review", None)
+    assert world.view(run.run_id, "copy").status == "superseded"
+    assert not any("review.json" in key for key in world.keys("copy/"))
+    assert world.count("copy").result == "started"
+
+
+def test_an_erasure_gives_the_plan_up_and_nothing_of_the_note_is_left():
+    world, run = planned()
+    note_id = world.live_ids()[0]
+    deadline = world.clock() + INVOCATION
+
+    erasure.erase_note(world.process, EVERYONE, "demo", note_id, deadline, erase=True)
+
+    assert world.view(run.run_id).status == "superseded"
+    assert meta(world).review is None
+    assert not any(b"two" in stored.body for stored in world.inner.objects.values())
+    with pytest.raises(Conflict, match="superseded"):
+        approve(world, run)
+
+
+def test_the_tokens_of_a_plan_count_once_whatever_becomes_of_it():
+    world, run = planned()
+    planned_with = world.view(run.run_id).metrics["llm_prompt_tokens"]
+    approve(world, run)
+    assert world.view(run.run_id).metrics["llm_prompt_tokens"] == planned_with == 100
