@@ -29,7 +29,8 @@ def build(session: Session) -> Server[Any]:
     request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
 
-    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+    async def list_tools(_context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        _check_whole(params)
         return types.ListToolsResult(tools=[tool.shown(session) for tool in tools.values()])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -40,7 +41,10 @@ def build(session: Session) -> Server[Any]:
         found, more = resources.listed(session, params.cursor if params else None)
         return types.ListResourcesResult(resources=found, next_cursor=more)
 
-    async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        _context: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        _check_whole(params)
         return types.ListResourceTemplatesResult(resource_templates=resources.templates())
 
     @_told(request_id, about=lambda params: {"uri": params.uri})
@@ -50,7 +54,8 @@ def build(session: Session) -> Server[Any]:
             contents=[types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=text)]
         )
 
-    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+    async def list_prompts(_context: Any, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        _check_whole(params)
         return types.ListPromptsResult(prompts=prompts.listed(session))
 
     @_told(request_id)
@@ -80,6 +85,12 @@ def build(session: Session) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_completion=complete,
     )
+
+
+def _check_whole(params: types.PaginatedRequestParams | None) -> None:
+    """Raise MCPError for a cursor: these lists come whole, so no page of them has given one."""
+    if params and params.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "This list has one page: send no cursor.")
 
 
 def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any]) -> types.CallToolResult:
