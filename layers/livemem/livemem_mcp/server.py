@@ -1,6 +1,7 @@
 """The MCP server of one request: the SDK's low-level server, with our tools, resources and prompts."""
 
 import functools
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,9 +10,9 @@ from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from livemem import __version__
-from livemem.errors import LiveMemoryError
-from livemem_http import problems
+from livemem import __version__, limits
+from livemem.errors import AnswerTooLarge, LiveMemoryError
+from livemem_http import problems, sending
 from livemem_http import texts as http_texts
 from livemem_mcp import prompts, resources, texts, toolsets
 from livemem_mcp.session import Session
@@ -103,11 +104,20 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
     try:
         http_texts.check(arguments)
         answer = tool.run(session, arguments)
+        text = http_texts.sendable(answer.text)
+        data = http_texts.sendable_values(answer.data) if session.structured else None
+        _check_size(tool, text, data)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         return _failed(problems.own(error, session.request_id), session.request_id)
-    text = types.TextContent(text=http_texts.sendable(answer.text))
-    data = http_texts.sendable_values(answer.data) if session.structured else None
-    return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
+    content = types.TextContent(text=text)
+    return types.CallToolResult(content=[content], structured_content=data, is_error=answer.failed)
+
+
+def _check_size(tool: Tool, text: str, data: Any) -> None:
+    """Raise AnswerTooLarge for what could not leave the function: the caller would get no result at all."""
+    if sending.is_too_large({"body": json.dumps([text, data], ensure_ascii=False), "isBase64Encoded": False}):
+        answer_is = "The answer is" if tool.reads else "The call was carried out, but its answer is"
+        raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
 
 
 def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from livemem import limits
 from livemem.llm.client import LlmError
 from livemem.notes import appending
 from tests.support.agent import calls, responds
@@ -190,3 +191,30 @@ def test_a_defect_is_told_with_the_id_of_the_request_and_without_its_text(agents
     assert told.startswith("The service failed unexpectedly")
     assert "JKJaXmPLvHcESHA=" in told
     assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "answer_is"),
+    [
+        ("start_session", {}, "The answer is"),
+        ("note", {"category": "todo", "content": "x" * 5_000}, "The call was carried out, but its answer is"),
+    ],
+)
+def test_an_answer_that_cannot_leave_the_function_is_told_as_a_result(agents, monkeypatch, tool, arguments, answer_is):
+    agents.world.note("x" * 5_000)
+    monkeypatch.setattr(limits, "ANSWER_BYTES", 4_000)
+
+    told = agents.refused(tool, **arguments)
+
+    assert told == f"{answer_is} larger than 4000 bytes: ask for its parts one by one. [answer_too_large]"
+
+
+def test_who_wants_the_markdown_alone_says_so_in_the_url(agents):
+    agents.world.note("One.")
+
+    both = agents.result("start_session", query={"structured": "true"})
+    one = agents.result("start_session", query={"structured": "false"})
+
+    assert both == agents.result("start_session")
+    assert one["content"] == both["content"]
+    assert "structuredContent" not in one
