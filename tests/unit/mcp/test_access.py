@@ -186,7 +186,6 @@ def test_who_calls_what_is_not_listed_for_the_token_makes_nobody_work(service):
         ({"toolset": "all"}, "toolset"),
         ({"toolset": ""}, "toolset"),
         ({"tools": "core"}, "tools"),
-        ({"structured": "no"}, "structured"),
         ({"space": "no space"}, "space_id"),
         ({"space": "../demo"}, "space_id"),
     ],

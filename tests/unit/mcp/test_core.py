@@ -207,14 +207,3 @@ def test_an_answer_that_cannot_leave_the_function_is_told_as_a_result(agents, mo
     told = agents.refused(tool, **arguments)
 
     assert told == f"{answer_is} larger than 4000 bytes: ask for its parts one by one. [answer_too_large]"
-
-
-def test_who_wants_the_markdown_alone_says_so_in_the_url(agents):
-    agents.world.note("One.")
-
-    both = agents.result("start_session", query={"structured": "true"})
-    one = agents.result("start_session", query={"structured": "false"})
-
-    assert both == agents.result("start_session")
-    assert one["content"] == both["content"]
-    assert "structuredContent" not in one
