@@ -79,6 +79,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
     lines = [
         f"Live Memory is ready ({seconds:.1f} s).",
         f"  API        {endpoints['api']}/v1",
+        f"  Agents     {endpoints['api']}/mcp  (docs/mcp.md)",
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']}{', embedded' if embedded else ''})",
         *([f"  S3 keys    {endpoints['s3_access_key']}, {endpoints['s3_key_file']}"] if embedded else []),
         f"  LLM        {llm}",

@@ -396,6 +396,7 @@ WHAT_CAN_BE_MISSING = (
     "bank_file",
     "synthesis",
     "run",
+    "plan",
     "consolidation",
     "token",
     "backup",

@@ -74,6 +74,7 @@ def _describe(config: SamConfig, endpoints: dict[str, Any], seconds: float) -> s
     lines = [
         f"Live Memory is ready on sam local and MinIO ({seconds:.0f} s).",
         f"  API        {endpoints['api']}/v1",
+        f"  Agents     {endpoints['api']}/mcp  (docs/mcp.md)",
         f"  Lambda     {endpoints['lambda']}",
         f"  S3         {endpoints['s3']}  (bucket {endpoints['bucket']})",
         f"  S3 keys    {ACCESS_KEY}, {config.data / 'minio.key'}",

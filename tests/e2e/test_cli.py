@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.client import Service
 from tests.e2e.conftest import ROOT, Running
 from tests.e2e.spaces import fresh_space
 
@@ -53,7 +53,7 @@ class Shell:
 
 
 @pytest.fixture
-def shell(running: Running, service: Client, tmp_path: Path) -> Iterator[Shell]:
+def shell(running: Running, service: Service, tmp_path: Path) -> Iterator[Shell]:
     with fresh_space(service, 0) as space:
         shell = Shell(tmp_path, space)
         shell.say("login", "--url", running.url, stdin=running.token)
@@ -140,3 +140,22 @@ def test_a_token_is_handed_over_by_a_pipe(shell: Shell, running: Running):
     found = next(one for one in shell.json("token", "list")["items"] if one["name"] == name)
     shell.say("token", "revoke", found["hash"], "--yes")
     shell.say("token", "revoke", "0" * 16, "--yes", code=3)
+
+
+def test_a_plan_is_read_and_approved_by_a_person(shell: Shell):
+    space = shell.environ["LIVEMEM_SPACE"]
+    shell.say("review", "list", code=7)
+    shell.say("space", "set", space, "--mode", "review")
+    shell.say("note", "A person looks first.", "-c", "decision")
+    assert "waits for approval" in shell.say("consolidate", "--wait")
+    plan = shell.json("review", "show")
+    assert "A person looks first." in shell.say("review", "show")
+    shell.say("review", "approve", "--revision", "0" * 32, code=5)
+    shell.say("review", "approve", "--revision", plan["plan_revision"])
+    assert "A person looks first." in shell.say("diff", "1")
+
+    shell.say("note", "Not this one.")
+    shell.say("consolidate", "--wait")
+    shell.say("review", "refuse", "--reason", "Not decided.", "--yes")
+    shell.say("review", "show", code=7)
+    assert "Not this one." in shell.say("show")

@@ -709,3 +709,60 @@ def test_the_request_id_of_every_500_is_in_a_log_line(demo, logged, monkeypatch,
     assert line["request_id"] == problem["request_id"] == "JKJaXmPLvHcESHA="
     assert line["message"] == "unexpected error"
     assert "secret" not in answer["body"] + str(line)
+
+
+@pytest.mark.parametrize(
+    ("what", "sent", "status", "code"),
+    [
+        ("approve", None, 422, "invalid_request"),
+        ("approve", {}, 422, "invalid_request"),
+        ("approve", {"plan_revision": 1}, 422, "invalid_request"),
+        ("approve", {"plan_revision": "x", "anyway": True}, 422, "invalid_request"),
+        ("approve", {"plan_revision": "x"}, 404, "run_not_found"),
+        ("refuse", None, 404, "run_not_found"),
+        ("refuse", {"reason": "x" * 501}, 413, "too_large"),
+        ("refuse", {"reason": "x", "anyway": True}, 422, "invalid_request"),
+    ],
+)
+def test_a_decision_on_a_plan_that_is_none_is_refused(demo, what, sent, status, code):
+    route, run_id = f"{SPACE}/runs/{{run_id}}/plan/{what}", "01HZZZZZZZ0000000000000001"
+    more = {} if sent is None else {"body": sent}
+
+    answer = demo.http("admin", "POST", route, space_id="demo", run_id=run_id, **more)
+
+    assert (answer["statusCode"], body(answer)["code"]) == (status, code)
+
+
+def test_who_decides_on_plans_and_on_whether_they_wait_is_told_by_the_token(demo):
+    agent = with_token(demo, "ann", "read", "write")
+    route, run_id = f"{SPACE}/runs/{{run_id}}/plan/refuse", "01HZZZZZZZ0000000000000001"
+
+    mode = demo.http("admin", "PATCH", SPACE, space_id="demo", body={"consolidation_mode": "review"}, token=agent)
+    refusal = demo.http("admin", "POST", route, space_id="demo", run_id=run_id, token=agent)
+    shown = demo.http("reads", "GET", f"{SPACE}/runs/{{run_id}}/plan", space_id="demo", run_id=run_id, token=agent)
+
+    assert (mode["statusCode"], refusal["statusCode"]) == (403, 403)
+    assert (shown["statusCode"], body(shown)["code"]) == (404, "plan_not_found")
+    demo.http("admin", "PATCH", SPACE, space_id="demo", body={"corrections": "write"})
+    refusal = demo.http("admin", "POST", route, space_id="demo", run_id=run_id, token=agent)
+    assert (refusal["statusCode"], body(refusal)["code"]) == (404, "run_not_found")
+
+
+@pytest.mark.parametrize("mode", ["", "REVIEW", "manual", 1, ["review"]])
+def test_another_mode_of_consolidation_is_refused_at_creation_and_later(demo, mode):
+    new = {"space_id": "other", "consolidation_mode": mode}
+
+    answers = [
+        demo.http("admin", "POST", "/v1/spaces", body=new),
+        demo.http("admin", "PATCH", SPACE, space_id="demo", body={"consolidation_mode": mode}),
+    ]
+
+    assert {(answer["statusCode"], body(answer)["errors"][0]["field"]) for answer in answers} == {
+        (422, "consolidation_mode")
+    }
+
+
+def test_a_space_may_ask_for_approval_from_its_creation_on(demo):
+    made = demo.http("admin", "POST", "/v1/spaces", body={"space_id": "other", "consolidation_mode": "review"})
+
+    assert (body(made)["consolidation_mode"], body(made)["pending_plan"]) == ("review", None)

@@ -258,6 +258,14 @@ def test_a_conversation_whose_beginning_had_no_answer_is_begun_once(world, clien
     assert (report.imported, len(turns(client))) == (2, 1)
 
 
+def test_of_two_conversations_that_were_begun_at_once_the_first_one_is_taken(world, client, space, tmp_path):
+    place = {"space_id": space, "cwd": "/imported/claude.ai/c-1", "host": "claude.ai"}
+    begun = [client.call("create_conversation", place)["conversation_id"] for _ in range(2)]
+    report = bring(world, chat_zip(tmp_path / "e.zip", [claude_chat()]), space)
+    assert report.begun == 0
+    assert client.call("get_conversation", {"space_id": space, "conversation_id": min(begun)})["turn_count"] == 2
+
+
 def test_a_space_that_is_there_is_never_touched(world, client, tmp_path):
     client.call("create_space", {"space_id": "alpha"})
     with pytest.raises(LiveMemoryError) as caught:

@@ -82,7 +82,7 @@ def furnished() -> tuple[World, dict[str, str]]:
     return world, found
 
 
-def _made(agents: Agents, function: str, route: str, body: Any, **path: str) -> Any:
+def _made(agents: Agents, function: str, route: str, body: Any, **path: Any) -> Any:
     event = request("POST", route, token=BOOTSTRAP_KEY, body=body, space_id="mine", **path)
     status, answer = agents.http(function, event)
     assert status < 300, answer
@@ -106,15 +106,15 @@ def _typed(schema: Mapping[str, Any], value: Any) -> Any:
 def http_event(operation: Mapping[str, Any], arguments: Mapping[str, Any], accept: str) -> dict[str, Any]:
     """The same as a client of the HTTP API sends it."""
     sent: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}, "header": {}}
-    for name, value in arguments.items():
+    for name, value in {**operation["defaults"], **arguments}.items():
         place = operation["places"][name]
         sent[place["in"]][place["name"]] = value
     query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in sent["query"].items()}
     body: Any = sent["body"]
     body = next(iter(body.values())) if operation["body"] == "lines" else body if operation["body"] else None
-    headers = {"accept": accept, **sent["header"]}
+    headers: dict[str, str] = {"accept": accept, **sent["header"]}
+    path: Any = sent["path"]
     method, route = operation["method"], operation["path"]
-    path: dict[str, Any] = sent["path"]
     return request(method, route, token=BOOTSTRAP_KEY, body=body, query=query, headers=headers, **path)
 
 

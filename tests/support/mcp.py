@@ -137,6 +137,7 @@ class Agents:
 def started(patch: pytest.MonkeyPatch, world: World | None = None) -> Agents:
     """Agents of a service whose functions all work in one world."""
     agents = Agents(world or World())
+    patch.setenv("POWERTOOLS_METRICS_NAMESPACE", "LiveMemory")
     patch.setattr(environment, "Process", lambda **_: agents.world.process)
     patch.setattr(environment, "settings", lambda: agents.world.settings)
     patch.setattr(environment, "open_store", lambda _: None)

@@ -759,6 +759,8 @@ PAIRS = (
     ),
     Pair("twin plans", _queued_for_review, RUN, RUN, (*CROSSED, together)),
     Pair("plan & sweep", _queued_for_review, RUN, SWEEP, ALL),
+    Pair("sweep & plan", _queued_for_review, SWEEP, RUN, CROSSED),
+    Pair("sweep & refusal", _planned, SWEEP, REFUSE, CROSSED),
     Pair("stalled plan & run by hand", _queued_for_review, RUN, ORDERED_RUN, (cut,), gap=STALL),
     Pair("plan & end of review", _queued_for_review, RUN, NO_REVIEW, CROSSED),
     Pair("run & begin of review", _queued, RUN, REVIEW, CROSSED),

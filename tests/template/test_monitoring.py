@@ -167,7 +167,7 @@ def test_every_status_that_a_run_can_end_with_is_drawn(dashboard):
     statuses = {dict(dimensions)["status"] for _, name, dimensions in drawn(dashboard) if name == "runs"}
 
     # Of these two people decide, and no invocation.
-    assert statuses == {*AT_REST, "ignored"} - {"refused", "superseded"}
+    assert statuses == {*AT_REST} - {"refused", "superseded"}
 
 
 def test_only_the_count_of_runs_is_split_by_status_because_each_split_is_billed(emitted):

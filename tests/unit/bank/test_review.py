@@ -7,7 +7,7 @@ from livemem.bank import corrections, history, plans, review
 from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
 from livemem.erasure import erasure
-from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, TooLarge
+from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, PreconditionLost, TooLarge
 from livemem.runs import counter, space_change
 from livemem.runs.run import Run
 from livemem.runs.space_change import SpaceChange
@@ -126,6 +126,16 @@ def test_approving_twice_is_approving_once():
     made = approve(world, run)
     assert approve(world, run) == made
     assert meta(world).changes == 2
+
+
+@pytest.mark.parametrize("decide", [approve, refuse])
+def test_a_run_whose_plan_never_waited_is_not_decided_on(decide):
+    world = World()
+    world.create_space()
+    world.note("one")
+    run = world.consolidate()
+    with pytest.raises(Conflict, match="'ok'"):
+        decide(world, run)
 
 
 def test_new_notes_are_no_obstacle_and_wait_for_the_next_run():
@@ -389,6 +399,27 @@ def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
     assert world.keys("demo/_runs/") == [keys.run("demo", run.run_id), keys.review("demo", run.run_id)]
     world.approve()
     assert world.live_ids() == []
+
+
+def test_an_approval_that_the_end_of_review_comes_before_commits_nothing():
+    world, run = planned()
+    revision = world.plan().revision
+
+    def meanwhile(index: int, verb: str) -> None:
+        if verb == "PUT" and world.client.requests[index][1].endswith(".plan.json"):
+            world.client.after = lambda index, verb: None
+            elsewhere = world.with_parts()
+            space_change.change(elsewhere, ADMIN, "demo", SpaceChange(consolidation_mode="auto"))
+
+    world.client.after = meanwhile
+    with pytest.raises(PreconditionLost):
+        approve(world, run, revision=revision)
+
+    assert meta(world).changes == 1
+    world.sweep()
+    world.settle()
+    assert (meta(world).changes, world.live_ids(), meta(world).review) == (2, [], None)
+    assert world.view(run.run_id).status == "superseded"
 
 
 def test_a_run_under_way_while_review_ends_commits():

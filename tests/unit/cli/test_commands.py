@@ -204,6 +204,32 @@ def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: Desk):
     assert 3600 <= sum(desk.waited) < 3700
 
 
+def test_waiting_on_a_terminal_leaves_the_result_alone_on_stdout(desk: Desk):
+    desk.terminal = True
+    desk.environ["NO_COLOR"] = "1"
+    desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running", step="asking"), run("ok")]}
+    said = desk.say("consolidate", "--wait")
+    assert said.code == 0
+    assert said.out == "The run is ok.\n"
+    assert "asking" in said.err
+
+
+def test_the_sources_of_a_file_are_told_by_section(desk: Desk):
+    section = {
+        "heading": "## Terms",
+        "sources": [{"note_id": "20260220T140000_ann_todo_1a2b3c4d", "consolidation": 3}],
+        "corrections": [5],
+        "omitted": 2,
+    }
+    desk.answers = {"get_bank_file": {"path": "a.md", "sections": [section]}}
+    assert desk.say("bank", "a.md", "--sources").out.splitlines() == [
+        "## Terms",
+        "  20260220T140000_ann_todo_1a2b3c4d  change 3",
+        "  corrected by hand: change 5",
+        "  and 2 older notes",
+    ]
+
+
 def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: Desk):
     desk.answers = {"fork_space": ARRIVING, "get_arrival": [ARRIVING, ARRIVED]}
     assert desk.say("space", "fork", "demo", "copy", "--wait").code == 0

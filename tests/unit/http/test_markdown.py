@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from livemem.bank import corrections, history
+from livemem.bank import corrections, history, plans
 from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.recall import summary
@@ -135,6 +135,27 @@ def test_a_change_shows_its_diffs_in_fences_that_no_content_can_close():
     )
     assert folded.startswith("# Change 1: consolidation\n")
     assert "\n## Synthesis\n\n1 notes.\n\n## Notes\n\n- [2026-02-20T14:00:00Z ann progress] one\n" in folded
+
+
+def test_a_plan_shows_what_an_approval_needs_and_its_change_who_approved_it():
+    world = World()
+    world.create_space(mode="review")
+    world.note("one")
+    run = world.consolidate()
+    waits = world.plan()
+
+    plan = markdown.plan(views.RunPlan.of_plan(plans.read(world.process, "demo", run.run_id)))
+    before = markdown.summary(views.SpaceSummary.of_summary(summary.summary(world.process, "demo")))
+    change = markdown.change(views.ChangeDetail.of_detail(world.approve()))
+    after = markdown.summary(views.SpaceSummary.of_summary(summary.summary(world.process, "demo")))
+
+    assert plan.startswith("# A plan that waits for approval\n\n")
+    assert f"- run: {run.run_id}\n- plan_revision: {waits.revision}\n- waits since: {waits.planned_at}\n" in plan
+    assert "outdated" not in plan
+    assert "## log.md (created)\n\n```diff\n" in plan
+    assert f"A plan waits for approval since {waits.planned_at} (run {run.run_id}); its 1 notes are live" in before
+    assert "- approved by: admin, 2026-02-20T14:00:00Z\n" in change
+    assert "approval" not in after
 
 
 def test_the_synthesis_is_its_text():

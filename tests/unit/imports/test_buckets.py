@@ -85,7 +85,7 @@ def test_the_head_keeps_what_it_says_of_the_space_and_no_token(alpha):
     wanted = {name: OLD_META[name] for name in ("description", "owner")}
     times = {"created_at": "2026-02-20T14:00:00Z", "last_consolidation": "2026-02-21T16:00:00Z"}
     assert kept == {**wanted, **times}
-    assert meta["consolidation_threshold"] == 7
+    assert (meta["consolidation_threshold"], meta["folded_until"], meta["changes"]) == (7, "", 1)
     assert not any(b"gm_secret" in stored.body for stored in world.inner.objects.values())
     assert report.not_taken == {"connections to a graph memory, with their tokens": 1}
 
@@ -106,6 +106,8 @@ def test_the_bank_of_then_can_be_read_and_what_is_new_in_it_is_traced(alpha):
     world.consolidate("alpha")
     then = time_travel.bank_at(world.process, "alpha", time_travel.then(world.process, "alpha", "1"), content=True)
     assert {file.path: file.content for file in then}["activeContext.md"] == "# Now\n\n## Next\n\n- import\n"
+    (key,) = world.keys("alpha/_consolidations/000002")
+    assert all(change["sources"] for change in json.loads(world.text(key))["files"])
     bank = {file.path: file for file in files.listing(world.process, "alpha", content=True)}
     cited = [citations.citations(world.process, "alpha", file) for file in bank.values()]
     assert {source.note_id for one in cited for section in one.sections for source in section.sources}
@@ -145,6 +147,13 @@ def test_notes_whose_names_would_be_the_same_are_kept_apart(alpha):
         write(alpha, {f"live/20260220T140000_{agent}_todo_a1b2c3d4.md": old_note(agent, "todo", agent)})
     world, _ = brought(alpha)
     assert {note.content for note in listed(world).values()} >= {"a_b", "a.b", "a b"}
+
+
+def test_a_bank_file_with_front_matter_keeps_it_behind_an_empty_line(alpha):
+    write(alpha, {"bank/a.md": "---\ntitle: A\n---\n# A\n"})
+    world, report = brought(alpha)
+    assert world.bank("alpha")["a.md"] == "\n---\ntitle: A\n---\n# A\n"
+    assert any("empty line" in line for line in report.changed)
 
 
 def test_a_note_that_is_too_large_becomes_several_that_hold_all_of_it(alpha):

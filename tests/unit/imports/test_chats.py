@@ -140,6 +140,11 @@ def test_spoken_words_come_as_they_were_written_down():
     assert said(chat) == [("Hello\n\n[audio]", "")]
 
 
+def test_halves_of_surrogate_pairs_are_replaced_and_whole_ones_stay():
+    chat = claude.chat(claude_chat("c", claude_message(1, "human", "a\ud83db\ud83d\ude00"), name="\udc00 x"))
+    assert (said(chat), chat.title) == ([("a\ufffdb\U0001f600", "")], "\ufffd x")
+
+
 def test_messages_in_a_circle_are_told():
     with pytest.raises(BadPart, match="circle"):
         chatgpt.chat(chatgpt_chat("g", node("a", "b", "user", "x"), node("b", "a", "user", "y"), current="a"))

@@ -65,15 +65,11 @@ def _sections(out: Output, file: dict[str, Any]) -> None:
     lines = []
     for section in file.get("sections") or []:
         lines.append((section["heading"] or "(beginning)", "bold"))
-        lines += [(f"  {texts.one_line(_source(one), 160)}", "") for one in section["sources"]]
+        lines += [(f"  {one['note_id']}  change {one['consolidation']}", "") for one in section["sources"]]
         lines += [(f"  corrected by hand: change {number}", "") for number in section["corrections"]]
         if section.get("omitted"):
             lines.append((f"  and {texts.count(section['omitted'], 'older note')}", "dim"))
     out.lines(lines or [("No section rests on a note.", "")])
-
-
-def _source(source: dict[str, Any]) -> str:
-    return "  ".join(str(value) for value in source.values() if value not in (None, [], ""))
 
 
 def search(

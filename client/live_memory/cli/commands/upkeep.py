@@ -59,7 +59,7 @@ def gc(
     delete_only: Annotated[
         bool, typer.Option("--delete-only", help="Move old notes to the history without asking the LLM.")
     ] = False,
-    max_age_days: Annotated[int | None, typer.Option(min=0, help="Notes of this age are old; else 30 days.")] = None,
+    max_age_days: Annotated[int | None, typer.Option(min=1, help="Notes of this age are old; else 30 days.")] = None,
     space: Annotated[
         list[str] | None, typer.Option("--space", "-s", help="Only this space; again for more. Else all.")
     ] = None,

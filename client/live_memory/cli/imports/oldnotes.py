@@ -69,8 +69,9 @@ class OldNote:
             return
         note = replace(self, changed=[*self.changed, "is several notes now: it was too large for one"])
         for piece in _pieces(self.content):
+            # Who writes them gives each a name of its own.
             yield replace(note, content=piece)
-            note = replace(note.later(), changed=())
+            note = replace(note, changed=())
 
 
 def read(name: str, raw: bytes) -> OldNote:

@@ -85,9 +85,10 @@ class JsonPiece:
         return text if before is None else self._without_optional(text, earlier)
 
     def _without_optional(self, text: str, earlier: Any) -> str:
-        """The text without the optional members that were not there before, if nothing is left that they are for."""
+        """The text without the optional members that were not there before, if nothing was added that they are for."""
         left = jsontext.parse(text)
-        if any(entry.path[0] in left for entry in self.entries if not _is_optional(entry)):
+        theirs = {entry.path[0] for entry in self.entries if not _is_optional(entry)}
+        if any(name in left and left[name] != earlier.get(name) for name in theirs):
             return text
         for entry in self.entries:
             if _is_optional(entry) and left.get(entry.path[0]) == entry.value and entry.path[0] not in earlier:

@@ -36,7 +36,7 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
     any more (a run that makes another is queued), Busy, PreconditionLost.
     """
     run = _ask(process, principal, space_id, run_id)
-    if run.status == "ok" and run.consolidation is not None:
+    if run.status == "ok" and run.decided_by is not None and run.consolidation is not None:
         return history.read(process, space_id, run.consolidation)
     if run.step == "applying":
         raise Busy("The plan is approved already, and its change is being written out; try again in a moment.")

@@ -168,6 +168,19 @@ def test_hooks_of_others_stay_also_in_one_group_with_ours(there):
     }
 
 
+def test_the_version_of_a_hook_file_stays_for_hooks_that_came_afterwards_and_goes_with_ours_else(there):
+    there.write(".cursor/hooks.json", '{"hooks": {}}')
+    there.init("cursor")
+    there.write(".cursor/hooks.json", there.read(".cursor/hooks.json").replace("{", '{"mine": 1, ', 1))
+    there.undo("cursor")
+    assert there.json(".cursor/hooks.json") == {"mine": 1, "hooks": {}}
+    there.init("cursor")
+    there.write(".cursor/hooks.json", there.read(".cursor/hooks.json").replace("livemem hook cursor stop", "mine"))
+    there.undo("cursor")
+    left = there.json(".cursor/hooks.json")
+    assert (left["version"], list(left["hooks"])) == (1, ["stop"])
+
+
 def test_another_space_replaces_the_first_and_undoing_gives_back_what_was_before_both(there):
     there.write("AGENTS.md", "# Ours\n")
     there.write(".codex/hooks.json", '{"hooks": {}}')

@@ -1,0 +1,57 @@
+"""The official conformance suite of MCP against the running service: what does not pass is named, with its reason.
+
+The suite is a package of npm, got by scripts/conformance.sh.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import ROOT, give_up
+from tests.e2e.spaces import fresh_space
+from tests.support.relay import relayed
+
+EXPECTED = ROOT / "tests" / "e2e" / "conformance" / "expected-failures.yml"
+SECONDS = 900
+"""On `sam local` each of some hundred requests may start a container."""
+SCENARIO = re.compile(r"^  - ([a-z0-9-]+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def suite() -> list[str]:
+    """The command that runs the suite."""
+    command = [str(ROOT / "scripts" / "conformance.sh")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        give_up(done.stderr[-2_000:])
+    return done.stdout.splitlines()
+
+
+def test_every_scenario_passes_or_is_explained(suite, service, running, tmp_path):
+    expected = set(SCENARIO.findall(EXPECTED.read_text("utf-8")))
+    with fresh_space(service, 0) as space, relayed(running.url, service.token) as address:
+        url = f"{address}/mcp?space={space}&toolset=full"
+        command = [*suite, "server", "--url", url, "--suite", "all", "-o", str(tmp_path), "--timeout", "120000"]
+        command += ["--expected-failures", str(EXPECTED)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    found = _results(tmp_path)
+    assert len(found) >= 60, done.stdout[-2_000:] + done.stderr[-2_000:]
+    failed = {name: told for name, told in found.items() if told}
+    assert {name: told for name, told in failed.items() if name not in expected} == {}
+    assert expected - set(failed) == set(), "these pass now, or are gone: name them no more"
+    assert {"server-initialize", "tools-list", "http-header-validation", "dns-rebinding-protection"} <= set(found)
+
+
+def _results(folder: Path) -> dict[str, list[str]]:
+    """Scenario -> what failed in it."""
+    found = {}
+    for file in folder.glob("*/checks.json"):
+        # `server-ping-2026-11-23T01-29-53-237Z`
+        name = re.sub(r"-\d{4}-\d\d-\d\dT[\dTZ-]+$", "", file.parent.name).removeprefix("server-")
+        checks = json.loads(file.read_text("utf-8"))
+        found[name] = [f"{one['id']}: {one.get('errorMessage')}" for one in checks if one["status"] == "FAILURE"]
+    return found
