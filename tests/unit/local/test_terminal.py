@@ -13,7 +13,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **variables}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'client'}{os.pathsep}{ROOT}",
+        "PYTHONIOENCODING": "utf-8",
+        **variables,
+    }
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, timeout=60, check=False
     )
