@@ -44,6 +44,7 @@ EVENTS = {
     "summarize": "summarize-run",
     "memories": "memories-store",
     "rooms": "rooms-post",
+    "mcp": "mcp-note",
 }
 KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
 PROGRAM = """
@@ -67,10 +68,11 @@ print(json.dumps([*imported, time.perf_counter() - wall, time.process_time() - c
 
 
 def build(folder: Path) -> None:
-    """What the layers hold: the locked packages and our own, without bytecode. Who does not search loads none of the
-    second one's.
+    """What the layers hold: the locked packages and our own, without bytecode. Who neither searches nor speaks MCP
+    loads none of the other two's.
     """
-    lock = "".join((ROOT / "layers" / name / "requirements.txt").read_text("utf-8") for name in ("livemem", "search"))
+    layers = ("livemem", "search", "mcp")
+    lock = "".join((ROOT / "layers" / name / "requirements.txt").read_text("utf-8") for name in layers)
     for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE):
         try:
             files = importlib.metadata.files(name) or []
@@ -82,7 +84,7 @@ def build(folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(str(file.locate()), target)
     ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("livemem", "livemem_http"):
+    for name in ("livemem", "livemem_http", "livemem_mcp"):
         shutil.copytree(ROOT / "layers" / "livemem" / name, folder / name, ignore=ignored)
 
 

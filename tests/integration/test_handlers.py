@@ -29,6 +29,7 @@ HTTP = {
     "memories": "memories-store",
     "rooms": "rooms-post",
     "ask": "ask-question",
+    "mcp": "mcp-note",
 }
 
 
