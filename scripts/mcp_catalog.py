@@ -69,7 +69,7 @@ def _tool(
     return {
         "name": operation["operationId"],
         "title": words.get("title", operation["summary"]),
-        "description": words.get("description", operation["description"]),
+        "description": words.get("description", operation.get("description", "")),
         "method": method,
         "path": path,
         "module": module,

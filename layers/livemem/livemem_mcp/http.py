@@ -30,12 +30,6 @@ STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
-class WrongOrigin(Forbidden):
-    """The request comes from a web page of another host."""
-
-    code = "wrong_origin"
-
-
 def handle(
     process: Process, event: Mapping[str, Any], invoke: Invoke, *, pause: Callable[[float], None] = time.sleep
 ) -> dict[str, Any]:
@@ -119,7 +113,7 @@ def _method(event: Mapping[str, Any]) -> str:
 
 
 def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Raise WrongOrigin for a web page of another host, as the specification asks of every server.
+    """Raise Forbidden for a web page of another host, as the specification asks of every server.
 
     A page on this machine may ask, and one of the service's own host. A name that was made to point here is no help to
     an attacker: on this machine only its own names are answered.
@@ -131,7 +125,7 @@ def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     if _name(of_page) in LOCAL and (_name(host) in LOCAL or not _is_local(event)):
         return
     if not of_page or of_page != host or _is_local(event):
-        raise WrongOrigin("Requests of web pages are answered only if they come from the service's own host.")
+        raise Forbidden("Requests of web pages are answered only if they come from the service's own host.")
 
 
 def _netloc(origin: str) -> str:

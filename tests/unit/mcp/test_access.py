@@ -233,4 +233,4 @@ def test_a_web_page_is_answered_on_this_machine_or_of_the_services_own_host(serv
 
     assert answer["statusCode"] == status, answer
     if status == 403:
-        assert json.loads(answer["body"])["code"] == "wrong_origin"
+        assert json.loads(answer["body"])["code"] == "forbidden"

@@ -17,7 +17,7 @@ from livemem_mcp.session import TOOLSETS
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [DOCS / "mcp.md", *sorted((DOCS / "agents").glob("*.md"))]
 READ: dict[str, Callable[[str], Any]] = {"json": json.loads, "toml": tomllib.loads, "python": ast.parse}
-VALUES = {"toolset": set(TOOLSETS), "structured": set(http.STRUCTURED), "space": {"demo"}}
+VALUES: dict[str, set[str]] = {"toolset": {*TOOLSETS}, "structured": set(http.STRUCTURED), "space": {"demo"}}
 
 
 def _named(pages: list[Path]) -> list[str]:
