@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SEARCHING = {"search", "indexer", "memories", "rooms", "ask", "digest", "mcp"}
+SEARCHING = {"search", "indexer", "memories", "rooms", "ask", "digest"}
 """Functions with the search layer: memories are compared by their vectors."""
 HEAVY = ("numpy", "apsw", "Stemmer")
 PROGRAM = """
