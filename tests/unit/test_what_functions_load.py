@@ -1,4 +1,4 @@
-"""What a search needs is loaded by the functions that search, and by no other: the others have no layer with it."""
+"""What a search needs is loaded at the start by the functions that search, and by no other: most have no layer with it."""
 
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 """The core tools: what an agent needs all day, each one call of the domain.
 
-Their names and descriptions are paid for in every session of every agent, so they are short. What looks into all of the
-memory is in `finding.py`: an agent's first calls, to load the memory and to note, need not wait for its packages. What the
-other tools are is in `catalog.py`.
+Their names and descriptions are paid for in every session of every agent, so they are short. What looks into all of
+the memory is in `finding.py`: an agent's first calls, to load the memory and to note, need not wait for its packages.
+What the other tools are is in `catalog.py`.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Core tools that look into all of the memory. They load what a search needs, so `core` loads them when one is called."""
+"""Core tools that look into all of the memory. They load what a search needs: so `core` waits until one is called."""
 
 from typing import Literal
 
