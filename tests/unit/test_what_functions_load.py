@@ -1,4 +1,4 @@
-"""What a search needs is loaded at the start by the functions that search, and by no other: most have no layer with it."""
+"""What a search needs is loaded at the start by the functions that search, and by no other; most lack the layer."""
 
 import subprocess
 import sys
