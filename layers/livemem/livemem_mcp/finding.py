@@ -25,7 +25,8 @@ def search(session: Session, space_id: str, query: str, scope: str, limit: int) 
     """What is found, the best first."""
     found = searching.search(session.process, space_id, Asked.of(query, scope=scope, limit=limit))
     view = SearchAnswer.of(found, explain=False)
-    return Answer(as_markdown(view), telling.as_json(view))
+    # A model has tools that take the id, and no use for the route.
+    return Answer(as_markdown(view, below=f"/v1/spaces/{space_id}/"), telling.as_json(view))
 
 
 def context(session: Session, space_id: str, message: str, language: Literal["en", "fr"]) -> Answer:

@@ -72,8 +72,10 @@ def test_search_finds_notes_by_their_words_and_says_so_in_both_forms(agents):
 
     found = agents.result("search", {"query": "zebra", "scope": "live", "limit": 1})
 
-    assert "zebra" in found["content"][0]["text"]
     (hit,) = found["structuredContent"]["items"]
+    assert "zebra" in found["content"][0]["text"]
+    # A model needs the id, and has no use for the route.
+    assert found["content"][0]["text"].endswith(f"(notes/{hit['id']})\n")
     assert "zebra" in json.dumps(hit)
     assert "scope" in agents.refused("search", query="zebra", scope="moon")
 
