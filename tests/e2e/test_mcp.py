@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.e2e.client import PATIENCE_SECONDS
+from tests.e2e.conftest import KIND
 from tests.e2e.spaces import fresh_id, fresh_space
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -185,7 +186,10 @@ def test_nothing_but_post_is_answered_and_nothing_without_a_token(running, servi
     assert (somebody.status_code, somebody.headers["allow"]) == (405, "POST")
 
 
-@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b"\xff\xfe", b"[" * 100_000, b" " * 1_048_577])
+NO_TEXT = pytest.param(b"\xff\xfe", marks=pytest.mark.skipif(KIND == "sam", reason="sam local answers it, with 502"))
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", NO_TEXT, b"[" * 100_000, b" " * 1_048_577])
 def test_what_is_no_message_is_refused_over_the_wire(running, service, body):
     headers = {
         "Authorization": f"Bearer {service.token}",
