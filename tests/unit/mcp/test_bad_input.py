@@ -175,6 +175,15 @@ def test_headers_that_say_something_else_than_the_request_are_refused(agents, he
     assert agents.world.live_ids() == []
 
 
+def test_blanks_around_a_header_are_no_part_of_it(agents):
+    body, sent = asked("tools/call", {"name": "note", "arguments": NOTE}, MODERN)
+
+    answer = answered(agents, body, MODERN, **(sent | {"mcp-name": " \tnote "}))
+
+    assert answer["statusCode"] == 200
+    assert len(agents.world.live_ids()) == 1
+
+
 @BOTH
 @pytest.mark.parametrize(
     ("accept", "statuses"),
