@@ -26,6 +26,9 @@ def read(response: httpx.Response, request: Request) -> Any:
             return None
         raise _unexpected(response, "it is empty")
     if in_markdown:
+        # A sign-in page is no memory: hooks would put it before a model.
+        if not response.headers.get("Content-Type", "").startswith(MARKDOWN):
+            raise _unexpected(response, "it is no Markdown")
         return response.content.decode("utf-8", "replace")
     try:
         return json.loads(response.content)

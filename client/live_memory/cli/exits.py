@@ -59,7 +59,8 @@ class Refused(Exception):
 
 def of_error(problem: LiveMemoryError) -> int:
     """The exit code for an error of the service, or for no answer at all."""
-    if problem.code in _OF_CODE:
+    # A gateway says this before the service does.
+    if problem.code in _OF_CODE and problem.status != 413:
         return _OF_CODE[problem.code]
     if problem.status in _OF_STATUS:
         return _OF_STATUS[problem.status]

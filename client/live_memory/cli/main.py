@@ -5,6 +5,7 @@ Commands load them when they connect (program.py).
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -29,7 +30,7 @@ from live_memory.cli.generic import group
 from live_memory.cli.imports.command import import_command
 from live_memory.cli.init.command import init_command
 from live_memory.cli.init.hooks.command import hook_command
-from live_memory.cli.session import program_of
+from live_memory.cli.session import program_of, tell
 
 EPILOG = "Exit codes:\n\n" + exits.table()
 
@@ -101,10 +102,18 @@ app.add_typer(tokens.app, name="token", rich_help_panel=OPERATE)
 app.add_typer(group.app, name="api", rich_help_panel=OPERATE)
 
 
-def main() -> None:
-    """The entry point."""
-    for stream in (sys.stdout, sys.stderr):
-        # A console that can't show a character must not end a command in the middle.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
-    app(prog_name="livemem")
+def run(arguments: Sequence[str]) -> int:
+    """Carry a command out and give its exit code. With `--json` wrong usage is a document too."""
+    if "--json" not in arguments:
+        app(list(arguments), prog_name="livemem")
+        return exits.OK
+    try:
+        return app(list(arguments), prog_name="livemem", standalone_mode=False) or exits.OK
+    except typer.Abort:
+        return exits.FAILED
+    except Exception as problem:
+        # Errors of usage have no public base class in typer.
+        if not hasattr(problem, "format_message"):
+            raise
+        tell({"title": "Wrong usage", "code": "usage", "detail": problem.format_message()}, "", json=True)
+        return exits.USAGE

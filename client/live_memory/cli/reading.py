@@ -9,6 +9,9 @@ from typing import Any
 from live_memory.cli.exits import Refused
 from live_memory.cli.program import Program
 
+MOST_BYTES = 64 * 1_048_576
+"""Of stdin, which may never end."""
+
 
 def text(program: Program, said: str | None, what: str) -> str:
     """The text that was said, or stdin if it is `-` or was left out. Raises Refused if there is none."""
@@ -24,7 +27,10 @@ def text(program: Program, said: str | None, what: str) -> str:
 
 def stdin(what: str) -> str:
     """All of stdin, as UTF-8 whatever the locale says. Raises Refused."""
-    return _decoded(sys.stdin.buffer.read(), what)
+    body = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(body) > MOST_BYTES:
+        raise Refused(f"{what}: stdin has more than {MOST_BYTES >> 20} MiB.")
+    return _decoded(body, what)
 
 
 def file(path: str, what: str) -> str:

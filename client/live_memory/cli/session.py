@@ -1,8 +1,9 @@
 """One command at work: who asks which service, where the result goes, and what becomes of an error."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,22 @@ def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]
     try:
         yield program, Output(json, program.is_terminal, program.environ)
     except Refused as refusal:
-        _tell({"title": "Refused", "code": "refused", "detail": str(refusal)}, str(refusal), json=json)
+        tell({"title": "Refused", "code": "refused", "detail": str(refusal)}, str(refusal), json=json)
         raise typer.Exit(refusal.code) from None
+    except BrokenPipeError:
+        # `livemem history | head -1`: who reads has seen enough, and that is no failure.
+        _write_no_more()
+        raise typer.Exit(exits.OK) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        tell({"title": "Failed", "code": "failed", "detail": f"{reason}."}, f"{reason}.", json=json)
+        raise typer.Exit(exits.FAILED) from None
+
+
+def _write_no_more() -> None:
+    """What is still in the buffers would fail once more when Python ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -116,10 +131,11 @@ def tell_problem(problem: LiveMemoryError, *, json: bool) -> None:
         lines.append(f"Try again in {problem.retry_after} s.")
     if problem.status and problem.status >= 500 and problem.request_id:
         lines.append(f"The service's log has more of it: request {problem.request_id}.")
-    _tell(problem_document(problem), "\n".join(lines), json=json)
+    tell(problem_document(problem), "\n".join(lines), json=json)
 
 
-def _tell(document: Mapping[str, Any], message: str, *, json: bool) -> None:
+def tell(document: Mapping[str, Any], message: str, *, json: bool) -> None:
+    """Say on stderr what ended a command: the document with `--json`, else the message."""
     # Details quote what was sent, which may be hostile too.
     text = texts.as_json(document) if json else f"livemem: {texts.clean(message)}"
     sys.stderr.write(text + "\n")

@@ -37,6 +37,8 @@ SPACE = {
     "last_consolidation": None,
     "consolidation_threshold": 3,
     "auto_paused": False,
+    "consolidation_mode": "review",
+    "pending_plan": {"run_id": "01KHXE5Q2V8R0M4T6W9YBNCD3F"},
     "live": {"notes_count": 1, "total_size": 1},
     "bank": {"files_count": 1, "total_size": 1},
 }
@@ -91,7 +93,11 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("usage",), {"get_space_usage": USAGE}, USAGE),
     (("usage", "--all"), {"get_usage": USAGE}, USAGE),
     (("health",), {"get_health": HEALTH}, HEALTH),
-    (("review", "list"), {"list_runs": page(run("awaiting_approval"))}, {"items": [run("awaiting_approval")]}),
+    (
+        ("review", "list"),
+        {"get_space": SPACE, "get_run": run("awaiting_approval")},
+        {"items": [run("awaiting_approval")]},
+    ),
 ]
 
 
@@ -356,3 +362,15 @@ def test_tail_goes_on_when_the_service_was_away(desk: Desk):
 def test_tail_ends_where_nothing_is_to_be_hoped_for(desk: Desk):
     desk.answers = {"list_notes": problem(403, "forbidden"), "list_consolidations": page()}
     assert desk.say("tail").code == 4
+
+
+def test_a_space_says_its_mode_and_which_plan_waits(desk: Desk):
+    desk.answers = {"get_space": SPACE}
+    out = desk.say("space", "show", "demo").out
+    assert "mode\treview\n" in out
+    assert "plan that waits\t01KHXE5Q2V8R0M4T6W9YBNCD3F\n" in out
+
+
+def test_the_history_says_who_approved(desk: Desk):
+    desk.answers = {"list_consolidations": page(change(2, author=None, model="big", approved_by="ann"))}
+    assert "\tbig, approved by ann\t" in desk.say("history").out

@@ -141,3 +141,8 @@ def test_a_message_of_the_service_reaches_no_terminal_raw(desk: Desk):
     assert "\x1b]" not in said.err
     assert "\x07" not in said.err
     assert "owned" in said.err
+
+
+def test_a_gateway_that_finds_a_request_too_large_is_not_asked_again_later(desk: Desk):
+    desk.answers = {"append_note": httpx.Response(413, text="Request Entity Too Large")}
+    assert desk.say("note", "x").code == 2

@@ -43,8 +43,14 @@ class Reviewed:
 
 @pytest.fixture
 def client() -> Reviewed:
-    waiting = {"items": [run("ok"), {**run("awaiting_approval"), "run_id": RUN}]}
-    answers = {"list_runs": waiting, "get_plan": PLAN, "approve_plan": {"number": 4}, "refuse_plan": run("refused")}
+    waits = {**run("awaiting_approval"), "run_id": RUN}
+    answers = {
+        "get_space": {"pending_plan": {"run_id": RUN}},
+        "get_run": waits,
+        "get_plan": PLAN,
+        "approve_plan": {"number": 4},
+        "refuse_plan": run("refused"),
+    }
     return Reviewed(answers)
 
 
@@ -96,5 +102,11 @@ def test_a_plan_is_refused_with_its_reason(desk: Desk, client: Reviewed):
 
 @pytest.mark.parametrize("command", ["list", "show", "approve", "refuse"])
 def test_where_no_plan_waits_there_is_nothing_to_do(desk: Desk, client: Reviewed, command: str):
-    client.answers = {"list_runs": {"items": [run("ok")]}}
+    client.answers = {"get_space": {"pending_plan": None}}
     assert say(desk, client, command)[0] == 7
+
+
+def test_the_plan_that_waits_is_found_behind_any_number_of_dry_runs(desk: Desk, client: Reviewed):
+    code, out, _ = say(desk, client, "list")
+    assert (code, out.split()[0]) == (0, RUN)
+    assert client.asked == [("get_space", {"space_id": "demo"}), ("get_run", {"space_id": "demo", "run_id": RUN})]

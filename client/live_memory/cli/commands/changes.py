@@ -68,7 +68,9 @@ def _changes(out: Output, found: list[dict[str, Any]]) -> None:
     for one in found:
         kind = f"undo of {one['undoes']}" if one.get("undoes") else one["kind"]
         files = ", ".join(file["path"] for file in one["files"])
-        who = one.get("author") or one.get("model")
+        who = one.get("author") or one.get("model") or ""
+        if one.get("approved_by"):
+            who += f", approved by {one['approved_by']}"
         state = "undone" if one["undone"] else ""
         rows.append([one["number"], texts.moment(one["committed_at"]), kind, one["notes_count"], who, state, files])
     out.table(["change", "when (UTC)", "what", "notes", "by", "", "files"], rows)

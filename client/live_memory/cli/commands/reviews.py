@@ -15,7 +15,6 @@ app = typer.Typer(no_args_is_help=True, help="Read, approve or refuse plans, in 
 RunId = Annotated[
     str | None, typer.Argument(metavar="[RUN]", help="The run whose plan it is; nothing: the one that waits.")
 ]
-WAITS = "awaiting_approval"
 
 
 @app.command("list")
@@ -33,9 +32,9 @@ def list_plans(ctx: typer.Context, space: Space = None, json: Json = False) -> N
 
 
 def _waiting(session: Session) -> list[dict[str, Any]]:
-    # A plan waits until something happens in its space, so it is among the newest runs.
-    page = session.here("list_runs", limit=100)
-    return [one for one in page["items"] if one["status"] == WAITS]
+    # The space knows it; among the runs any number of dry ones may be newer.
+    plan = session.here("get_space").get("pending_plan")
+    return [session.here("get_run", run_id=plan["run_id"])] if plan else []
 
 
 def _counted(run: dict[str, Any]) -> str:
@@ -67,7 +66,7 @@ def _show(session: Session, found: dict[str, Any]) -> None:
     lines = [(head, "bold"), ("", ""), *showing.plan(found)]
     lines += [(f"Warning: {warning}", "yellow") for warning in found.get("warnings") or []]
     if found.get("outdated"):
-        lines.append(("The bank or the rules have changed since: an approval makes another plan.", "yellow"))
+        lines.append(("Bank, rules or notes have changed since: an approval makes another plan.", "yellow"))
     session.out.lines(lines)
 
 

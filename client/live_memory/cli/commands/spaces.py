@@ -16,8 +16,10 @@ Description = Annotated[str | None, typer.Option("--description", "-d", help="Wh
 Threshold = Annotated[int | None, typer.Option(min=0, help="Notes that start a consolidation; 0: only by hand.")]
 RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with rules of your own; `-` is stdin.")]
 Template = Annotated[
-    str | None, typer.Option("--template", help="Rules that come with the service: standard, journal.")
+    str | None,
+    typer.Option("--template", help="Rules of the service: standard, journal, research, support."),
 ]
+Mode = Annotated[Literal["auto", "review"] | None, typer.Option(help="review: a person approves each plan.")]
 Timezone = Annotated[str | None, typer.Option(help="Such as Europe/Paris.")]
 
 
@@ -58,6 +60,8 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["last consolidation", texts.moment(found["last_consolidation"])],
         ["threshold", found["consolidation_threshold"]],
         ["paused", "yes" if found["auto_paused"] else "no"],
+        ["mode", found.get("consolidation_mode")],
+        ["plan that waits", (found.get("pending_plan") or {}).get("run_id")],
     ]
     out.table(["", ""], rows)
 
@@ -70,6 +74,7 @@ def create_space(
     rules: RulesFile = None,
     template: Template = None,
     threshold: Threshold = None,
+    mode: Mode = None,
     timezone: Timezone = None,
     json: Json = False,
 ) -> None:
@@ -82,6 +87,7 @@ def create_space(
             rules=reading.file(rules, "The rules") if rules else None,
             rules_template=template,
             consolidation_threshold=threshold,
+            consolidation_mode=mode,
             timezone=timezone,
         )
         session.out.result(made, lambda: session.out.text(made["space_id"]))
@@ -101,7 +107,7 @@ def change_space(
     corrections: Annotated[
         Literal["admin", "write"] | None, typer.Option(help="Who may correct the bank by hand.")
     ] = None,
-    mode: Annotated[Literal["auto", "review"] | None, typer.Option(help="review: a person approves each plan.")] = None,
+    mode: Mode = None,
     timezone: Timezone = None,
     json: Json = False,
 ) -> None:

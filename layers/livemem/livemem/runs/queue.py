@@ -43,7 +43,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
     head, run_id = heads.load(process, space_id), process.new_id()
     waits = head.meta.pending_plan
     if waits and not wanted.dry_run and not wanted.replace:
-        raise Conflict(f"{reviews.waiting(waits)} Approve or refuse it, or start this run with `replace`.")
+        raise Conflict(f"{reviews.waiting(waits)} No other is made before that; all notes are live.")
     cooldown.claim(process, space_id, run_id)
     markers.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)

@@ -192,7 +192,7 @@ def test_a_client_that_says_too_much_is_not_listened_to(run):
 def test_a_client_that_leaves_stdin_open_gets_its_answer_and_a_clean_end(run, tmp_path):
     program = (
         "import sys; from live_memory.cli.init.hooks import command; command.SECONDS = 0.2;"
-        "from live_memory.cli.main import main; sys.argv[1:] = ['hook', 'cline', 'TaskStart', '-s', 'demo']; main()"
+        "from live_memory.cli.entry import main; sys.argv[1:] = ['hook', 'cline', 'TaskStart', '-s', 'demo']; main()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program],

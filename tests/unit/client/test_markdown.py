@@ -1,4 +1,4 @@
-"""Markdown that says nothing: a context of which nothing is known."""
+"""Markdown that says nothing, and what is no Markdown."""
 
 import httpx
 import pytest
@@ -23,3 +23,11 @@ def test_empty_markdown_of_the_service_is_an_answer():
 def test_an_empty_answer_of_another_kind_is_none(headers: dict[str, str]):
     with _client(httpx.Response(200, headers=headers)) as client, pytest.raises(LiveMemoryError, match="it is empty"):
         client.markdown("load_memory_context", {"space_id": "demo", "q": "unknown"})
+
+
+@pytest.mark.parametrize("content_type", ["text/html", "application/json", "text/plain; charset=utf-8"])
+def test_a_page_of_somebody_else_is_never_taken_for_a_memory(content_type: str):
+    page = httpx.Response(200, text="<html>Sign in</html>", headers={"Content-Type": content_type})
+
+    with _client(page) as client, pytest.raises(LiveMemoryError, match="it is no Markdown"):
+        client.markdown("get_summary", {"space_id": "demo"})

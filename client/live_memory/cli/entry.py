@@ -1,0 +1,29 @@
+"""The entry point of `livemem`: streams that may be closed, and Ctrl-C also while the program still loads."""
+
+import os
+import sys
+from pathlib import Path
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line."""
+    _open_what_is_closed()
+    for stream in (sys.stdout, sys.stderr):
+        # A console that can't show a character must not end a command in the middle.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        from live_memory.cli.main import run  # noqa: PLC0415 - loading takes most of the time until the first request
+
+        sys.exit(run(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+def _open_what_is_closed() -> None:
+    """Python has None for a stream that its caller has closed, as some daemons and hooks do."""
+    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the program runs
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
