@@ -9,17 +9,19 @@ from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from livemem import __version__
-from livemem.errors import LiveMemoryError
+from livemem import __version__, limits
+from livemem.errors import AnswerTooLarge, LiveMemoryError
 from livemem_http import problems
 from livemem_http import texts as http_texts
 from livemem_mcp import prompts, resources, texts, toolsets
 from livemem_mcp.session import Session
-from livemem_mcp.tool import Tool
+from livemem_mcp.tool import Answer, Tool
 
 NAME = "live-memory"
 RESOURCE_NOT_FOUND = -32602
 """As of 2026-07-28; older clients know -32002, and treat each error of a read alike."""
+ENVELOPE_BYTES = 1_000
+"""Around a result: the message that it is part of."""
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
@@ -91,12 +93,22 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}")
     try:
         http_texts.check(arguments)
-        answer = tool.run(session, arguments)
+        return _small_enough(_result(session, tool.run(session, arguments)))
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         return _failed(problems.own(error, session.request_id), session.request_id)
+
+
+def _result(session: Session, answer: Answer) -> types.CallToolResult:
     text = types.TextContent(text=http_texts.sendable(answer.text))
     data = http_texts.sendable_values(answer.data) if session.structured else None
     return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
+
+
+def _small_enough(result: types.CallToolResult) -> types.CallToolResult:
+    """The result, unless no function could send it: then a model must be told, and no client gets a bare 413."""
+    if len(result.model_dump_json()) > limits.ANSWER_BYTES - ENVELOPE_BYTES:
+        raise AnswerTooLarge(f"The answer is larger than {limits.ANSWER_BYTES} bytes: ask for less, or part by part.")
+    return result
 
 
 def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
