@@ -18,6 +18,8 @@ from live_memory.operations import OPERATIONS
 JSON = "application/json"
 MARKDOWN = "text/markdown"
 LINES = "application/x-ndjson"
+_TARGET_BYTES = 60_000
+"""httpx makes no longer address than 65,536 bytes, and the service refuses far shorter ones."""
 _GREEDY = "path"
 """The one parameter that may hold slashes: the path of a bank file."""
 
@@ -67,7 +69,10 @@ def build(
     if content is not None:
         headers["Content-Type"] = LINES if operation.lines else JSON
     repeatable = _repeating.is_repeatable(operation, body)
-    return Request(operation, _target(operation, given), content, headers, repeatable)
+    target = _target(operation, given)
+    if len(target) > _TARGET_BYTES:
+        raise BadArgument(f"{name}: what is asked for is too long for an address.")
+    return Request(operation, target, content, headers, repeatable)
 
 
 def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, lines: Any, accept: str) -> None:

@@ -2,11 +2,12 @@
 
 import json
 import os
-import select
+import queue
 import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,13 +50,41 @@ class Shell:
         return json.loads(self.say(*arguments, "--json", **options))
 
     @contextmanager
-    def follow(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
+    def follow(self, *arguments: str) -> "Iterator[Followed]":
         """Give a command that goes on; it ends with the test, also with one that fails."""
         with subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, text=True, env=self.environ) as process:
             try:
-                yield process
+                yield Followed(process)
             finally:
                 process.kill()
+
+
+class Followed:
+    """A command that goes on, and its lines as they come."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._process.stdout or ():
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def told(self) -> dict[str, Any]:
+        """The next line, as JSON."""
+        line = self._lines.get(timeout=SECONDS)
+        assert line, "it has ended"
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def end(self) -> tuple[int, list[str]]:
+        """Interrupt it; how it ends, and what it says until then."""
+        self._process.send_signal(signal.SIGINT)
+        status = self._process.wait(SECONDS)
+        rest = iter(lambda: self._lines.get(timeout=SECONDS), None)
+        return status, [line for line in rest if line]
 
 
 @pytest.fixture
@@ -113,27 +142,15 @@ def test_a_backup_comes_back_under_another_name(shell: Shell):
 def test_tail_tells_each_note_once_also_one_that_is_consolidated_at_once(shell: Shell):
     before = shell.say("note", "before").strip()
     with shell.follow("tail", "--json") as tail:
-        assert tail.stdout
-        told = [_line(tail)]
+        told = [tail.told()]
         written = [before, shell.say("note", "live").strip()]
-        told.append(_line(tail))
+        told.append(tail.told())
         written.append(shell.say("note", "folded at once").strip())
         shell.say("consolidate", "--wait")
         written.append(shell.say("note", "last").strip())
-        told += [_line(tail), _line(tail)]
-        tail.send_signal(signal.SIGINT)
-        rest = tail.stdout.read()
-        assert tail.wait(SECONDS) == 0
+        told += [tail.told(), tail.told()]
+        assert tail.end() == (0, [])
     assert [one["note_id"] for one in told] == written
-    assert rest == ""
-
-
-def _line(process: "subprocess.Popen[str]") -> dict[str, Any]:
-    assert process.stdout
-    ready, _, _ = select.select([process.stdout], [], [], SECONDS)
-    assert ready, "nothing was told"
-    found: dict[str, Any] = json.loads(process.stdout.readline())
-    return found
 
 
 def test_a_token_is_handed_over_by_a_pipe(shell: Shell, running: Running):

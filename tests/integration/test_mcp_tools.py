@@ -325,3 +325,12 @@ def test_no_name_that_breaks_its_rule_leads_out_of_the_space(agents, tool, name,
         assert told["isError"] is True, text[:50]
         asked = {key for _, key in agents.world.client.requests if not key.startswith("_system/")}
         assert asked == set(), text[:50]
+
+
+@pytest.mark.parametrize(("tool", "name"), [("get_conversation", "conversation_id"), ("get_space", "space_id")])
+@pytest.mark.parametrize("value", ["", "a/turns", "a/"])
+def test_a_name_with_a_slash_is_told_as_such_and_reaches_no_other_operation(agents, tool, name, value):
+    told = agents.result(tool, {"space_id": "mine", name: value}, query=FULL)
+
+    assert told["content"][0]["text"] == f"{name}: must not be empty, nor hold a slash [invalid_request]"
+    assert agents.invoked == []

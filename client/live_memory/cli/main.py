@@ -103,8 +103,11 @@ app.add_typer(group.app, name="api", rich_help_panel=OPERATE)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry a command out and give its exit code. With `--json` wrong usage is a document too."""
-    if "--json" not in arguments:
+    """Carry a command out and give its exit code. With `--json` wrong usage is a document too; that of a hook is never
+    2, by which Claude Code is told not to let the model stop, or to drop what the user said.
+    """
+    in_json, by_hook = "--json" in arguments, "hook" in arguments[:1]
+    if not in_json and not by_hook:
         app(list(arguments), prog_name="livemem")
         return exits.OK
     try:
@@ -115,5 +118,6 @@ def run(arguments: Sequence[str]) -> int:
         # Errors of usage have no public base class in typer.
         if not hasattr(problem, "format_message"):
             raise
-        tell({"title": "Wrong usage", "code": "usage", "detail": problem.format_message()}, "", json=True)
-        return exits.USAGE
+        detail = problem.format_message()
+        tell({"title": "Wrong usage", "code": "usage", "detail": detail}, detail, json=in_json)
+        return exits.FAILED if by_hook else exits.USAGE

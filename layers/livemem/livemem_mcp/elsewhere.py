@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ValidationError
 
-from livemem.errors import FieldError, LiveMemoryError, StoreUnavailable
+from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUnavailable
 from livemem.settings import settings
 from livemem.store import clients
 from livemem_http.api import Api, Renderer
@@ -53,7 +53,7 @@ def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
 
 
 def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it."""
+    """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it. Raises InvalidRequest."""
     where = operation["places"]
 
     def of(place: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[
     elif operation["body"] == "lines":
         body = next(iter(of("body").values()), "")
     method, template = operation["method"], operation["path"]
-    path = _PLACE.sub(lambda place: parameters[place[1]], template)
+    path = _PLACE.sub(lambda place: _segment(place, parameters[place[1]]), template)
     event: dict[str, Any] = {
         "version": "2.0",
         "routeKey": f"{method} {template}",
@@ -84,6 +84,13 @@ def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[
     event |= {"pathParameters": parameters} if parameters else {}
     event |= {"queryStringParameters": query} if query else {}
     return event | ({"body": body} if body is not None else {})
+
+
+def _segment(place: re.Match[str], value: str) -> str:
+    """What stands in a path for an argument. A slash in it, or nothing, would make it the path of another operation."""
+    if not value or ("/" in value and not place[2]):
+        raise InvalidRequest.of(place[1], "must not be empty, nor hold a slash")
+    return value
 
 
 class ToldElsewhere(LiveMemoryError):

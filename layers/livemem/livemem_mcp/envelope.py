@@ -50,7 +50,7 @@ def _wrong(message: Mapping[str, Any]) -> str | None:
         return "`method` must be a text: this is no request and no notification."
     if "id" in message and not _may_be_id(message["id"]):
         return "`id` must be a text or a whole number."
-    if not isinstance(message.get("params") or {}, dict):
+    if not isinstance(message.get("params"), dict | None):
         return "`params` must be an object."
     return None
 

@@ -1,6 +1,7 @@
 """An archive is downloaded whole, verified and under its name, or not at all."""
 
 import gzip
+import os
 import random
 import stat
 from collections.abc import Callable
@@ -185,3 +186,12 @@ def test_an_interrupted_download_leaves_nothing_behind(desk: Desk):
 def test_a_folder_that_is_not_there_is_told_before_anything_is_asked(desk: Desk, tmp_path: Path):
     said = desk.say("export", "-o", str(tmp_path / "nowhere" / "x.tar.gz"))
     assert (said.code, desk.asked) == (2, [])
+
+
+def test_a_device_or_folder_is_never_replaced(desk: Desk, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "."):
+        said = desk.say("export", "-o", str(tmp_path / name), "--force")
+        assert (said.code, desk.asked) == (2, [])
+        assert "is no file" in said.err
+    assert (tmp_path / "pipe").is_fifo()

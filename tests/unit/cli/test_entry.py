@@ -73,6 +73,15 @@ def test_with_json_wrong_usage_is_a_document_too(environ: Mapping[str, str], arg
     assert told["detail"]
 
 
+@pytest.mark.parametrize("arguments", [(), ("claude-code",), ("claude-code", "Stop", "--of-a-later-version")])
+def test_a_hook_that_this_version_does_not_know_blocks_no_client(
+    environ: Mapping[str, str], arguments: tuple[str, ...]
+):
+    done = subprocess.run([*PROGRAM, "hook", *arguments], env=environ, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"livemem: ")
+
+
 def test_a_stdin_that_never_ends_is_not_read_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "MOST_BYTES", 1 << 20)
     said = desk.say("note", stdin="x" * ((1 << 20) + 1))

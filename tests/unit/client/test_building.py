@@ -208,3 +208,10 @@ def test_markdown_is_asked_for_where_there_is_some():
     assert service.asked[0].headers["accept"] == "text/markdown"
     with pytest.raises(BadArgument, match="no answer in Markdown"):
         service.client().markdown("get_space", {"space_id": "demo"})
+
+
+def test_what_is_too_long_for_an_address_is_refused_and_not_sent():
+    service = Scripted()
+    with pytest.raises(BadArgument, match="too long for an address"):
+        service.client().call("search_space", {"space_id": "demo", "q": "x" * 100_000})
+    assert service.asked == []

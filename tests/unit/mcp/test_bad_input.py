@@ -102,6 +102,16 @@ def test_json_that_is_no_request_is_told_so(agents, protocol, text):
 
 
 @BOTH
+@pytest.mark.parametrize("params", ["[]", "0", "false", '""', "[1]"])
+def test_params_that_are_no_object_are_told_in_our_words(agents, protocol, params):
+    text = '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": %s}' % params  # noqa: UP031 - braces
+
+    body = json.loads(answered(agents, text, protocol, "ping")["body"])
+
+    assert (body["id"], body["error"]["message"]) == (1, "`params` must be an object.")
+
+
+@BOTH
 def test_an_answer_that_nobody_asked_for_is_taken_or_refused_and_nothing_comes_of_it(agents, protocol):
     answer = answered(agents, {"jsonrpc": "2.0", "id": 1, "result": {}}, protocol)
 

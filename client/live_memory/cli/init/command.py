@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from live_memory.cli import config
-from live_memory.cli.exits import NOTHING, Refused
+from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.plan import ByHand, Plan
@@ -109,6 +109,9 @@ def _carry_out(
     else:
         plan.carry_out(drawn, kept)
     _close(out, fitted, drawn, undo=undo)
+    if drawn.by_hand:
+        # A script must not go on as if all of it were there.
+        raise typer.Exit(FAILED)
 
 
 def _document(drawn: Plan, by_hand: tuple[ByHand, ...]) -> dict[str, Any]:

@@ -126,10 +126,11 @@ def test_the_token_is_written_for_cline_alone_and_never_shown(run, project):
     assert not settings.exists()
 
 
-def test_a_file_that_is_left_alone_comes_with_its_snippet(run, project):
+def test_a_file_that_is_left_alone_comes_with_its_snippet_and_is_no_success(run, project):
     (project / ".mcp.json").write_text("{} // mine")
     done = run("init", "claude-code", "-s", "demo", "--url", URL, "--yes")
-    assert done.exit_code == 0
+    assert done.exit_code == 1
+    assert ".claude/settings.json" in wrote(project)
     assert "put this in yourself" in done.stderr
     assert "Bearer ${LIVEMEM_TOKEN}" in done.stderr
     assert (project / ".mcp.json").read_text() == "{} // mine"
