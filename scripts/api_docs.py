@@ -45,8 +45,25 @@ CONVERSATION=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/d
 DELETED = """\
 MEMORY=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/memories" -d '{"content": "The ferry has a new captain."}' | sed -E 's/.*"memory_id": "([^"]+).*/\\1/')
 curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" $API/spaces/demo/memories/$MEMORY?reason=mistaken"""  # noqa: E501
-BEFORE = {"import_space": ARCHIVE, "get_erasure": ERASED, "delete_conversation": BEGUN, "restore_memory": DELETED}
+PLANNED = """\
+curl -sS -X PATCH -H "Authorization: Bearer $TOKEN" "$API/spaces/demo" -d '{"consolidation_mode": "review"}'
+curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "decision", "content": "The ferry leaves at nine."}'
+RUN=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/consolidations" | sed -E 's/.*"run_id": "([^"]+).*/\\1/')
+sleep 10"""  # noqa: E501
+READ = """\
+REVISION=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/runs/$RUN/plan" | sed -E 's/.*"plan_revision": "([^"]+).*/\\1/')"""  # noqa: E501
+BEFORE = {
+    "import_space": ARCHIVE,
+    "get_erasure": ERASED,
+    "delete_conversation": BEGUN,
+    "restore_memory": DELETED,
+    "get_plan": PLANNED,
+    "approve_plan": READ,
+    "refuse_plan": PLANNED,
+}
 """What has to be done before an operation can be tried."""
+GIVEN = {"import_space": ("upload_id", "UPLOAD"), "approve_plan": ("plan_revision", "REVISION")}
+"""Fields of a body whose values the service gives out, and the shell's variable that has one by then."""
 INTRODUCTION = """\
 # API
 
@@ -253,8 +270,10 @@ def commands(document: dict[str, Any], path: str, method: str, operation: dict[s
         if name not in MADE:
             path = path.replace(f"{{{name}}}", str(parameter.get("example", name)))
             continue
-        path = path.replace(f"{{{name}}}", f"${MADE[name][0]}")
-        yield from _ask(document, *MADE[name])
+        variable = MADE[name][0]
+        path = path.replace(f"{{{name}}}", f"${variable}")
+        if f"\n{variable}=" not in BEFORE.get(operation["operationId"], ""):
+            yield from _ask(document, *MADE[name])
     if operation["operationId"] in OWN_TOKEN:
         yield from _ask(document, *OWN_TOKEN[operation["operationId"]])
     if operation["operationId"] in BEFORE:
@@ -290,8 +309,9 @@ def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> 
     data = ""
     if body and "example" in body:
         text = json.dumps(body["example"], ensure_ascii=False).replace("'", "'\\''")
-        if operation["operationId"] == "import_space":
-            text = text.replace(body["example"]["upload_id"], "'$UPLOAD'")
+        if given := GIVEN.get(operation["operationId"]):
+            field, variable = given
+            text = text.replace(body["example"][field], f"'${variable}'")
         data = f"-d '{text}'"
     if lines := _lines(operation):
         data = f"--data-binary '{lines['example']}'"

@@ -24,7 +24,7 @@ def warm_up_api(template: Template, url: str, say: Callable[[str], None]) -> Non
         if function.routes:
             began = time.monotonic()
             route = _route(function)
-            status, _ = _send(route.method, f"{url}{_path(route)}", b"")
+            status, _ = _send(_method(route), f"{url}{_path(route)}", b"")
             if status >= 500:
                 raise StackError(f"{function.logical_id} answered its first request with {status}.")
             say(f"{function.logical_id} (API) {time.monotonic() - began:.1f} s")
@@ -44,6 +44,10 @@ def warm_up_lambda(template: Template, url: str, say: Callable[[str], None]) -> 
 
 def _route(function: Function) -> Route:
     return next((route for route in function.routes if route.method == "GET"), function.routes[0])
+
+
+def _method(route: Route) -> str:
+    return "GET" if route.method == "ANY" else route.method
 
 
 def _path(route: Route) -> str:

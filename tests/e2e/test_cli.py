@@ -9,6 +9,7 @@ import sys
 import tarfile
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,14 @@ class Shell:
     def json(self, *arguments: str, **options: Any) -> Any:
         return json.loads(self.say(*arguments, "--json", **options))
 
-    def follow(self, *arguments: str) -> "subprocess.Popen[str]":
-        """Give a command that goes on."""
-        return subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, text=True, env=self.environ)
+    @contextmanager
+    def follow(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
+        """Give a command that goes on; it ends with the test, also with one that fails."""
+        with subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, text=True, env=self.environ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
 
 @pytest.fixture

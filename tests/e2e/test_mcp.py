@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.e2e.client import PATIENCE_SECONDS
+from tests.e2e.conftest import KIND
 from tests.e2e.spaces import fresh_id, fresh_space
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -170,6 +171,36 @@ def test_a_token_that_is_not_known_is_not_let_in(running, mode):
 
     assert refused.group_contains(MCPError)
     assert "lm_nobody" not in repr(refused.value)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"])
+def test_nothing_but_post_is_answered_and_nothing_without_a_token(running, service, method):
+    url = f"{running.url}/mcp"
+
+    nobody = httpx2.request(method, url, timeout=PATIENCE_SECONDS)
+    somebody = httpx2.request(
+        method, url, headers={"Authorization": f"Bearer {service.token}"}, timeout=PATIENCE_SECONDS
+    )
+
+    assert (nobody.status_code, nobody.headers["www-authenticate"]) == (401, "Bearer")
+    assert (somebody.status_code, somebody.headers["allow"]) == (405, "POST")
+
+
+NO_TEXT = pytest.param(b"\xff\xfe", marks=pytest.mark.skipif(KIND == "sam", reason="sam local answers it, with 502"))
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", NO_TEXT, b"[" * 100_000, b" " * 1_048_577])
+def test_what_is_no_message_is_refused_over_the_wire(running, service, body):
+    headers = {
+        "Authorization": f"Bearer {service.token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+
+    answer = httpx2.post(f"{running.url}/mcp", content=body, headers=headers, timeout=PATIENCE_SECONDS)
+
+    assert answer.status_code in (400, 413)
+    assert service.token not in answer.text
 
 
 @ERAS

@@ -65,6 +65,7 @@ class Watched(FakeS3):
         self.now = 0
         self.written: dict[str, int] = {}
         self.listed: dict[tuple[Any, str], int] = {}
+        self.wrong: list[str] = []
 
     def list_objects_v2(self, **arguments: Any) -> dict[str, Any]:
         self.now += 1
@@ -75,6 +76,9 @@ class Watched(FakeS3):
         self.now += 1
         done = super().put_object(**arguments)
         self.written[arguments["Key"]] = self.now
+        if keys.parse_digest(arguments["Key"]) and not {"IfNoneMatch", "IfMatch"} & arguments.keys():
+            # Two seldom write different things there; that nothing stands in the way is wrong each time.
+            self.wrong.append(f"would have been written over: {arguments['Key']}")
         return done
 
 
@@ -210,7 +214,7 @@ class Scene:
 
     def check(self, *, all_digested: bool = False) -> list[str]:
         """What is wrong when all has come to rest; `all_digested`: nothing was given up for good."""
-        wrong = list(self.model.wrong)
+        wrong = [*self.model.wrong, *self.bucket.wrong]
         found = Digests.read(self.bucket)
         wrong += [f"waits in its room: {key}" for key in found.waiting]
         wrong += [f"a digest never ended: {slot}" for slot in found.inputs if slot not in found.ended]

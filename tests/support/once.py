@@ -1,8 +1,9 @@
-"""What botocore and moto work out anew for each client and for each request, worked out once a process.
+"""What botocore, moto and pydantic work out anew for each client, request or process, worked out once a process.
 
-The answers depend on their own files alone. So all tests see what they would see without it.
+The answers depend on their own files and the environment alone. So all tests see what they would see without it.
 """
 
+import os
 from collections.abc import Callable
 from functools import cache, lru_cache, wraps
 from typing import Any
@@ -16,6 +17,10 @@ from moto.core.base_backend import BaseBackend
 from moto.core.custom_responses_mock import CallbackResponse
 from moto.s3 import urls
 from moto.s3.models import S3Backend
+
+from livemem import settings as configured
+from livemem.settings import Settings
+from livemem_http import environment
 
 
 def worked_out_once(patch: pytest.MonkeyPatch) -> None:
@@ -31,6 +36,27 @@ def worked_out_once(patch: pytest.MonkeyPatch) -> None:
     # moto loads this module again before each request: the environment might name other endpoints by then.
     patch.setattr(S3Backend, "_url_module", urls)
     patch.setattr(S3Backend, "urls", property(_urls_of_s3))
+    # Some hundred variables, for each invocation that is the first of its environment.
+    patch.setattr(environment, "settings", _SETTINGS)
+
+
+class _SettingsOfEnvironment:
+    """Reads each environment once: it alone says what the settings are, and nobody can change them."""
+
+    def __init__(self) -> None:
+        self._known: dict[frozenset[tuple[str, str]], Settings] = {}
+
+    def __call__(self) -> Settings:
+        # pytest tells there which test it is at.
+        told = frozenset(one for one in os.environ.items() if not one[0].startswith("PYTEST_"))
+        if told not in self._known:
+            configured.settings.cache_clear()
+            self._known[told] = configured.settings()
+        return self._known[told]
+
+    def cache_clear(self) -> None:
+        """A new environment of Lambda, for all who ask elsewhere; here nothing depends on it."""
+        configured.settings.cache_clear()
 
 
 def _by_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,6 +73,7 @@ def _by_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
+_SETTINGS = _SettingsOfEnvironment()
 _load_file = _by_arguments(JSONFileLoader.load_file)
 _accepts_kwargs = lru_cache(maxsize=1_000)(hooks.accepts_kwargs)
 _callback_response = cache(CallbackResponse)

@@ -76,10 +76,12 @@ class Watched(FakeS3):
             self._check_call(summary)
         done = super().put_object(**arguments)
         self.written[key] = self.now
+        once = any(part in key for part in ONCE)
+        if once and "IfNoneMatch" not in arguments:
+            # Two seldom write different things there; that nothing stands in the way is wrong each time.
+            self.wrong.append(f"would have been written over: {key}")
         if before and before.body != arguments["Body"]:
-            if any(part in key for part in ONCE) or (
-                key.endswith("/conversation.json") and b'"deleted_at"' not in arguments["Body"]
-            ):
+            if once or (key.endswith("/conversation.json") and b'"deleted_at"' not in arguments["Body"]):
                 self.wrong.append(f"written over: {key}")
             if key.endswith("/generation.json"):
                 self._check_switch(key, json.loads(before.body), json.loads(arguments["Body"]))

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cfnlint.api import ManualArgs, lint
 
 from tests.support import policy
 from tests.support.template import REGION, Template, compile_template, read_template
@@ -13,6 +12,9 @@ from tests.support.template import REGION, Template, compile_template, read_temp
 
 def lint_template(compiled: Template) -> list[str]:
     """Run cfn-lint, errors and warnings; one line for each finding."""
+    # Here, since it brings a library of algebra with it, which only the process that lints should load.
+    from cfnlint.api import ManualArgs, lint
+
     findings = lint(json.dumps(compiled), config=ManualArgs(regions=[REGION]))
     # With tracing off, which is the default, SAM leaves out all that refers to the parameter.
     return [f"{f.rule.id} {f.message}" for f in findings if f.message != "Parameter Tracing not used."]

@@ -16,6 +16,9 @@ def test_the_transformed_template_has_no_findings(source, findings):
 
 def test_a_variable_that_refers_to_the_bucket_would_be_found_as_a_circle(source, findings):
     changed = copy.deepcopy(source)
+    # The two of which the circle is, not all that the rules take seconds for.
+    changed["Resources"] = {name: changed["Resources"][name] for name in ("Bucket", "CounterFunction")}
+    assert not any(finding.startswith("E3004") for finding in findings(changed))
     counter = changed["Resources"]["CounterFunction"]["Properties"]
     counter["Environment"] = {"Variables": {"S3_BUCKET_NAME": {"Ref": "Bucket"}}}
 

@@ -1,11 +1,11 @@
-"""What a search needs is loaded by the functions that search, and by no other: the others have no layer with it."""
+"""What a search needs is loaded at the start by the functions that search, and by no other; most lack the layer."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SEARCHING = {"search", "indexer", "memories", "rooms", "ask", "digest", "mcp"}
+SEARCHING = {"search", "indexer", "memories", "rooms", "ask", "digest"}
 """Functions with the search layer: memories are compared by their vectors."""
 HEAVY = ("numpy", "apsw", "Stemmer")
 PROGRAM = """

@@ -87,7 +87,7 @@ def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[
 
 
 def _segment(place: re.Match[str], value: str) -> str:
-    """What stands in a path for an argument: a slash in it, or nothing at all, would make it another operation's path."""
+    """What stands in a path for an argument: with a slash in it, or empty, it would be another operation's path."""
     if not value or ("/" in value and not place[2]):
         raise InvalidRequest.of(place[1], "must not be empty, nor hold a slash")
     return value

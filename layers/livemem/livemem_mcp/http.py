@@ -104,8 +104,8 @@ def _structured(event: Mapping[str, Any]) -> bool:
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:
-    # API Gateway hands names over in lower case; `sam local` capitalises them.
-    return {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+    # API Gateway hands names over in lower case, and values without the blanks around them; `sam local` does neither.
+    return {name.lower(): str(value).strip(" \t") for name, value in (event.get("headers") or {}).items()}
 
 
 def _method(event: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from livemem.bank import history
 from livemem.errors import InvalidRequest, NotFound
 from livemem.recall import overview, summary
 from livemem.spaces import directory, rules
+from livemem.store import cursors
 from livemem_http import markdown
 from livemem_http.negotiation import MARKDOWN
 from livemem_http.views import SpaceSummary
@@ -46,14 +47,17 @@ def templates() -> list[types.ResourceTemplate]:
 
 
 def listed(session: Session, cursor: str | None) -> tuple[list[types.Resource], str | None]:
-    """A page: what there is in the connection's space, or in the next spaces that the token may see."""
+    """A page: what there is in the connection's space, or in the next spaces that the token may see; raises
+    InvalidRequest for a cursor that no page gave, and LiveMemoryErrors.
+    """
+    after = cursors.decode_name(cursor)
     if session.space is not None:
         session.enter("read", None)
         return list(_of_space(session, session.space)), None
     if "read" not in session.principal.permissions:
         return [], None
-    metas, more = directory.page(session.process, session.principal, limit=SPACES, after=cursor)
-    return [one for meta in metas for one in _of_space(session, meta.space_id)], more
+    metas, more = directory.page(session.process, session.principal, limit=SPACES, after=after)
+    return [one for meta in metas for one in _of_space(session, meta.space_id)], cursors.encode(more)
 
 
 def _of_space(session: Session, space_id: str) -> Iterator[types.Resource]:

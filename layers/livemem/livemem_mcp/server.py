@@ -1,6 +1,7 @@
 """The MCP server of one request: the SDK's low-level server, with our tools, resources and prompts."""
 
 import functools
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,17 +12,15 @@ from mcp.shared.exceptions import MCPError
 
 from livemem import __version__, limits
 from livemem.errors import AnswerTooLarge, LiveMemoryError
-from livemem_http import problems
+from livemem_http import problems, sending
 from livemem_http import texts as http_texts
 from livemem_mcp import prompts, resources, texts, toolsets
 from livemem_mcp.session import Session
-from livemem_mcp.tool import Answer, Tool
+from livemem_mcp.tool import Tool
 
 NAME = "live-memory"
 RESOURCE_NOT_FOUND = -32602
 """As of 2026-07-28; older clients know -32002, and treat each error of a read alike."""
-ENVELOPE_BYTES = 1_000
-"""Around a result: the message that it is part of."""
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
@@ -31,7 +30,8 @@ def build(session: Session) -> Server[Any]:
     request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
 
-    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+    async def list_tools(_context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        _check_whole(params)
         return types.ListToolsResult(tools=[tool.shown(session) for tool in tools.values()])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -42,7 +42,10 @@ def build(session: Session) -> Server[Any]:
         found, more = resources.listed(session, params.cursor if params else None)
         return types.ListResourcesResult(resources=found, next_cursor=more)
 
-    async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        _context: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        _check_whole(params)
         return types.ListResourceTemplatesResult(resource_templates=resources.templates())
 
     @_told(request_id, about=lambda params: {"uri": params.uri})
@@ -52,7 +55,8 @@ def build(session: Session) -> Server[Any]:
             contents=[types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=text)]
         )
 
-    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+    async def list_prompts(_context: Any, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        _check_whole(params)
         return types.ListPromptsResult(prompts=prompts.listed(session))
 
     @_told(request_id)
@@ -84,6 +88,12 @@ def build(session: Session) -> Server[Any]:
     )
 
 
+def _check_whole(params: types.PaginatedRequestParams | None) -> None:
+    """Raise MCPError for a cursor: these lists come whole, so no page of them has given one."""
+    if params and params.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "This list has one page: send no cursor.")
+
+
 def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     """The result of one call. What went wrong is in it, marked as an error, in words that a model can act on; only a
     tool that is unknown is an error of the protocol.
@@ -93,22 +103,21 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}")
     try:
         http_texts.check(arguments)
-        return _small_enough(_result(session, tool.run(session, arguments)))
+        answer = tool.run(session, arguments)
+        text = http_texts.sendable(answer.text)
+        data = http_texts.sendable_values(answer.data) if session.structured else None
+        _check_size(tool, text, data)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         return _failed(problems.own(error, session.request_id), session.request_id)
+    content = types.TextContent(text=text)
+    return types.CallToolResult(content=[content], structured_content=data, is_error=answer.failed)
 
 
-def _result(session: Session, answer: Answer) -> types.CallToolResult:
-    text = types.TextContent(text=http_texts.sendable(answer.text))
-    data = http_texts.sendable_values(answer.data) if session.structured else None
-    return types.CallToolResult(content=[text], structured_content=data, is_error=answer.failed)
-
-
-def _small_enough(result: types.CallToolResult) -> types.CallToolResult:
-    """The result, unless no function could send it: then a model must be told, and no client gets a bare 413."""
-    if len(result.model_dump_json()) > limits.ANSWER_BYTES - ENVELOPE_BYTES:
-        raise AnswerTooLarge(f"The answer is larger than {limits.ANSWER_BYTES} bytes: ask for less, or part by part.")
-    return result
+def _check_size(tool: Tool, text: str, data: Any) -> None:
+    """Raise AnswerTooLarge for what could not leave the function: the caller would get no result at all."""
+    if sending.is_too_large({"body": json.dumps([text, data], ensure_ascii=False), "isBase64Encoded": False}):
+        answer_is = "The answer is" if tool.reads else "The call was carried out, but its answer is"
+        raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
 
 
 def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:

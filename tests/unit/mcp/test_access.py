@@ -213,6 +213,8 @@ def test_a_token_that_is_revoked_is_let_in_no_more(service):
         ("https://evil.example", "api.example.com", "192.0.2.1", 403),
         ("null", "api.example.com", "192.0.2.1", 403),
         ("", "api.example.com", "192.0.2.1", 403),
+        ("null", "", "192.0.2.1", 403),
+        ("http://[::1", "", "192.0.2.1", 403),
         ("http://localhost:5173", "api.example.com", "192.0.2.1", 200),
         ("http://localhost:5173", "127.0.0.1:3000", "127.0.0.1", 200),
         ("http://localhost:5173", "[::1]:3000", "::1", 200),

@@ -39,16 +39,6 @@ def test_start_session_gives_synthesis_bank_and_newest_notes_and_the_rules_if_as
     assert [file["path"] for file in data["bank"]] == ["log.md"]
 
 
-def test_an_answer_that_no_function_could_send_is_told_in_words_and_is_no_bare_413(agents, monkeypatch):
-    monkeypatch.setattr(limits, "ANSWER_BYTES", 20_000)
-    agents.world.note("x" * 7_000)
-    assert "x" * 7_000 in agents.text("start_session")
-    agents.world.note("y" * 5_000)
-
-    assert "larger than 20000 bytes" in agents.refused("start_session")
-    assert agents.refused("start_session").endswith("[answer_too_large]")
-
-
 def test_note_writes_a_live_note_in_the_name_of_the_token(agents):
     told = agents.result("note", {"category": "decision", "content": "We keep S3.", "tags": ["store"]})
 
@@ -82,8 +72,10 @@ def test_search_finds_notes_by_their_words_and_says_so_in_both_forms(agents):
 
     found = agents.result("search", {"query": "zebra", "scope": "live", "limit": 1})
 
-    assert "zebra" in found["content"][0]["text"]
     (hit,) = found["structuredContent"]["items"]
+    assert "zebra" in found["content"][0]["text"]
+    # A model needs the id, and has no use for the route.
+    assert found["content"][0]["text"].endswith(f"(notes/{hit['id']})\n")
     assert "zebra" in json.dumps(hit)
     assert "scope" in agents.refused("search", query="zebra", scope="moon")
 
@@ -201,3 +193,19 @@ def test_a_defect_is_told_with_the_id_of_the_request_and_without_its_text(agents
     assert told.startswith("The service failed unexpectedly")
     assert "JKJaXmPLvHcESHA=" in told
     assert "secret" not in told
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "answer_is"),
+    [
+        ("start_session", {}, "The answer is"),
+        ("note", {"category": "todo", "content": "x" * 5_000}, "The call was carried out, but its answer is"),
+    ],
+)
+def test_an_answer_that_cannot_leave_the_function_is_told_as_a_result(agents, monkeypatch, tool, arguments, answer_is):
+    agents.world.note("x" * 5_000)
+    monkeypatch.setattr(limits, "ANSWER_BYTES", 4_000)
+
+    told = agents.refused(tool, **arguments)
+
+    assert told == f"{answer_is} larger than 4000 bytes: ask for its parts one by one. [answer_too_large]"

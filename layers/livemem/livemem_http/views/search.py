@@ -349,20 +349,22 @@ def context_as_markdown(answer: ContextView) -> str:
     return answer.markdown
 
 
-def as_markdown(answer: SearchAnswer | TalkAnswer) -> str:
-    """The hits one below the other, each with where the whole of it is, ready for a prompt."""
+def as_markdown(answer: SearchAnswer | TalkAnswer, *, below: str = "") -> str:
+    """The hits one below the other, ready for a prompt, each with where the whole of it is: its path, or what of it
+    comes after `below`.
+    """
     if not answer.items:
         return "Nothing was found.\n"
-    return "\n".join(_hit(hit) for hit in answer.items) + "\n"
+    return "\n".join(_hit(hit, below) for hit in answer.items) + "\n"
 
 
-def _hit(hit: HitView | TalkHitView) -> str:
+def _hit(hit: HitView | TalkHitView, below: str) -> str:
     if isinstance(hit, HitView):
         told = [hit.space_id, hit.kind, hit.time, hit.author, hit.role, hit.category, hit.title]
     else:
         where = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
         told = [where, hit.time, hit.author, hit.role]
-    return line(told, hit.snippet, hit.source["href"])
+    return line(told, hit.snippet, hit.source["href"].removeprefix(below))
 
 
 def line(told: Sequence[str | None], snippet: str, href: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from local.config import ROOT, ConfigError
 from local.embeddings import Embeddings
 from local.functions.template import Function, PutTrigger, Template, read_template
-from local.sam import minio
+from local.sam import minio, warm_up
 from local.sam.config import read_config
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import first_event
@@ -93,6 +93,18 @@ def test_each_subscribed_function_has_a_webhook_and_a_notification_with_its_filt
     assert subscription["QueueArn"] == "arn:minio:sqs::COUNTER:webhook"
     assert subscription["Events"] == ["s3:ObjectCreated:Put"]
     assert subscription["Filter"]["Key"]["FilterRules"] == [{"Name": "suffix", "Value": ".md"}]
+
+
+def test_each_function_with_routes_is_called_by_a_method_that_there_is(monkeypatch):
+    sent = []
+    monkeypatch.setattr(warm_up, "_send", lambda method, url, body: sent.append((method, url)) or (401, False))
+    template = read_template(ROOT / "template.yaml")
+
+    warm_up.warm_up_api(template, "http://api", lambda _: None)
+
+    assert len(sent) == len([function for function in template.functions if function.routes])
+    assert ("GET", "http://api/mcp") in sent
+    assert {method for method, _ in sent} <= {"GET", "POST"}
 
 
 def test_each_function_that_is_invoked_otherwise_than_by_a_route_has_an_event_for_its_first_call():

@@ -1,0 +1,74 @@
+"""Core tools that look into all of the memory. They load what a search needs: so `core` waits until one is called."""
+
+from typing import Literal
+
+from livemem.ask import work
+from livemem.ask.question import Wanted
+from livemem.memories import storing
+from livemem.memories.memory import Draft
+from livemem.recall import context as contexts
+from livemem.recall import memory_context
+from livemem.recall import search as searching
+from livemem.recall.asked import Asked
+from livemem_http import metrics
+from livemem_http.views.memories import Written
+from livemem_http.views.recall import MemoryContextView, memory_context_as_markdown
+from livemem_http.views.search import ContextView, SearchAnswer, as_markdown, context_as_markdown
+from livemem_mcp import telling
+from livemem_mcp.session import Session
+from livemem_mcp.tool import Answer
+
+NOTHING = "Nothing is known of it.\n"
+
+
+def search(session: Session, space_id: str, query: str, scope: str, limit: int) -> Answer:
+    """What is found, the best first."""
+    found = searching.search(session.process, space_id, Asked.of(query, scope=scope, limit=limit))
+    view = SearchAnswer.of(found, explain=False)
+    # A model has tools that take the id, and no use for the route.
+    return Answer(as_markdown(view, below=f"/v1/spaces/{space_id}/"), telling.as_json(view))
+
+
+def context(session: Session, space_id: str, message: str, language: Literal["en", "fr"]) -> Answer:
+    """What is known of a message."""
+    limit = memory_context.LIMIT_DEFAULT
+    found = memory_context.context(session.process, space_id, message, room=None, lang=language, limit=limit)
+    view = MemoryContextView.of(found)
+    return Answer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
+
+
+def context_of_conversation(session: Session, space_id: str, message: str, conversation_id: str) -> Answer:
+    """What a conversation needs before its next call."""
+    wanted = contexts.Wanted.of(message)
+    view = ContextView.of(contexts.context(session.process, space_id, conversation_id, wanted))
+    return Answer(context_as_markdown(view) or NOTHING, telling.as_json(view))
+
+
+def remember(session: Session, space_id: str, draft: Draft) -> Answer:
+    """The memory as it stands now."""
+    stored = storing.store(session.process, space_id, session.principal.name, draft, until=session.until)
+    view = Written.of_stored(stored)
+    return Answer(_kept(view), telling.as_json(view))
+
+
+def _kept(view: Written) -> str:
+    if view.merged_into is None:
+        return f"Remembered: {view.memory_id}\n"
+    if view.kept == "former":
+        return f"Known already, as {view.memory_id}: {view.content}\n"
+    return f"Remembered as {view.memory_id}, in the place of: {view.former}\n"
+
+
+def ask(session: Session, space_id: str, question: str) -> Answer:
+    """The answer, or a handle. In the toolset `read` nothing is stored, whatever the token may."""
+    outcome = work.ask(
+        session.process,
+        space_id,
+        session.principal.name,
+        Wanted(question),
+        may_write=session.toolset != "read" and "write" in session.principal.permissions,
+        until=session.until,
+        pause=session.pause,
+    )
+    metrics.report_question("questions", outcome)
+    return telling.of_question(space_id, outcome.told)

@@ -1,0 +1,59 @@
+"""What tools tell of runs and questions: the result, or that it goes on and by which handle to ask for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from livemem.ask.question import Question
+from livemem.runs.run import Run
+from livemem_http.items import joined
+from livemem_http.views import RunView
+from livemem_http.views.ask import AskView
+from livemem_mcp.tool import Answer
+
+GOING_ON = ("queued", "running")
+"""How a run stands that has no result yet."""
+METRICS = (
+    *("notes_processed", "notes_remaining", "notes_discarded", "bank_files_created", "bank_files_updated"),
+    *("edits_applied", "llm_tokens_used"),
+)
+
+
+def as_json(view: BaseModel) -> dict[str, Any]:
+    """A view as the API answers it."""
+    return view.model_dump(mode="json")
+
+
+def of_run(space_id: str, run: Run) -> Answer:
+    """How a run stands."""
+    view = RunView.of(run)
+    if run.status in GOING_ON:
+        return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.run_id}", as_json(view))
+    return Answer(_ended(view), as_json(view), failed=view.status == "error")
+
+
+def _ended(run: RunView) -> str:
+    if run.error:
+        return f"The run failed ({run.error.get('code')}): {run.error.get('detail')} All notes are still there.\n"
+    if run.status == "awaiting_approval":
+        return f"The plan of run {run.run_id} waits until somebody approves it. Its notes are live until then.\n"
+    if run.status != "ok":
+        return f"The run ended as {run.status}. {run.message or ''}".rstrip() + "\n"
+    told = ", ".join(f"{name.replace('_', ' ')} {run.metrics[name]}" for name in METRICS if run.metrics.get(name))
+    return f"Consolidation {run.consolidation} is done: {told}.\n"
+
+
+def of_question(space_id: str, asked: Question) -> Answer:
+    """How a question stands."""
+    view = AskView.of(asked)
+    if not asked.ended():
+        return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.request_id}", as_json(view))
+    if view.error:
+        return Answer(f"No answer ({view.error.code}): {view.error.detail}\n", as_json(view), failed=True)
+    sources = "\n".join(f"- {one.kind} {one.id}: {one.excerpt}" for one in view.sources or ())
+    return Answer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
+
+
+def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> Answer:
+    return Answer(f"{how} It goes on; call `poll` with handle `{handle}`.\n", {**data, "handle": handle})
