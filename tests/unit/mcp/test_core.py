@@ -39,16 +39,6 @@ def test_start_session_gives_synthesis_bank_and_newest_notes_and_the_rules_if_as
     assert [file["path"] for file in data["bank"]] == ["log.md"]
 
 
-def test_an_answer_that_no_function_could_send_is_told_in_words_and_is_no_bare_413(agents, monkeypatch):
-    monkeypatch.setattr(limits, "ANSWER_BYTES", 20_000)
-    agents.world.note("x" * 7_000)
-    assert "x" * 7_000 in agents.text("start_session")
-    agents.world.note("y" * 5_000)
-
-    assert "larger than 20000 bytes" in agents.refused("start_session")
-    assert agents.refused("start_session").endswith("[answer_too_large]")
-
-
 def test_note_writes_a_live_note_in_the_name_of_the_token(agents):
     told = agents.result("note", {"category": "decision", "content": "We keep S3.", "tags": ["store"]})
 
