@@ -135,11 +135,6 @@ def is_settled_issue(note: Note) -> bool:
     return settled and not any(_UNSETTLED.search(sentence) for sentence in later)
 
 
-def without_opening(text: str) -> str:
-    """The text behind "Done:" and the like."""
-    return _opening("todo").sub("", text, count=1).strip()
-
-
 def _claims(note: Note, kind: str, text: str) -> list[tuple[frozenset[str], float]]:
     """The parts of a note that say something is closed: their subject words and the share that must match."""
     if note.category not in _CLOSERS[kind]:

@@ -49,8 +49,8 @@ def summary(answer: SpaceSummary) -> str:
     parts = [f"# Space {answer.space_id}", answer.description]
     if answer.pending_plan and not answer.at:
         parts.append(
-            f"A plan waits for approval since {answer.pending_plan.planned_at} (run {answer.pending_plan.run_id}); "
-            f"its {answer.pending_plan.notes_count} notes are live until then."
+            f"A plan waits for approval since {answer.pending_plan.planned_at} (run {answer.pending_plan.run_id}). "
+            f"Its notes ({answer.pending_plan.notes_count}) are live until then."
         )
     if answer.at:
         parts.append(

@@ -47,7 +47,7 @@ def problems(process: Process, space: Space) -> list[Problem]:
         found.append(Problem(space.space_id, "notes_pending", detail))
     if waits := space.head.meta.pending_plan:
         days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
-        detail = f"{reviews.waiting(waits)} Its {waits.notes_count} notes are live, and no other plan is made."
+        detail = f"{reviews.waiting(waits)} Its notes ({waits.notes_count}) are live, and no other plan is made."
         found.append(Problem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
     aside = sorted(space.head.meta.set_aside.standing(process.settings.llmaas_context_tokens))
     if aside:
