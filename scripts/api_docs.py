@@ -48,6 +48,7 @@ curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" $API/spaces/demo/memories/$
 PLANNED = """\
 curl -sS -X PATCH -H "Authorization: Bearer $TOKEN" "$API/spaces/demo" -d '{"consolidation_mode": "review"}'
 curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "decision", "content": "The ferry leaves at nine."}'
+sleep 10
 RUN=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/consolidations" | sed -E 's/.*"run_id": "([^"]+).*/\\1/')
 sleep 10"""  # noqa: E501
 READ = """\

@@ -52,11 +52,22 @@ class Shell:
     @contextmanager
     def follow(self, *arguments: str) -> "Iterator[Followed]":
         """Give a command that goes on; it ends with the test, also with one that fails."""
-        with subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, text=True, env=self.environ) as process:
+        with subprocess.Popen(
+            [*PROGRAM, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=self.environ,
+            preexec_fn=_heed_interrupts,  # noqa: PLW1509 - it takes no lock
+        ) as process:
             try:
                 yield Followed(process)
             finally:
                 process.kill()
+
+
+def _heed_interrupts() -> None:
+    """Who was started in the background ignores them, and so does whatever it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Followed:
