@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.cli.imports import detection, files, tars, zips
+from live_memory.cli.imports import detection, files, members, tars, zips
 from live_memory.cli.imports.unfit import BadSource
 from tests.support.archives import odd, tar, targz
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
@@ -120,7 +120,7 @@ def test_a_bomb_of_gzip_is_left_before_it_is_unpacked(tmp_path, monkeypatch):
     seen = []
     with pytest.raises(BadSource, match="times its size"):
         seen.extend(len(piece) for file in files.files(path) for piece in file.content)
-    assert sum(seen) <= (1 << 20) + tars.RATIO * len(bomb) + files.PIECE
+    assert sum(seen) <= (1 << 20) + tars.RATIO * len(bomb) + members.PIECE
 
 
 def test_a_bomb_of_zip_is_refused_by_what_it_says(tmp_path, monkeypatch):
@@ -214,7 +214,7 @@ def test_whatever_is_changed_in_an_archive_its_files_come_or_one_clear_error(tmp
         found = contents(saved(top / "a", bytes(body[:end])))
     except BadSource:
         return
-    assert all(not files.path_problem(path) for path in found)
+    assert all(not members.path_problem(path) for path in found)
 
 
 def kind(path):

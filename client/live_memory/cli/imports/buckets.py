@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from live_memory.cli.imports import chats, files, oldnotes
 from live_memory.cli.imports.detection import META, Source
-from live_memory.cli.imports.files import File
+from live_memory.cli.imports.members import File
 from live_memory.cli.imports.oldnotes import OldNote
 from live_memory.cli.imports.packing import Packer
 from live_memory.cli.imports.reports import SpaceReport

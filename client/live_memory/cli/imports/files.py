@@ -5,48 +5,24 @@ lies elsewhere is read, and no more of it than one piece is in memory.
 """
 
 import os
-import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from live_memory.cli.imports import tars, zips
+from live_memory.cli.imports.members import MEMBERS, PIECE, UNPACKED_BYTES, File, is_skipped, path_problem
 from live_memory.cli.imports.unfit import BadSource, shown
-
-MEMBERS = 50_000
-"""Files and folders of a source: what the service takes of an archive."""
-UNPACKED_BYTES = 4 << 30
-NAME_BYTES = 900
-PIECE = 1 << 18
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_DRIVE = re.compile(r"[A-Za-z]:")
-_SKIPPED = ("__MACOSX", "Thumbs.db")
-
-
-@dataclass(frozen=True)
-class File:
-    """A file of a source: its path in it, and its content in pieces, to be read before the next file."""
-
-    path: str
-    size: int
-    content: Iterator[bytes]
 
 
 def files(source: Path) -> Iterator[File]:
     """The files of a source. Raises BadSource as soon as something is wrong."""
-    # Each of both loads a library that only it needs.
     if source.is_dir():
         yield from _of_folder(source)
     elif not source.is_file():
         raise BadSource(f"There is no file or folder {shown(str(source))}.")
     elif is_zip(source):
-        from live_memory.cli.imports import zips  # noqa: PLC0415
-
         yield from zips.files(source)
     elif is_tar(source):
-        from live_memory.cli.imports import tars  # noqa: PLC0415
-
         yield from tars.files(source)
     else:
         yield File(source.name, source.stat().st_size, _read(source))
@@ -73,42 +49,6 @@ def read(file: File, limit: int) -> bytes:
     if file.size > limit:
         raise BadSource(f"{shown(file.path)} has {file.size} bytes, but at most {limit} can be imported.")
     return b"".join(file.content)
-
-
-def is_skipped(path: str) -> bool:
-    """Whether it is what a system or another tool leaves in folders: hidden files and folders, and the like."""
-    return any(part.startswith(".") or part in _SKIPPED for part in path.split("/"))
-
-
-def checked(path: str) -> str:
-    """The path of a member of an archive, without a leading `./`; raises BadSource for one that leads elsewhere."""
-    path = path.removeprefix("./")
-    problem = path_problem(path)
-    if problem:
-        raise BadSource(f"The member {shown(path)} of the archive {problem}.")
-    return path
-
-
-def path_problem(path: str) -> str | None:
-    """Why no file of a source may have this path, or None."""
-    if len(path.encode(errors="surrogatepass")) > NAME_BYTES:
-        return f"has a name of more than {NAME_BYTES} bytes"
-    if _CONTROL.search(path):
-        return "has control characters in its name"
-    if "\\" in path:
-        return "has a backslash in its name"
-    if path.startswith("/") or _DRIVE.match(path):
-        return "has an absolute path"
-    parts = path.split("/")
-    if ".." in parts:
-        return "has `..` in its path"
-    if {"", "."} & set(parts):
-        return "has an empty part or `.` in its path"
-    return "has a name that is not UTF-8" if _has_surrogates(path) else None
-
-
-def _has_surrogates(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _of_folder(top: Path) -> Iterator[File]:

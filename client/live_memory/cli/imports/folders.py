@@ -5,6 +5,7 @@ from typing import IO
 
 from live_memory.cli.imports import files, oldnotes
 from live_memory.cli.imports.detection import Source
+from live_memory.cli.imports.members import File
 from live_memory.cli.imports.packing import Packer
 from live_memory.cli.imports.reports import SpaceReport
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
@@ -55,7 +56,7 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
     return report
 
 
-def _text(file: files.File) -> str:
+def _text(file: File) -> str:
     try:
         text = files.read(file, FILE_BYTES).decode()
     except UnicodeDecodeError:

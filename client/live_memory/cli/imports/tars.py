@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from live_memory.cli.imports.files import MEMBERS, PIECE, UNPACKED_BYTES, File, checked, is_skipped
+from live_memory.cli.imports.members import MEMBERS, PIECE, UNPACKED_BYTES, File, checked, is_skipped
 from live_memory.cli.imports.unfit import BadSource, shown
 
 RATIO = 200
