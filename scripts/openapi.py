@@ -11,9 +11,7 @@ import sys
 from http import HTTPStatus
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args, get_type_hints
-
-from pydantic import BaseModel
+from typing import Any
 
 from livemem import __version__, errors
 from livemem.access import management
@@ -350,12 +348,9 @@ def _exemplify(made: dict[str, Any], content: dict[str, Any], answers: bool, ope
 def _rendered(good: dict[str, Any], api: Any, route: str) -> dict[str, Any]:
     """The example of an answer as Markdown, by the route's own renderer."""
     example = good["content"][negotiation.JSON].get("example")
-    returned = get_type_hints(api.resolver.registered(route).func)["return"]
-    # A handler returns its model, or a response of it.
-    model: type[BaseModel] = get_args(returned)[0] if get_args(returned) else returned
     if example is None:
         return {}
-    return {"example": api.in_markdown[route](model.model_validate(example))}
+    return {"example": api.in_markdown[route](api.answer_model(route).model_validate(example))}
 
 
 def _problem(status: int, response: dict[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,12 @@ import copy
 import json
 import threading
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -89,14 +90,15 @@ class LambdaApi:
     """Takes asynchronous invocations over HTTP; `invoked` holds (function, payload). It answers with `status`.
 
     Those of the indexer, which nobody waits for, are in `indexing`. Whoever waits for an answer gets `answer`, and what
-    was asked is in `waited`.
+    was asked is in `waited`; with `unavailable` the API itself fails, with `function_fails` the function.
     """
 
     def __init__(self) -> None:
         self.invoked: list[tuple[str, dict[str, Any]]] = []
         self.indexing: list[dict[str, Any]] = []
         self.waited: list[tuple[str, dict[str, Any]]] = []
-        self.answer: dict[str, Any] = {"statusCode": 200, "body": '{"items": []}'}
+        self.unavailable = self.function_fails = False
+        self.answer: Any = {"statusCode": 200, "body": '{"items": []}'}
         self.status = 202
         api = self
 
@@ -106,7 +108,8 @@ class LambdaApi:
                 name, event = self.path.split("/")[3], json.loads(payload)
                 if self.headers.get("X-Amz-Invocation-Type", "RequestResponse") == "RequestResponse":
                     api.waited.append((name, event))
-                    self._tell(200, json.dumps(api.answer).encode())
+                    headers = {"X-Amz-Function-Error": "Unhandled"} if api.function_fails else {}
+                    self._tell(503 if api.unavailable else 200, json.dumps(api.answer).encode(), headers)
                     return
                 if api.status == 202 and name.endswith("-indexer"):
                     api.indexing.append(event)
@@ -114,8 +117,10 @@ class LambdaApi:
                     api.invoked.append((name, event))
                 self._tell(api.status, b"")
 
-            def _tell(self, status: int, body: bytes) -> None:
+            def _tell(self, status: int, body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> None:
                 self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.functions import request
+from tests.support.mcp import ACCEPT, MODERN, asked
 from tests.support.memory_stories import (
     ALL_TOOLS,
     DAY,
@@ -21,23 +22,15 @@ from tests.support.memory_stories import (
 )
 from tests.support.stories import BOOTSTRAP_KEY, HOUR, SPACE, Account, Story
 
-NEWEST = "2026-07-28"
-HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-META = {
-    "io.modelcontextprotocol/protocolVersion": NEWEST,
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "story", "version": "1"},
-}
+HEADERS = {"accept": ACCEPT, "content-type": "application/json"}
 
 
-def ask(
-    account: Account, method: str, params: dict[str, Any], *, name: str = "", token: str = BOOTSTRAP_KEY, **query: str
-) -> Any:
+def ask(account: Account, method: str, params: dict[str, Any], *, token: str = BOOTSTRAP_KEY, **query: str) -> Any:
     """The result of an MCP request of the newest revision."""
     account.called.add(("ANY", "/mcp"))
-    headers = {**HEADERS, "mcp-protocol-version": NEWEST, "mcp-method": method, **({"mcp-name": name} if name else {})}
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-    event = request("POST", "/mcp", token=token, body=dumps(body), query={"space": "demo", **query}, headers=headers)
+    body, headers = asked(method, params, MODERN)
+    query = {"space": "demo", **query}
+    event = request("POST", "/mcp", token=token, body=body, query=query, headers={**HEADERS, **headers})
     event["routeKey"] = event["requestContext"]["routeKey"] = "ANY /mcp"
     got = account.service.invoke("mcp", event)
     assert got["statusCode"] == 200, got
@@ -48,7 +41,7 @@ def use(account: Account, tool: str, /, *, failing: bool = False, **arguments: A
     """What a tool gives: its structured content, or the text of its error."""
     who = {"token": arguments.pop("by")} if "by" in arguments else {}
     query = {"toolset": arguments.pop("toolset")} if "toolset" in arguments else {}
-    result = ask(account, "tools/call", {"name": tool, "arguments": arguments}, name=tool, **who, **query)
+    result = ask(account, "tools/call", {"name": tool, "arguments": arguments}, **who, **query)
     assert result["isError"] is failing, result
     return result["content"][0]["text"] if failing else result["structuredContent"]
 
@@ -69,8 +62,8 @@ def an_agents_day(account: Account) -> None:
     resources = ask(account, "resources/list", {})["resources"]
     assert len(resources) == 4
     for one in resources:
-        assert ask(account, "resources/read", {"uri": one["uri"]}, name=one["uri"])["contents"][0]["text"]
-    assert ask(account, "prompts/get", {"name": "start_session"}, name="start_session")["messages"]
+        assert ask(account, "resources/read", {"uri": one["uri"]})["contents"][0]["text"]
+    assert ask(account, "prompts/get", {"name": "start_session"})["messages"]
     account.clock.move(2 * DAY)
     account.sweep()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial, wraps
 from http import HTTPStatus
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import ResponseBuilder, Route
@@ -233,6 +233,12 @@ class Api:
 
     def _query_names(self, match: Match) -> set[str]:
         return {field.alias for field in self.resolver.registered(match.key).dependant.query_params}
+
+    def answer_model(self, key: str) -> type[BaseModel]:
+        """The model of what a declared route answers, which its handler returns, or a response of it."""
+        returned = get_type_hints(self.resolver.registered(key).func)["return"]
+        found: type[BaseModel] = next(iter(get_args(returned)), returned)
+        return found
 
     def principal(self) -> Principal:
         """Who sent the request that is being answered."""

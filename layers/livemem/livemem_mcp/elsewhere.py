@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, get_args, get_type_hints
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ValidationError
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUnavailable
@@ -133,10 +132,4 @@ def rendering(operation: Mapping[str, Any]) -> Renderer:
 @lru_cache(maxsize=128)
 def _renderer(module: str, key: str) -> tuple[Renderer, type[BaseModel]]:
     api: Api = import_module(f"livemem_http.routes.{module}").api
-    return api.in_markdown[key], answer_model(api, key)
-
-
-def answer_model(api: Api, key: str) -> type[BaseModel]:
-    """The model of what a route answers."""
-    told = get_type_hints(api.resolver.registered(key).func)["return"]
-    return get_args(told)[0] if getattr(told, "__origin__", None) is Response else told  # type: ignore[no-any-return]
+    return api.in_markdown[key], api.answer_model(key)

@@ -6,7 +6,6 @@ are for people, who put one into a conversation by hand.
 
 import re
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -18,7 +17,7 @@ from livemem.spaces import directory, rules
 from livemem.store import cursors
 from livemem_http import markdown
 from livemem_http.negotiation import MARKDOWN
-from livemem_http.views import SpaceSummary
+from livemem_http.views import SpaceInfo, SpaceSummary
 from livemem_mcp.session import Session
 
 SPACES = 10
@@ -64,11 +63,11 @@ def _of_space(session: Session, space_id: str) -> Iterator[types.Resource]:
     for name, told in _FIXED.items():
         if name != "synthesis":
             yield _resource(space_id, name, told)
-    info: Any = overview.info(session.process, space_id)
+    info = SpaceInfo.of_info(overview.info(session.process, space_id))
     if info.synthesis_exists:
         yield _resource(space_id, "synthesis", _FIXED["synthesis"])
-    for entry in history.bank(session.process, space_id, at=None, content=False):
-        yield _resource(space_id, f"bank/{quote(entry.path)}", f"{entry.path}, of the bank.", entry.size)
+    for file in info.bank.files:
+        yield _resource(space_id, f"bank/{quote(file.path)}", f"{file.path}, of the bank.", file.size)
 
 
 def _resource(space_id: str, rest: str, told: str, size: int | None = None) -> types.Resource:

@@ -19,8 +19,6 @@ from livemem_mcp.session import Session
 from livemem_mcp.tool import Tool
 
 NAME = "live-memory"
-RESOURCE_NOT_FOUND = -32602
-"""As of 2026-07-28; older clients know -32002, and treat each error of a read alike."""
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
@@ -115,7 +113,8 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
 
 def _check_size(tool: Tool, text: str, data: Any) -> None:
     """Raise AnswerTooLarge for what could not leave the function: the caller would get no result at all."""
-    if sending.is_too_large({"body": json.dumps([text, data], ensure_ascii=False), "isBase64Encoded": False}):
+    # As the SDK writes it, which is in ASCII.
+    if sending.is_too_large({"body": json.dumps([text, data]), "isBase64Encoded": False}):
         answer_is = "The answer is" if tool.reads else "The call was carried out, but its answer is"
         raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
 
@@ -141,7 +140,9 @@ def _told(
                 raise
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
                 known = problems.own(error, request_id)
-                code = RESOURCE_NOT_FOUND if known.status < 500 else types.INTERNAL_ERROR
+                # Of a resource that there is not, too, as of 2026-07-28; older clients know -32002 for that, and treat
+                # each error of a read alike.
+                code = types.INVALID_PARAMS if known.status < 500 else types.INTERNAL_ERROR
                 data = http_texts.sendable_values(about(params)) if about else None
                 raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]", data) from None
 

@@ -6,6 +6,7 @@ import pytest
 
 from livemem import limits
 from livemem.llm.client import LlmError
+from livemem.memories import reading
 from livemem.notes import appending
 from tests.support.agent import calls, responds
 from tests.support.bucket import error
@@ -118,6 +119,16 @@ def test_ask_answers_with_its_sources(agents):
     assert answer["structuredContent"]["message"] == "Ann does."
     assert answer["content"][0]["text"].startswith("Ann does.")
     assert answer["isError"] is False
+
+
+@pytest.mark.parametrize(("toolset", "stored"), [("core", 1), ("read", 0)])
+def test_a_question_stores_nothing_in_the_toolset_that_reads_whatever_the_token_may(agents, toolset, stored):
+    agents.world.agent.queue.extend([calls(("store_memory", {"content": "Ann has left."})), responds("She has left.")])
+
+    answer = agents.result("ask", {"question": "Where is Ann?"}, query={"toolset": toolset})
+
+    assert answer["structuredContent"]["message"] == "She has left."
+    assert len(reading.recent(agents.world.process, "demo", limit=5)) == stored
 
 
 def test_a_question_that_came_to_nothing_is_an_error_that_says_why(agents):

@@ -108,13 +108,20 @@ class ChangeDetail(ChangeSummary):
     def of_detail(cls, detail: Detail) -> "ChangeDetail":
         return cls(
             **ChangeSummary.of(detail.summary).model_dump(),
-            sources=[NoteView.of(note) for note in detail.sources],
-            changes=[FileDiff(**change) for change in detail.changes],
-            synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
-            discarded=detail.discarded,
-            uncited=detail.uncited,
-            left_out=detail.left_out,
-            warnings=detail.warnings,
+            **folding(detail),
             prompt_version=detail.prompt_version,
             usage=detail.usage,
         )
+
+
+def folding(detail: "Detail") -> dict[str, Any]:
+    """What a change, or a plan of one, tells of its notes and of what it does with them."""
+    return {
+        "sources": [NoteView.of(note) for note in detail.sources],
+        "changes": [FileDiff(**change) for change in detail.changes],
+        "synthesis": SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
+        "discarded": detail.discarded,
+        "uncited": detail.uncited,
+        "left_out": detail.left_out,
+        "warnings": detail.warnings,
+    }

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from livemem_http.views.fields import Body, Discarded, Metrics, Model, Moment, PlanRevision, Reason, RunId, View, told
-from livemem_http.views.history import FileDiff, SynthesisBeforeAfter
+from livemem_http.views.history import FileDiff, SynthesisBeforeAfter, folding
 from livemem_http.views.notes import NoteView
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class RunPlan(View):
 
     @classmethod
     def of_plan(cls, plan: "Plan") -> "RunPlan":
-        detail, summary = plan.detail, plan.detail.summary
+        summary = plan.detail.summary
         return cls(
             run_id=plan.review.run_id,
             plan_revision=plan.review.revision,
@@ -61,12 +61,6 @@ class RunPlan(View):
             agent=plan.agent,
             model=summary.model,
             notes_count=summary.notes_count,
-            sources=[NoteView.of(note) for note in detail.sources],
-            changes=[FileDiff(**change) for change in detail.changes],
-            synthesis=SynthesisBeforeAfter(before=detail.synthesis["before"], after=detail.synthesis["after"]),
-            discarded=detail.discarded,
-            uncited=detail.uncited,
-            left_out=detail.left_out,
-            warnings=detail.warnings,
             metrics=summary.metrics,
+            **folding(plan.detail),
         )
