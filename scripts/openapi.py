@@ -268,7 +268,7 @@ def _complete(made: dict[str, Any], operation: dict[str, Any], path: str, method
     for parameter in operation.get("parameters", []):
         _complete_parameter(parameter, operation["operationId"])
     route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
-    operation["x-needs"] = api.needs[route]
+    operation["x-needs"] = "any" if api.needs[route] == "rotation" else api.needs[route]
     if route in api.lines:
         told = api.lines[route]
         schema = {"type": "string", "description": told.description}

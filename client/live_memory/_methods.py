@@ -422,14 +422,16 @@ class Operations:
     ) -> models.TokenMade:
         """Make a token.
 
-        Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. If the
-        answer is lost, nobody has the token: revoke it by the list, and make another.
+        Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. It
+        ends at the latest with the token that makes it, and `made_by` names that. If the answer is lost, nobody has
+        the token: revoke it by the list, and make another.
 
         Args:
             name: The agent that uses it: its notes bear this name.
             permissions: Some of `read`, `write` and `admin`.
             space_ids: The spaces that it may use; they need not exist yet. Empty: all.
-            expires_in_days: Days until the token expires. Without an expiry it is valid until it is revoked.
+            expires_in_days: Days until the token expires. Without an expiry it is valid until it is revoked, or as
+                long as the token that makes it, if that has an end; a later end is refused.
             expires_at: Or the moment at which it expires, ISO 8601; not with `expires_in_days`.
             email: Who answers for the token.
         """
@@ -518,7 +520,7 @@ class Operations:
         """Remove a token.
 
         Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within
-        30 seconds. Those that it was rotated to stay; to end them too, revoke it.
+        30 seconds. Those that it was rotated to stay, and those that it made: to end them too, revoke it first.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -1484,7 +1486,8 @@ class Operations:
     ) -> models.TokenView:
         """Change a token.
 
-        Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds.
+        Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds. What
+        is given must end at the latest with the token of the request.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -1690,17 +1693,24 @@ class Operations:
         answer: models.DigestRetried = self._invoke("retry_digest", {"space_id": space_id, "slot": slot})
         return answer
 
-    def revoke_token(self, token_hash: str, *, successors: bool | None = None) -> models.TokenView:
+    def revoke_token(
+        self, token_hash: str, *, successors: bool | None = None, descendants: bool | None = None
+    ) -> models.TokenRevoked:
         """Revoke a token.
 
-        Let nobody in by this token any more, nor by those that it was rotated to. It is in force within 30 seconds.
+        Let nobody in by this token any more, nor by those that it was rotated to, nor by those that any of these
+        made. `others` names what ended with it, of what the caller may manage. It is in force within 30 seconds.
         There is no way back; its notes stay.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
             successors: Whether it ends the tokens too that this one was rotated to: who stole it may have done so.
+            descendants: Whether it ends the tokens too that this one has made, and what those have made: who stole it
+                may have done so.
         """
-        answer: models.TokenView = self._invoke("revoke_token", {"token_hash": token_hash, "successors": successors})
+        answer: models.TokenRevoked = self._invoke(
+            "revoke_token", {"token_hash": token_hash, "successors": successors, "descendants": descendants}
+        )
         return answer
 
     def rotate_token(
@@ -1709,8 +1719,9 @@ class Operations:
         """Replace one's own token.
 
         Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
-        (`old_expires_at`). A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost,
-        makes another new token and revokes the lost one.
+        (`old_expires_at`), but manages no tokens any more. A token is rotated once. With an `Idempotency-Key` a
+        repeat, of one whose answer was lost, makes another new token and revokes the lost one; for ten minutes also
+        if the old token has ended.
 
         Args:
             grace_seconds: For how long the old token works on, in seconds.
@@ -2597,14 +2608,16 @@ class AsyncOperations:
     ) -> models.TokenMade:
         """Make a token.
 
-        Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. If the
-        answer is lost, nobody has the token: revoke it by the list, and make another.
+        Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. It
+        ends at the latest with the token that makes it, and `made_by` names that. If the answer is lost, nobody has
+        the token: revoke it by the list, and make another.
 
         Args:
             name: The agent that uses it: its notes bear this name.
             permissions: Some of `read`, `write` and `admin`.
             space_ids: The spaces that it may use; they need not exist yet. Empty: all.
-            expires_in_days: Days until the token expires. Without an expiry it is valid until it is revoked.
+            expires_in_days: Days until the token expires. Without an expiry it is valid until it is revoked, or as
+                long as the token that makes it, if that has an end; a later end is refused.
             expires_at: Or the moment at which it expires, ISO 8601; not with `expires_in_days`.
             email: Who answers for the token.
         """
@@ -2693,7 +2706,7 @@ class AsyncOperations:
         """Remove a token.
 
         Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within
-        30 seconds. Those that it was rotated to stay; to end them too, revoke it.
+        30 seconds. Those that it was rotated to stay, and those that it made: to end them too, revoke it first.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -3677,7 +3690,8 @@ class AsyncOperations:
     ) -> models.TokenView:
         """Change a token.
 
-        Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds.
+        Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds. What
+        is given must end at the latest with the token of the request.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -3889,18 +3903,23 @@ class AsyncOperations:
         answer: models.DigestRetried = await self._invoke("retry_digest", {"space_id": space_id, "slot": slot})
         return answer
 
-    async def revoke_token(self, token_hash: str, *, successors: bool | None = None) -> models.TokenView:
+    async def revoke_token(
+        self, token_hash: str, *, successors: bool | None = None, descendants: bool | None = None
+    ) -> models.TokenRevoked:
         """Revoke a token.
 
-        Let nobody in by this token any more, nor by those that it was rotated to. It is in force within 30 seconds.
+        Let nobody in by this token any more, nor by those that it was rotated to, nor by those that any of these
+        made. `others` names what ended with it, of what the caller may manage. It is in force within 30 seconds.
         There is no way back; its notes stay.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
             successors: Whether it ends the tokens too that this one was rotated to: who stole it may have done so.
+            descendants: Whether it ends the tokens too that this one has made, and what those have made: who stole it
+                may have done so.
         """
-        answer: models.TokenView = await self._invoke(
-            "revoke_token", {"token_hash": token_hash, "successors": successors}
+        answer: models.TokenRevoked = await self._invoke(
+            "revoke_token", {"token_hash": token_hash, "successors": successors, "descendants": descendants}
         )
         return answer
 
@@ -3910,8 +3929,9 @@ class AsyncOperations:
         """Replace one's own token.
 
         Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
-        (`old_expires_at`). A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost,
-        makes another new token and revokes the lost one.
+        (`old_expires_at`), but manages no tokens any more. A token is rotated once. With an `Idempotency-Key` a
+        repeat, of one whose answer was lost, makes another new token and revokes the lost one; for ten minutes also
+        if the old token has ended.
 
         Args:
             grace_seconds: For how long the old token works on, in seconds.

@@ -647,6 +647,15 @@ class LiveSize(Model):
     """Bytes of their objects together."""
 
 
+class MakerView(Model):
+    """The token that made another one."""
+
+    hash: str | None
+    """The beginning of its hash, which names it; null: the bootstrap key."""
+    name: str
+    """Its name."""
+
+
 class MemoryChange(Model):
     """What is to be another way; what is not sent stays as it is."""
 
@@ -899,7 +908,7 @@ class NewToken(Model):
     space_ids: list[str] | None = []
     """The spaces that it may use; they need not exist yet. Empty: all."""
     expires_in_days: int | None = None
-    """Days until the token expires. Without an expiry it is valid until it is revoked."""
+    """Days until the token expires. Without an expiry it is valid until it is revoked, or as long as the token that makes it, if that has an end; a later end is refused."""
     expires_at: AwareDatetime | None = None
     """Or the moment at which it expires, ISO 8601; not with `expires_in_days`."""
     email: str | None = None
@@ -1083,6 +1092,8 @@ class Revocation(Model):
     )
     successors: bool | None = True
     """Whether it ends the tokens too that this one was rotated to: who stole it may have done so."""
+    descendants: bool | None = True
+    """Whether it ends the tokens too that this one has made, and what those have made: who stole it may have done so."""
 
 
 class RoomHitView(Model):
@@ -1705,8 +1716,37 @@ class TokenMade(Model):
     """Whether it lets nobody in any more."""
     replaced_by: str | None
     """The hash of the token that it was rotated to."""
+    made_by: MakerView | None = None
+    """The token that made it; null: nobody knows, since an older version made it."""
     token: str
     """The token. It is shown this once and stored nowhere."""
+
+
+class TokenRevoked(Model):
+    """A token that was revoked."""
+
+    hash: str
+    """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
+    name: str
+    """The agent that uses it."""
+    permissions: list[str]
+    """Some of `read`, `write` and `admin`."""
+    space_ids: list[str] | None
+    """The spaces that it may use; empty: all; null: the entry lets nobody in."""
+    email: str | None
+    """Who answers for it."""
+    created_at: AwareDatetime | None
+    """When it was made, UTC."""
+    expires_at: AwareDatetime | None
+    """When it expires, UTC; null: never."""
+    revoked: bool
+    """Whether it lets nobody in any more."""
+    replaced_by: str | None
+    """The hash of the token that it was rotated to."""
+    made_by: MakerView | None = None
+    """The token that made it; null: nobody knows, since an older version made it."""
+    others: list[str]
+    """The hashes of all tokens that were revoked with it: its successors, and what they made."""
 
 
 class TokenRotated(Model):
@@ -1730,6 +1770,8 @@ class TokenRotated(Model):
     """Whether it lets nobody in any more."""
     replaced_by: str | None
     """The hash of the token that it was rotated to."""
+    made_by: MakerView | None = None
+    """The token that made it; null: nobody knows, since an older version made it."""
     token: str
     """The token. It is shown this once and stored nowhere."""
     old_expires_at: AwareDatetime
@@ -1757,6 +1799,8 @@ class TokenShown(Model):
     """Whether it lets nobody in any more."""
     replaced_by: str | None
     """The hash of the token that it was rotated to."""
+    made_by: MakerView | None = None
+    """The token that made it; null: nobody knows, since an older version made it."""
     last_used_at: AwareDatetime | None
     """When it was last used, to about ten minutes, UTC; null: no use was noted."""
 
@@ -1782,6 +1826,8 @@ class TokenView(Model):
     """Whether it lets nobody in any more."""
     replaced_by: str | None
     """The hash of the token that it was rotated to."""
+    made_by: MakerView | None = None
+    """The token that made it; null: nobody knows, since an older version made it."""
 
 
 class TokensPurged(Model):

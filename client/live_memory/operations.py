@@ -491,7 +491,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/tokens",
             tag="tokens",
             summary="Make a token",
-            description="Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. If the answer is lost, nobody has the token: revoke it by the list, and make another.",
+            description="Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. It ends at the latest with the token that makes it, and `made_by` names that. If the answer is lost, nobody has the token: revoke it by the list, and make another.",
             body={
                 "name": Field(
                     name="name",
@@ -515,7 +515,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                 "expires_in_days": Field(
                     name="expires_in_days",
                     type="integer",
-                    description="Days until the token expires. Without an expiry it is valid until it is revoked.",
+                    description="Days until the token expires. Without an expiry it is valid until it is revoked, or as long as the token that makes it, if that has an end; a later end is refused.",
                 ),
                 "expires_at": Field(
                     name="expires_at",
@@ -672,7 +672,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/tokens/{token_hash}",
             tag="tokens",
             summary="Remove a token",
-            description="Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within 30 seconds. Those that it was rotated to stay; to end them too, revoke it.",
+            description="Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within 30 seconds. Those that it was rotated to stay, and those that it made: to end them too, revoke it first.",
             path_parameters={
                 "token_hash": Field(
                     name="token_hash",
@@ -2204,7 +2204,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/tokens/{token_hash}",
             tag="tokens",
             summary="Change a token",
-            description="Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds.",
+            description="Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds. What is given must end at the latest with the token of the request.",
             path_parameters={
                 "token_hash": Field(
                     name="token_hash",
@@ -2547,7 +2547,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/tokens/{token_hash}/revoke",
             tag="tokens",
             summary="Revoke a token",
-            description="Let nobody in by this token any more, nor by those that it was rotated to. It is in force within 30 seconds. There is no way back; its notes stay.",
+            description="Let nobody in by this token any more, nor by those that it was rotated to, nor by those that any of these made. `others` names what ended with it, of what the caller may manage. It is in force within 30 seconds. There is no way back; its notes stay.",
             path_parameters={
                 "token_hash": Field(
                     name="token_hash",
@@ -2561,9 +2561,14 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                     name="successors",
                     type="boolean",
                     description="Whether it ends the tokens too that this one was rotated to: who stole it may have done so.",
-                )
+                ),
+                "descendants": Field(
+                    name="descendants",
+                    type="boolean",
+                    description="Whether it ends the tokens too that this one has made, and what those have made: who stole it may have done so.",
+                ),
             },
-            answer="TokenView",
+            answer="TokenRevoked",
             needs="admin",
         ),
         "rotate_token": Operation(
@@ -2572,7 +2577,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/tokens/self/rotate",
             tag="tokens",
             summary="Replace one's own token",
-            description="Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while (`old_expires_at`). A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost, makes another new token and revokes the lost one.",
+            description="Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while (`old_expires_at`), but manages no tokens any more. A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost, makes another new token and revokes the lost one; for ten minutes also if the old token has ended.",
             body={
                 "grace_seconds": Field(
                     name="grace_seconds", type="integer", description="For how long the old token works on, in seconds."

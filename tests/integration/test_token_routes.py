@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.routes import ROUTES, good
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -28,7 +29,7 @@ def test_a_token_is_shown_once_and_nowhere_else(service: Service):
     assert made["token"].startswith("lm_")
     assert set(made) == {
         "token", "hash", "name", "permissions", "space_ids", "email", "created_at", "expires_at", "revoked",
-        "replaced_by",
+        "replaced_by", "made_by",
     }  # fmt: skip
     (listed,) = call(service, "GET", "/v1/tokens", status=200)["items"]
     assert listed == {name: value for name, value in made.items() if name != "token"} | {"last_used_at": None}
@@ -132,3 +133,40 @@ def test_a_rotated_token_says_when_the_old_one_ends(service: Service):
     call(service, "POST", rotate, status=409)
     for grace in (-1, 604_801, "60", True):
         call(service, "POST", rotate, status=422, token=made["token"], body={"grace_seconds": grace})
+
+
+def test_what_a_stolen_admin_token_made_ends_with_it_and_is_told(service: Service):
+    boss = make(service, name="boss", permissions=["read", "write", "admin"], expires_in_days=1)
+    thief = {"token": boss["token"]}
+    hidden = call(service, "POST", "/v1/tokens", status=201, body=WANTED | {"name": "hidden"}, **thief)
+    own = {"token_hash": boss["hash"]}
+
+    assert hidden["made_by"] == {"hash": boss["hash"][:23], "name": "boss"}
+    assert hidden["expires_at"] == boss["expires_at"]
+    for never in ({"expires_in_days": None}, {"expires_in_days": 3_650}):
+        problem = call(service, "PATCH", TOKEN, status=403, body=never, **own, **thief)
+        assert boss["expires_at"] in problem["detail"]
+    call(service, "POST", "/v1/tokens", status=403, body=WANTED | {"expires_in_days": 2}, **thief)
+
+    revoked = call(service, "POST", f"{TOKEN}/revoke", status=200, **own)
+
+    assert (revoked["hash"], revoked["others"]) == (boss["hash"], [hidden["hash"]])
+    call(service, "POST", "/v1/tokens/self/rotate", status=401, token=hidden["token"])
+    assert make(service)["made_by"] == {"hash": None, "name": "admin"}
+    kept = call(service, "POST", f"{TOKEN}/revoke", status=200, body={"descendants": False}, **own)
+    assert kept["others"] == []
+
+
+def test_a_rotation_without_grace_whose_answer_was_lost_is_repeated_and_nothing_else_opens(service: Service):
+    made = make(service, permissions=["read", "write", "admin"], space_ids=["mine"])
+    rotate, key = "/v1/tokens/self/rotate", {"idempotency-key": "k"}
+    call(service, "POST", rotate, status=201, token=made["token"], headers=key, body={"grace_seconds": 0})
+    service.modules.clear()
+
+    for function, route in ROUTES:
+        event = good(route, made["token"])
+        event["headers"] |= key if not route.endswith(rotate) else {"idempotency-key": "other"}
+        assert service.invoke(function, event)["statusCode"] == 401, route
+    new = call(service, "POST", rotate, status=201, token=made["token"], headers=key, body={"grace_seconds": 0})
+
+    assert call(service, "GET", "/v1/tokens", status=200, token=new["token"])["items"]

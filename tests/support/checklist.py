@@ -249,4 +249,25 @@ CHECKLIST = {
             "unit/scripts/test_audit.py::test_what_the_database_knows_nothing_of_is_not_clean",
         ),
     ),
+    22: Line(
+        "A token's end binds what it makes and changes; revoking it ends what it made; a rotated one manages nothing.",
+        (
+            "integration/test_token_routes.py::test_what_a_stolen_admin_token_made_ends_with_it_and_is_told",
+            "integration/test_token_routes.py::test_a_rotation_without_grace_whose_answer_was_lost_is_repeated_and_nothing_else_opens",
+            *(
+                f"unit/access/test_lineage.py::{name}"
+                for name in (
+                    "test_what_a_token_makes_ends_with_it_unless_an_earlier_end_is_asked_for",
+                    "test_a_token_that_ends_prolongs_neither_itself_nor_another",
+                    "test_a_token_that_ends_gives_nothing_to_one_that_outlasts_it",
+                    "test_revoking_a_token_ends_all_that_came_from_it_and_tells_what",
+                    "test_a_token_that_is_being_made_while_its_maker_is_revoked_is_not_made",
+                    "test_a_token_that_is_made_while_its_maker_is_being_revoked_ends_with_it",
+                    "test_a_rotated_token_manages_nothing_in_its_grace_time",
+                    "test_whatever_happens_in_between_the_end_of_a_token_is_the_end_of_all_that_came_from_it",
+                )
+            ),
+            "unit/access/test_rotation.py::test_no_other_key_opens_the_rotation_of_a_token_that_has_ended",
+        ),
+    ),
 }

@@ -10,7 +10,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +29,8 @@ class Profile:
     url: str | None = None
     token: str | None = None
     space: str | None = None
+    rotation: str | None = None
+    """The Idempotency-Key of a rotation of the token that is under way, or whose answer was lost."""
 
     def __repr__(self) -> str:
         # A traceback or a log shows this: never the token.
@@ -96,7 +98,7 @@ def read(path: Path) -> dict[str, Profile]:
 
 
 def _profile(path: Path, name: str, fields: Mapping[str, Any]) -> Profile:
-    known = {field: fields.get(field) for field in ("url", "token", "space")}
+    known = {field: fields.get(field) for field in ("url", "token", "space", "rotation")}
     for field, value in known.items():
         if value is not None and not isinstance(value, str):
             raise Refused(f"{path}: {field} of the profile {name} must be a text.")
@@ -113,8 +115,7 @@ def keep(path: Path, name: str, profile: Profile | None) -> None:
         profiles = document.setdefault("profiles", tomlkit.table(is_super_table=True))
         profiles.pop(name, None)
         if profile:
-            fields = {"url": profile.url, "token": profile.token, "space": profile.space}
-            profiles[name] = {field: value for field, value in fields.items() if value}
+            profiles[name] = {field: value for field, value in asdict(profile).items() if value}
         _write(path, tomlkit.dumps(document))
     except OSError as error:
         raise Refused(f"{path} can't be written: {error.strerror or error}.") from None

@@ -7,7 +7,7 @@ query or body should be, and nothing is parsed that is too large.
 import inspect
 import json
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from http import HTTPStatus
@@ -20,8 +20,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from livemem import limits
-from livemem.access import decision
-from livemem.access.principal import Permission, Principal
+from livemem.access import decision, secret
+from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
 from livemem.store import keys
 from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts
@@ -30,8 +30,10 @@ from livemem_http.routing import Match
 logger = logging.getLogger(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 
-Needs = Permission | Literal["any", "nothing"]
-"""What a route asks of the token: a permission, any valid token, or none at all."""
+Needs = Permission | Literal["any", "rotation", "nothing"]
+"""What a route asks of the token: a permission, any valid token, one that may be rotated (any valid one, and one whose
+rotation is repeated with its key), or none at all.
+"""
 Renderer = Callable[[Any], str]
 """Makes Markdown of what a handler returns."""
 
@@ -182,7 +184,7 @@ class Api:
         body = bodies.read_text(event)
         # API Gateway hands names over in lower case; `sam local` capitalises them.
         headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-        principal = self._authorise(match, headers.get("authorization"))
+        principal = self._authorise(match, headers)
         for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
             texts.check(given)
         queries.check_names(event, self._query_names(match))
@@ -211,16 +213,18 @@ class Api:
             )
         return answer
 
-    def _authorise(self, match: Match, authorization: str | None) -> Principal | None:
+    def _authorise(self, match: Match, headers: Mapping[str, str]) -> Principal | None:
         needs, space_id = self.needs[match.key], match.parameters.get("space_id")
+        authorization, key = headers.get("authorization"), headers.get("idempotency-key")
         if needs == "nothing" and not authorization:
             return None
         try:
             principal = decision.authorise(
                 environment.process(),
                 authorization,
-                needs=None if needs in ("any", "nothing") else needs,  # type: ignore[arg-type]
+                needs=needs if needs in PERMISSIONS else None,  # type: ignore[arg-type]
                 space_id=space_id,
+                rotation=secret.rotation_digest(key) if needs == "rotation" and key else None,
             )
         except NotConfigured:
             # Nobody's token can be trusted; what is told to anybody (health says why) is told to this caller too.

@@ -1,10 +1,11 @@
 """A token replaces itself: the new one is as good, the old one ends, and a lost answer locks nobody out."""
 
+import contextlib
 from typing import Any
 
 import pytest
 
-from livemem.access import management, rotation, secret
+from livemem.access import decision, management, rotation, secret
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.access.rotation import Rotated
@@ -186,3 +187,99 @@ def test_of_two_who_rotate_one_token_at_once_one_is_told_that_the_other_was_fast
         rotate(world, old)
 
     assert enter(world, "Bearer lm_faster").name == "ann"
+
+
+def rotate_as_sent(world: World, key: str | None, text: str) -> Rotated:
+    """What the route does: the token is let in for its key, then rotated."""
+    principal = decision.authorise(
+        world.process,
+        f"Bearer {OLD}",
+        needs=None,
+        space_id=None,
+        rotation=secret.rotation_digest(key) if key else None,
+    )
+    return rotate(world, principal, text, grace=0, key=key)
+
+
+@pytest.mark.parametrize("grace", [0, 60])
+def test_after_a_lost_answer_the_key_of_the_rotation_gives_a_working_token_for_ten_minutes(grace: int):
+    world, old = world_with_token(expires_in_days=30)
+    rotate(world, old, grace=grace, key="k")
+    world.clock.move(decision.REPEAT_SECONDS - 1)
+    world.new_process()
+
+    again = rotate_as_sent(world, "k", "lm_third")
+
+    assert enter(world, "Bearer lm_third", space_id="demo").name == "ann"
+    assert again.made.token.expires_at == "2026-03-22T14:00:00Z"
+    assert [entry.hash for entry in stored(world).values() if not entry.revoked] == [of(OLD), of("lm_third")]
+    # The ten minutes are those of the first try.
+    world.clock.move(1)
+    with pytest.raises(Unauthenticated, match="expired"):
+        rotate_as_sent(world, "k", "lm_fourth")
+
+
+@pytest.mark.parametrize("key", [None, "", "other", "k ", "K", "\udcff"])
+def test_no_other_key_opens_the_rotation_of_a_token_that_has_ended(key: str | None):
+    world, old = world_with_token()
+    rotate(world, old, grace=0, key="k")
+    before = stored(world)
+
+    with pytest.raises(Unauthenticated, match="expired"):
+        rotate_as_sent(world, key, "lm_third")
+
+    assert stored(world) == before
+
+
+@pytest.mark.parametrize("key", ["k", None])
+def test_a_token_that_was_not_rotated_or_without_a_key_is_not_let_in_after_its_end(key: str | None):
+    world, old = world_with_token(expires_at="2026-02-20T14:00:01Z")
+    if key is None:
+        rotate(world, old, grace=0)
+    world.clock.move(1)
+
+    with pytest.raises(Unauthenticated, match="expired"):
+        rotate_as_sent(world, "k", "lm_third")
+
+
+def test_a_token_that_was_revoked_after_its_rotation_is_let_in_by_no_key():
+    world, old = world_with_token()
+    rotate(world, old, grace=0, key="k")
+    management.revoke(world.process, EVERYONE, of(OLD), successors=False)
+
+    with pytest.raises(Unauthenticated, match="revoked"):
+        rotate_as_sent(world, "k", "lm_third")
+
+
+def test_a_repeat_makes_no_token_that_has_ended_already():
+    world, old = world_with_token(expires_at="2026-02-20T14:05:00Z")
+    rotate(world, old, grace=0, key="k")
+    world.clock.move(300)
+    before = stored(world)
+
+    with pytest.raises(Unauthenticated, match="expired"):
+        rotate_as_sent(world, "k", "lm_third")
+
+    assert stored(world) == before
+
+
+@pytest.mark.parametrize("point", [0, 1])
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("code", [("InternalError", 500), ("PreconditionFailed", 412)])
+def test_whatever_becomes_of_a_rotation_without_grace_its_repeat_leaves_one_token_that_works(
+    point: int, done: bool, code: tuple[str, int]
+):
+    world, _ = world_with_token()
+    world.client.reset()
+    world.client.break_at(point, *code, done=done)
+    with contextlib.suppress(LiveMemoryError):
+        rotate_as_sent(world, "k", NEW)
+    world.new_process()
+
+    rotate_as_sent(world, "k", "lm_third")
+
+    assert enter(world, "Bearer lm_third").name == "ann"
+    world.clock.move(decision.REPEAT_SECONDS)
+    for text in (OLD, NEW):
+        with pytest.raises(Unauthenticated):
+            enter(world, f"Bearer {text}")

@@ -295,16 +295,49 @@ def test_a_rotated_token_takes_the_place_of_the_kept_one_and_is_not_shown(desk: 
 def test_a_rotated_token_that_cannot_be_kept_is_shown_for_nobody_else_has_it(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ):
-    desk.alone().answers = {"get_whoami": {"name": "a", "permissions": []}, "rotate_token": TOKEN_MADE}
-    desk.say("login", "--url", "https://memory.example.org", stdin="lm_Old")
-
     def full(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    def rotated(_arguments: Any) -> Any:
+        monkeypatch.setattr(Path, "replace", full)
+        return TOKEN_MADE
+
+    desk.alone().answers = {"get_whoami": {"name": "a", "permissions": []}, "rotate_token": rotated}
+    desk.say("login", "--url", "https://memory.example.org", stdin="lm_Old")
     said = desk.say("token", "rotate")
     assert said.code == 2
     assert "lm_New" in said.out
+
+
+def test_a_rotation_whose_answer_was_lost_is_asked_for_under_the_same_key_until_a_token_is_kept(desk: Desk):
+    lost = httpx.ConnectError("cut off")
+    desk.alone().answers = {"get_whoami": {"name": "a", "permissions": []}, "rotate_token": lost}
+    desk.say("login", "--url", "https://memory.example.org", stdin="lm_Old")
+    assert desk.say("token", "rotate", "--grace", "0").code != 0
+    assert "lm_Old" in desk.config.read_text()
+
+    desk.answers["rotate_token"] = {**TOKEN_MADE, "old_expires_at": "2026-02-20T15:00:00Z"}
+    for _ in range(2):
+        assert desk.say("token", "rotate", "--grace", "0").code == 0
+
+    used = [headers["idempotency-key"] for headers in desk.headers if "idempotency-key" in headers]
+    assert len(set(used)) == 2
+    assert set(used[:-1]) == {used[0]}
+    assert "lm_New" in desk.config.read_text()
+    assert "rotation" not in desk.config.read_text()
+
+
+def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: Desk):
+    desk.answers = {"revoke_token": {**TOKEN_MADE, "others": ["sha256:1", "sha256:2"]}}
+    said = desk.say("token", "revoke", "0", "-y", "--no-descendants")
+    assert said.out == "The token of agent is revoked, and 2 more with it:\nsha256:1\nsha256:2\n"
+    assert desk.asked[-1][1] == {"token_hash": "0", "successors": True, "descendants": False}
+    assert "what it has made" in desk.say("token", "revoke", "0").err
+
+
+def test_the_list_of_tokens_names_who_made_them(desk: Desk):
+    desk.answers = {"list_tokens": page({**TOKEN_MADE, "made_by": {"hash": None, "name": "boss"}})}
+    assert desk.say("token", "list").out.rstrip("\n").endswith("\tboss")
 
 
 def test_a_space_can_be_named_in_two_ways(desk: Desk):

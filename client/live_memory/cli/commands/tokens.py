@@ -1,5 +1,6 @@
 """Tokens of agents and people: `token create`, `list`, `revoke`, `rotate`."""
 
+import secrets
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -54,6 +55,8 @@ def _hand_over(session: Session, made: dict[str, Any]) -> None:
         f"This is shown once. {made['name']} logs in with `livemem login --url {session.settings.need_url()}`, which"
         " asks for it; or sets LIVEMEM_TOKEN. Hand it over on a way that nobody else reads."
     )
+    if made.get("expires_at"):
+        session.out.say(f"It ends at {texts.moment(made['expires_at'])} (UTC).")
 
 
 @app.command("list")
@@ -73,25 +76,39 @@ def _tokens(out: Output, found: list[dict[str, Any]]) -> None:
             ",".join(one["space_ids"]) if one.get("space_ids") else "all",
             texts.moment(one.get("last_used_at")),
             "revoked" if one["revoked"] else texts.moment(one.get("expires_at")),
+            one["made_by"]["name"] if one.get("made_by") else "",
         ]
         for one in found
     ]
-    out.table(["hash", "name", "may", "spaces", "last used", "ends"], rows)
+    out.table(["hash", "name", "may", "spaces", "last used", "ends", "made by"], rows)
 
 
 @app.command("revoke")
 def revoke(
     ctx: typer.Context,
     token_hash: Hash,
-    successors: Annotated[bool, typer.Option("--successors", help="Also those that it was exchanged for.")] = False,
+    successors: Annotated[bool, typer.Option(help="Also those that it was exchanged for.")] = True,
+    descendants: Annotated[bool, typer.Option(help="Also those that it has made, and what these have made.")] = True,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Revoke a token: within 30 seconds it is worth nothing anywhere."""
+    """Revoke a token, with what it was exchanged for and what it made: within 30 seconds it is worth nothing."""
+    also = [
+        *(["what it was exchanged for"] if successors else []),
+        *(["what it has made"] if descendants else []),
+    ]
     with opened(ctx, json=json) as session:
-        session.confirm(f"Revoke the token {token_hash}?", yes=yes)
-        found = session.call("revoke_token", token_hash=token_hash, successors=successors or None)
-        session.out.result(found, lambda: session.out.text(f"The token of {found['name']} is revoked."))
+        session.confirm(f"Revoke the token {' and '.join([token_hash, *also])}?", yes=yes)
+        found = session.call("revoke_token", token_hash=token_hash, successors=successors, descendants=descendants)
+        session.out.result(found, lambda: _revoked(session.out, found))
+
+
+def _revoked(out: Output, found: dict[str, Any]) -> None:
+    # A service of an older version does not tell them.
+    others = found.get("others") or []
+    out.text(f"The token of {found['name']} is revoked{f', and {len(others)} more with it:' if others else '.'}")
+    for one in others:
+        out.text(one)
 
 
 @app.command("rotate")
@@ -100,20 +117,31 @@ def rotate(
     grace: Annotated[
         int | None, typer.Option(min=0, help="Seconds for which the old one works on; else an hour.")
     ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="A name for this exchange: the same again, if its answer was lost.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Exchange your own token for a new one. If it is the one of the configuration file, the new one is put there."""
+    """Exchange your own token for a new one. If it is the one of the configuration file, the new one is put there. If
+    the answer is lost, the same command gives a working token: with a grace or without, for ten minutes.
+    """
     with opened(ctx, json=json) as session:
+        path, name = config.file_path(session.program.environ), session.settings.profile
         is_stored = session.settings.sources["token"] == "file"  # noqa: S105 - where it is from
-        made = session.call("rotate_token", grace_seconds=grace)
+        former = config.read(path)[name] if is_stored else config.Profile()
+        key = key or former.rotation or secrets.token_hex(16)
+        if is_stored:
+            # First: who is cut off now asks again under the same name.
+            config.keep(path, name, replace(former, rotation=key))
+        else:
+            session.out.say(f"If this is cut off, say within ten minutes: `livemem token rotate --key {key}`.")
+        made = session.call("rotate_token", grace_seconds=grace, idempotency_key=key)
         if not is_stored:
             _hand_over(session, made)
             return
-        path, name = config.file_path(session.program.environ), session.settings.profile
         # Shown if it can't be kept: else nobody would have it.
         try:
-            former = config.read(path)[name]
-            config.keep(path, name, replace(former, token=made["token"]))
+            config.keep(path, name, replace(former, token=made["token"], rotation=None))
         except Exception:
             session.out.text(made["token"])
             raise

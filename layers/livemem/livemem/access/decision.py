@@ -1,7 +1,7 @@
 """Who may do what: the one function that every route asks. It fails closed: what can't be read lets nobody in."""
 
 import hmac
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.access import last_use, secret
@@ -17,6 +17,9 @@ TOKEN_CHARACTERS = 512
 """A longer token is refused before it is hashed; real ones have 46 characters."""
 
 
+REPEAT_SECONDS = 600
+"""For how long after its rotation a token that has ended may repeat that rotation: its answer may have been lost."""
+
 UNREADABLE_ENTRY = "The token's entry in the registry can't be read."
 
 
@@ -28,15 +31,21 @@ def check_configuration(settings: Settings) -> None:
 
 
 def authorise(
-    process: Process, authorization: str | None, *, needs: Permission | None, space_id: str | None
+    process: Process,
+    authorization: str | None,
+    *,
+    needs: Permission | None,
+    space_id: str | None,
+    rotation: str | None = None,
 ) -> Principal:
     """The principal behind an Authorization header, if it has the permission and may use the space.
 
-    `needs` None: any valid token. `space_id` None: the route is not about one space. Raises NotConfigured,
-    Unauthenticated, Forbidden (also for a space that does not exist), RegistryUnreadable.
+    `needs` None: any valid token. `space_id` None: the route is not about one space. `rotation`: the digest of the
+    Idempotency-Key, on the one route that rotates tokens. Raises NotConfigured, Unauthenticated, Forbidden (also for a
+    space that does not exist), RegistryUnreadable.
     """
     check_configuration(process.settings)
-    principal = _authenticate(process, _bearer(authorization))
+    principal = _authenticate(process, _bearer(authorization), rotation)
     if needs is not None and needs not in principal.permissions:
         raise Forbidden(f"The token {principal.name!r} lacks the permission {needs!r}.")
     if space_id is not None:
@@ -61,23 +70,24 @@ def _bearer(authorization: str | None) -> bytes:
     return token.encode(errors="replace")
 
 
-def _authenticate(process: Process, token: bytes) -> Principal:
+def _authenticate(process: Process, token: bytes, rotation: str | None) -> Principal:
     if hmac.compare_digest(token, process.settings.admin_bootstrap_key.encode()):
         return Principal(BOOTSTRAP_NAME, frozenset(("read", "write", "admin")), frozenset(), bootstrap=True)
     entry = registries.find(process, secret.digest(token))
     if not entry:
         raise Unauthenticated("The token is not known.")
-    principal = principal_of(entry, process.clock())
+    principal = principal_of(entry, process.clock(), rotation=rotation)
     last_use.note(process, entry.hash)
     return principal
 
 
-def principal_of(entry: Token, now: datetime) -> Principal:
-    """Who the entry of a registry lets in. Raises Unauthenticated, RegistryUnreadable."""
+def principal_of(entry: Token, now: datetime, *, rotation: str | None = None) -> Principal:
+    """Who the entry of a registry lets in; `rotation` as in `authorise`. Raises Unauthenticated, RegistryUnreadable."""
     if entry.revoked:
         raise Unauthenticated("The token is revoked.")
     try:
         expired = entry.expires_at is not None and clock.parse(entry.expires_at) <= now
+        expired = expired and not _repeats_rotation(entry, now, rotation)
         keys.check_agent(entry.name)
     except ValueError:
         raise RegistryUnreadable(UNREADABLE_ENTRY) from None
@@ -92,4 +102,13 @@ def principal_of(entry: Token, now: datetime) -> Principal:
         frozenset(entry.space_ids),
         entry.expires_at,
         token_hash=entry.hash,
+        rotated=bool(entry.replaced_by),
     )
+
+
+def _repeats_rotation(entry: Token, now: datetime, rotation: str | None) -> bool:
+    """Whether the token was rotated with this key in the last ten minutes; raises ValueError."""
+    if not (rotation and entry.replaced_by and entry.rotation and entry.rotated_at):
+        return False
+    is_same = hmac.compare_digest(rotation.encode(), entry.rotation.encode(errors="replace"))
+    return is_same and now < clock.parse(entry.rotated_at) + timedelta(seconds=REPEAT_SECONDS)

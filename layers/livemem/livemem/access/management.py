@@ -11,7 +11,7 @@ from datetime import datetime
 from types import EllipsisType
 
 from livemem import clock
-from livemem.access import last_use, tokens
+from livemem.access import bounds, last_use, lineage, tokens
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
@@ -50,8 +50,9 @@ def page(
 ) -> tuple[list[Shown], str | None]:
     """The tokens that the principal may manage by their hash, those after `after`; and the hash to go on after.
 
-    1 GET, and 1 LIST per 1,000 tokens that were ever used.
+    1 GET, and 1 LIST per 1,000 tokens that were ever used. Raises Forbidden for a token that was rotated.
     """
+    bounds.check_manages(principal)
     registry = registries.registry(process, fresh=True)
     visible = sorted((entry for entry in registry.tokens if _manages(principal, entry)), key=lambda entry: entry.hash)
     behind = [entry for entry in visible if after is None or entry.hash > after]
@@ -72,13 +73,15 @@ def update(process: Process, principal: Principal, text: str, wanted: TokenChang
     """
     start, changes = _start(text), _checked(process, wanted)
 
-    def changed(token: Token) -> Token:
-        after = token.model_copy(update=changes)
-        tokens.check_may_give(principal, after)
-        return after
-
     def apply(registry: Registry) -> Registry:
-        found = _find(registry, principal, start)
+        found, by = _find(registry, principal, start), bounds.as_of(registry, principal)
+
+        def changed(token: Token) -> Token:
+            after = token.model_copy(update=changes)
+            bounds.check_may_give(principal, after)
+            bounds.check_end(by, after, former=token)
+            return after
+
         return registry.model_copy(
             update={"tokens": [changed(entry) if entry.hash == found.hash else entry for entry in registry.tokens]}
         )
@@ -104,35 +107,46 @@ def _checked(process: Process, wanted: TokenChange) -> dict[str, object]:
     return changes
 
 
-def revoke(process: Process, principal: Principal, text: str, *, successors: bool = True) -> Token:
-    """Let nobody in by the token any more, nor by those that it was rotated to: who stole it may have rotated it.
+@dataclass(frozen=True)
+class Revoked:
+    """A token that was revoked, and the hashes of all that were revoked with it."""
 
-    Returns its entry. Raises as `update` does.
+    token: Token
+    others: Sequence[str]
+
+
+def revoke(
+    process: Process, principal: Principal, text: str, *, successors: bool = True, descendants: bool = True
+) -> Revoked:
+    """Let nobody in by the token any more: 1 GET, 1 PUT.
+
+    `successors`: nor by those that it was rotated to; `descendants`: nor by those that it has made, or that these have
+    made: who stole it may have done so. Of these only what the principal manages. Raises as `update` does.
     """
     start = _start(text)
 
+    def doomed(registry: Registry) -> list[Token]:
+        return lineage.family(
+            registry,
+            _find(registry, principal, start),
+            successors=successors,
+            descendants=descendants,
+            within=lambda entry: _manages(principal, entry),
+        )
+
     def apply(registry: Registry) -> Registry:
-        token = _find(registry, principal, start)
-        doomed = _chain(registry, token) if successors else {token.hash}
+        hashes = {entry.hash for entry in doomed(registry)}
         revoked = [
-            entry.model_copy(update={"revoked": True}) if entry.hash in doomed else entry for entry in registry.tokens
+            entry.model_copy(update={"revoked": True}) if entry.hash in hashes else entry for entry in registry.tokens
         ]
         return registry.model_copy(update={"tokens": revoked})
 
-    return _find(tokens.change(process, principal, apply), principal, start)
-
-
-def _chain(registry: Registry, token: Token | None) -> set[str]:
-    by_hash = {entry.hash: entry for entry in registry.tokens}
-    found: set[str] = set()
-    while token and token.hash not in found:
-        found.add(token.hash)
-        token = by_hash.get(token.replaced_by or "")
-    return found
+    token, *others = doomed(tokens.change(process, principal, apply))
+    return Revoked(token, sorted(entry.hash for entry in others))
 
 
 def delete(process: Process, principal: Principal, text: str) -> None:
-    """Remove a token from the registry. Raises as `update` does."""
+    """Remove a token from the registry; what it made is its own maker's from now on. Raises as `update` does."""
     start = _start(text)
     doomed: list[str] = []
 
@@ -140,7 +154,7 @@ def delete(process: Process, principal: Principal, text: str) -> None:
         if not doomed:
             doomed.append(_find(registry, principal, start).hash)
         # Looked up once: after a lost answer it is gone, and that is success.
-        return registry.model_copy(update={"tokens": [entry for entry in registry.tokens if entry.hash not in doomed]})
+        return lineage.without(registry, doomed)
 
     tokens.change(process, principal, apply)
 
@@ -152,7 +166,7 @@ def purge(process: Process, principal: Principal) -> list[str]:
     def apply(registry: Registry) -> Registry:
         now = process.clock()
         doomed.update(entry.hash for entry in registry.tokens if _manages(principal, entry) and _is_over(entry, now))
-        return registry.model_copy(update={"tokens": [entry for entry in registry.tokens if entry.hash not in doomed]})
+        return lineage.without(registry, doomed)
 
     tokens.change(process, principal, apply)
     return sorted(doomed)

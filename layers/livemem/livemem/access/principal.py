@@ -20,6 +20,8 @@ class Principal:
     token_hash: str | None = None
     """Which entry of the registry it is; None for the bootstrap key."""
     bootstrap: bool = False
+    rotated: bool = False
+    """Whether its holder has another token in its place already: then it manages no tokens."""
 
     def may_see(self, space_id: str) -> bool:
         """Whether the space is in the token's list."""

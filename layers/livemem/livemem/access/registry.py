@@ -30,7 +30,14 @@ MOST_UNKNOWN = 1_000
 """Unknown tokens that a process remembers, each for as long as the registry."""
 
 MOST_TOKENS = 10_000
-"""Entries that a registry may have: 3 MB."""
+"""Entries that a registry may have: 6 MB."""
+
+
+class Maker(Document):
+    """The token that made another one. `hash`: the first 16 hex digits of its own; None for the bootstrap key."""
+
+    hash: str | None = None
+    name: str
 
 
 class Token(Document):
@@ -50,6 +57,10 @@ class Token(Document):
     """Hash of the token that its holder rotated it to."""
     rotation: str | None = None
     """Digest of the Idempotency-Key of that rotation."""
+    rotated_at: str | None = None
+    """When it was rotated first; a repeat leaves it."""
+    made_by: Maker | None = None
+    """None in entries of older versions, which did not keep it (lineage.py)."""
 
     def may_reach(self, space_ids: frozenset[str]) -> bool:
         """Whether all that it may use is among these spaces; empty: all spaces."""

@@ -1,12 +1,11 @@
 """A token that replaces itself: the holder gets a new one, and the old one works on for a while."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from livemem import clock, limits
-from livemem.access import secret, tokens
+from livemem.access import lineage, secret, tokens
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.errors import Conflict, InvalidRequest, Unauthenticated
@@ -30,7 +29,9 @@ def rotate(
     """Replace the principal's own token by `text` (secret.new), with the same name, rights and end: 1 GET, 1 PUT.
 
     The old one works for `grace` seconds more. A token is rotated once; a repeat with the same `key` (Idempotency-Key),
-    of a rotation whose answer was lost, makes another new token and revokes the one that nobody got to see.
+    of a rotation whose answer was lost, makes another new token and revokes the one that nobody got to see. The repeat
+    may come for ten minutes although the old one has ended (decision.REPEAT_SECONDS). What the old one made is the new
+    one's.
     Raises InvalidRequest, Conflict, and what `tokens.change` raises.
     """
     if not 0 <= grace <= limits.GRACE_SECONDS:
@@ -39,7 +40,7 @@ def rotate(
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     if principal.token_hash is None:
         raise Conflict("The bootstrap key can't rotate itself: it is replaced where the service is deployed.")
-    rotation = hashlib.sha256(key.encode()).hexdigest() if key is not None else None
+    rotation = secret.rotation_digest(key) if key is not None else None
     now, new = process.clock(), secret.digest(text.encode())
 
     def apply(registry: Registry) -> Registry:
@@ -53,13 +54,22 @@ def rotate(
         fresh = (lost or own).model_copy(
             update={"hash": new, "created_at": clock.iso(now), "last_used_at": None, "replaced_by": None}
         )
+        _check_lives(fresh, now)
         if lost:
             entries[lost.hash] = lost.model_copy(update={"revoked": True})
         end = _end(own, now + timedelta(seconds=grace))
-        entries[own.hash] = own.model_copy(update={"expires_at": end, "replaced_by": new, "rotation": rotation})
-        return tokens.entered(registry.model_copy(update={"tokens": list(entries.values())}), fresh)
+        entries[own.hash] = own.model_copy(
+            update={
+                "expires_at": end,
+                "replaced_by": new,
+                "rotation": rotation,
+                "rotated_at": own.rotated_at or clock.iso(now),
+            }
+        )
+        left = lineage.handed_over(entries.values(), [own.hash, *([lost.hash] if lost else [])], new)
+        return tokens.entered(registry.model_copy(update={"tokens": left}), fresh)
 
-    registry = tokens.change(process, principal, apply)
+    registry = tokens.change(process, principal, apply, manages=False, rotation=rotation)
     entries = {entry.hash: entry for entry in registry.tokens}
     return Rotated(tokens.Made(text, entries[new]), str(entries[principal.token_hash].expires_at))
 
@@ -75,6 +85,12 @@ def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Tok
             "makes another one; if the new one is lost, an admin must help."
         )
     return lost
+
+
+def _check_lives(fresh: Token, now: datetime) -> None:
+    """Raise Unauthenticated if the new token would be worth nothing: the old one had an end of its own, now past."""
+    if fresh.expires_at and clock.parse(fresh.expires_at) <= now:
+        raise Unauthenticated("The token has expired.")
 
 
 def _end(own: Token, wanted: datetime) -> str:

@@ -14,3 +14,8 @@ def new() -> str:
 def digest(token: bytes) -> str:
     """How the registry knows a token: `sha256:` and 64 hex digits."""
     return "sha256:" + hashlib.sha256(token).hexdigest()
+
+
+def rotation_digest(key: str) -> str:
+    """How a rotated token's entry knows the Idempotency-Key of its rotation: 64 hex digits."""
+    return hashlib.sha256(key.encode(errors="replace")).hexdigest()

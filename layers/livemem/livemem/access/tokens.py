@@ -1,6 +1,6 @@
 """Making tokens. A token is shown once; the registry holds its SHA-256 alone.
 
-A token gives at most what its maker has: its permissions, and its spaces where those are a list.
+A token gives at most what it has: its permissions, its spaces where those are a list, and its end where it has one.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from livemem import clock, limits
-from livemem.access import decision, secret
+from livemem.access import bounds, decision, lineage, secret
 from livemem.access import registry as registries
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.access.registry import Registry, Token
@@ -22,7 +22,7 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token as it is asked for. `space_ids` empty: all spaces. Without an expiry it is valid until it is revoked."""
+    """A token as it is asked for. `space_ids` empty: all spaces. Without an expiry it ends with its maker, if ever."""
 
     name: str
     permissions: Sequence[str]
@@ -54,10 +54,20 @@ def create(process: Process, principal: Principal, text: str, wanted: NewToken) 
         email=check_email(wanted.email),
         created_at=clock.iso(process.clock()),
         expires_at=check_expiry(process.clock(), wanted.expires_in_days, wanted.expires_at),
+        made_by=lineage.maker(principal),
     )
-    check_may_give(principal, token)
-    change(process, principal, lambda registry: entered(registry, token))
-    return Made(text, token)
+    bounds.check_may_give(principal, token)
+
+    def apply(registry: Registry) -> Registry:
+        by = bounds.as_of(registry, principal)
+        ended = token.model_copy(update={"expires_at": token.expires_at or by.expires_at})
+        changed = entered(registry, ended)
+        if changed is not registry:
+            bounds.check_end(by, ended)
+        return changed
+
+    registry = change(process, principal, apply)
+    return Made(text, next(entry for entry in registry.tokens if entry.hash == token.hash))
 
 
 def entered(registry: Registry, token: Token) -> Registry:
@@ -69,44 +79,45 @@ def entered(registry: Registry, token: Token) -> Registry:
     return registry.model_copy(update={"tokens": [*registry.tokens, token]})
 
 
-def change(process: Process, principal: Principal, apply: Callable[[Registry], Registry]) -> Registry:
+def change(
+    process: Process,
+    principal: Principal,
+    apply: Callable[[Registry], Registry],
+    *,
+    manages: bool = True,
+    rotation: str | None = None,
+) -> Registry:
     """Change the registry for the principal, if its own token is still valid in the newest one.
 
-    Raises Unauthenticated or Forbidden if it is not, RegistryUnreadable, PreconditionLost.
+    `manages`: the change is of other tokens, which a token that was rotated leaves to its successor. `rotation` as in
+    `decision.authorise`. Raises Unauthenticated or Forbidden if it is not, RegistryUnreadable, PreconditionLost.
     """
 
     def checked(registry: Registry) -> Registry:
         changed = apply(registry)
         # What is done already was done by our own first try, whose answer was lost: it may have ended our own token.
         if changed != registry:
-            _check_valid(registry, principal, process.clock())
+            _check_valid(registry, principal, process.clock(), manages=manages, rotation=rotation)
         return changed
 
     return registries.change_all(process, checked)
 
 
-def _check_valid(registry: Registry, principal: Principal, now: datetime) -> None:
+def _check_valid(
+    registry: Registry, principal: Principal, now: datetime, *, manages: bool, rotation: str | None
+) -> None:
     """Who was let in by a registry of half a minute ago must not make itself a new token after its revocation."""
-    if principal.token_hash is None:
-        return
-    own = next((entry for entry in registry.tokens if entry.hash == principal.token_hash), None)
-    if not own:
+    own = bounds.own_entry(registry, principal)
+    if own is None:
+        if principal.token_hash is None:
+            return
         raise Unauthenticated("The token is not known.")
-    still = decision.principal_of(own, now)
+    still = decision.principal_of(own, now, rotation=rotation)
     in_reach = not still.space_ids or (principal.space_ids and principal.space_ids <= still.space_ids)
     if not in_reach or not principal.permissions <= still.permissions:
         raise Forbidden("The token may do less since a moment ago; ask again.")
-
-
-def check_may_give(principal: Principal, token: Token) -> None:
-    """Raise Forbidden unless the principal has all that the token would have."""
-    beyond = [name for name in token.permissions if name not in principal.permissions]
-    if beyond:
-        raise Forbidden(f"The token {principal.name!r} lacks the permission {beyond[0]!r}, so it can't give it.")
-    if not token.may_reach(principal.space_ids):
-        raise Forbidden(
-            f"The token {principal.name!r} may use some spaces only, so it must name spaces among them in `space_ids`."
-        )
+    if manages:
+        bounds.check_manages(still)
 
 
 def _check_name(name: str) -> str:

@@ -159,8 +159,9 @@ def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -
 
 @api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")
 def create_token(body: views.NewToken) -> Response[views.TokenMade]:
-    """Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. If the
-    answer is lost, nobody has the token: revoke it by the list, and make another.
+    """Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. It ends
+    at the latest with the token that makes it, and `made_by` names that. If the answer is lost, nobody has the token:
+    revoke it by the list, and make another.
     """
     made = tokens.create(process(), api.principal(), secret.new(), body.wanted())
     return api.json(HTTPStatus.CREATED, views.TokenMade.of_made(made))
@@ -180,18 +181,23 @@ def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> vi
 
 @api.route("PATCH", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Change a token")
 def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
-    """Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds."""
+    """Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds. What is
+    given must end at the latest with the token of the request.
+    """
     return views.TokenView.of(management.update(process(), api.principal(), token_hash, body.wanted()))
 
 
 @api.route("POST", "/v1/tokens/{token_hash}/revoke", needs="admin", tag="tokens", summary="Revoke a token")
-def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenView:
-    """Let nobody in by this token any more, nor by those that it was rotated to. It is in force within 30 seconds.
-    There is no way back; its notes stay.
+def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenRevoked:
+    """Let nobody in by this token any more, nor by those that it was rotated to, nor by those that any of these made.
+    `others` names what ended with it, of what the caller may manage. It is in force within 30 seconds. There is no way
+    back; its notes stay.
     """
     wanted = body or views.Revocation()
-    revoked = management.revoke(process(), api.principal(), token_hash, successors=wanted.successors)
-    return views.TokenView.of(revoked)
+    revoked = management.revoke(
+        process(), api.principal(), token_hash, successors=wanted.successors, descendants=wanted.descendants
+    )
+    return views.TokenRevoked.of_revoked(revoked)
 
 
 @api.route(
@@ -204,7 +210,7 @@ def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views
 )
 def delete_token(token_hash: str) -> Response[None]:
     """Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within 30
-    seconds. Those that it was rotated to stay; to end them too, revoke it.
+    seconds. Those that it was rotated to stay, and those that it made: to end them too, revoke it first.
     """
     management.delete(process(), api.principal(), token_hash)
     return api.empty()
@@ -220,7 +226,7 @@ def purge_tokens() -> views.TokensPurged:
 @api.route(
     "POST",
     "/v1/tokens/self/rotate",
-    needs="any",
+    needs="rotation",
     status=HTTPStatus.CREATED,
     tag="tokens",
     summary="Replace one's own token",
@@ -230,8 +236,9 @@ def rotate_token(
     idempotency_key: Annotated[views.IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[views.TokenRotated]:
     """Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
-    (`old_expires_at`). A token is rotated once. With an `Idempotency-Key` a repeat, of one whose answer was lost, makes
-    another new token and revokes the lost one.
+    (`old_expires_at`), but manages no tokens any more. A token is rotated once. With an `Idempotency-Key` a repeat, of
+    one whose answer was lost, makes another new token and revokes the lost one; for ten minutes also if the old token
+    has ended.
     """
     grace = (body or views.Rotation()).grace_seconds
     rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from livemem import limits
 from livemem.access import management, rotation, tokens
-from livemem.access.management import Shown
+from livemem.access.management import Revoked, Shown
 from livemem.access.registry import Token
 from livemem.access.rotation import Rotated
 from livemem.access.tokens import Made
@@ -24,7 +24,8 @@ Email = Annotated[str, told("Who answers for the token.", minLength=3, maxLength
 Days = Annotated[
     int,
     told(
-        "Days until the token expires. Without an expiry it is valid until it is revoked.",
+        "Days until the token expires. Without an expiry it is valid until it is revoked, or as long as the token that"
+        " makes it, if that has an end; a later end is refused.",
         90,
         minimum=1,
         maximum=limits.TOKEN_DAYS,
@@ -89,6 +90,14 @@ class Revocation(Body):
         bool,
         told("Whether it ends the tokens too that this one was rotated to: who stole it may have done so.", True),
     ] = True
+    descendants: Annotated[
+        bool,
+        told(
+            "Whether it ends the tokens too that this one has made, and what those have made: who stole it may have"
+            " done so.",
+            True,
+        ),
+    ] = True
 
 
 class Rotation(Body):
@@ -105,6 +114,16 @@ class Rotation(Body):
     ] = rotation.GRACE_DEFAULT
 
 
+class MakerView(View):
+    """The token that made another one."""
+
+    hash: Annotated[
+        str | None,
+        told("The beginning of its hash, which names it; null: the bootstrap key.", "sha256:9f86d081884c7d65"),
+    ]
+    name: Annotated[str, told("Its name.", "boss")]
+
+
 class TokenView(View):
     """A token, without the token itself."""
 
@@ -119,10 +138,26 @@ class TokenView(View):
     expires_at: Annotated[Moment | None, told("When it expires, UTC; null: never.", "2026-05-21T09:00:00Z")]
     revoked: Annotated[bool, told("Whether it lets nobody in any more.", False)]
     replaced_by: Annotated[str | None, told("The hash of the token that it was rotated to.", None)]
+    made_by: Annotated[
+        MakerView | None,
+        told("The token that made it; null: nobody knows, since an older version made it."),
+    ] = None
 
     @classmethod
     def of(cls, token: Token) -> "TokenView":
         return cls.model_validate(token, from_attributes=True)
+
+
+class TokenRevoked(TokenView):
+    """A token that was revoked."""
+
+    others: Annotated[
+        list[str], told("The hashes of all tokens that were revoked with it: its successors, and what they made.", [])
+    ]
+
+    @classmethod
+    def of_revoked(cls, revoked: Revoked) -> "TokenRevoked":
+        return cls(**TokenView.of(revoked.token).model_dump(), others=list(revoked.others))
 
 
 class TokenShown(TokenView):

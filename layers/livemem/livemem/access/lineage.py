@@ -1,0 +1,95 @@
+"""Which token made which: so that revoking one can end what it made as well.
+
+An entry keeps the first 16 digits of its maker's hash (64 random bits) and the maker's name. A rotation hands what a
+token made to the token in its place; the removal of a token hands it to that token's own maker. So what a token made
+is found as long as it lives. Entries of older versions name no maker, and nothing finds them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+
+from livemem.access.principal import Principal
+from livemem.access.registry import Maker, Registry, Token
+
+PREFIX = len("sha256:") + 16
+"""Characters of a hash that name a maker; the routes take as many."""
+
+
+def prefix(token_hash: str) -> str:
+    """How entries name the token of this hash as their maker."""
+    return token_hash[:PREFIX]
+
+
+def maker(principal: Principal) -> Maker:
+    """The principal as the maker of a token. The bootstrap key has no hash here: it is in no registry."""
+    return Maker(hash=prefix(principal.token_hash) if principal.token_hash else None, name=principal.name)
+
+
+def _name(maker: Maker | None) -> str:
+    """How a maker is named; empty for none and for the bootstrap key."""
+    return prefix(maker.hash) if maker and maker.hash else ""
+
+
+def family(
+    registry: Registry,
+    token: Token,
+    *,
+    successors: bool,
+    descendants: bool,
+    within: Callable[[Token], bool],
+) -> list[Token]:
+    """The token; those that it was rotated to, if `successors`; what each of these made, if `descendants`; and so on.
+
+    It goes no further than to entries that are `within`, and ends in whatever circles somebody wrote into the bucket.
+    """
+    by_hash = {entry.hash: entry for entry in registry.tokens}
+    made = defaultdict[str, list[Token]](list)
+    for entry in registry.tokens if descendants else ():
+        if name := _name(entry.made_by):
+            made[name].append(entry)
+    found: dict[str, Token] = {}
+    ahead = [token]
+    while ahead:
+        entry = ahead.pop()
+        if entry.hash in found:
+            continue
+        found[entry.hash] = entry
+        successor = by_hash.get(entry.replaced_by or "") if successors else None
+        ahead += [one for one in (successor, *made[prefix(entry.hash)]) if one and within(one)]
+    return list(found.values())
+
+
+def handed_over(entries: Iterable[Token], old: Collection[str], new: str) -> list[Token]:
+    """The entries, with what the `old` hashes made as made by the `new` one: they are one holder's."""
+    former = {prefix(token_hash) for token_hash in old}
+    return [
+        entry.model_copy(update={"made_by": entry.made_by.model_copy(update={"hash": prefix(new)})})
+        if entry.made_by and _name(entry.made_by) in former
+        else entry
+        for entry in entries
+    ]
+
+
+def without(registry: Registry, doomed: Collection[str]) -> Registry:
+    """The registry without the entries of these hashes; what they made is their own maker's from now on.
+
+    An entry whose makers are all gone goes on naming the last one.
+    """
+    removed = [entry for entry in registry.tokens if entry.hash in doomed]
+    above: dict[str, Maker | None] = {prefix(entry.hash): entry.made_by for entry in removed}
+
+    def heir(entry: Token) -> Maker | None:
+        found, passed = entry.made_by, set[str]()
+        while (name := _name(found)) in above and name not in passed:
+            passed.add(name)
+            found = above[name]
+        # Whoever comes by here next has one step to go.
+        above.update(dict.fromkeys(passed, found))
+        return found if found and found.hash and _name(found) not in above else entry.made_by
+
+    left = [
+        entry if (after := heir(entry)) == entry.made_by else entry.model_copy(update={"made_by": after})
+        for entry in registry.tokens
+        if entry.hash not in doomed
+    ]
+    return registry.model_copy(update={"tokens": left})
