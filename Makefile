@@ -38,6 +38,10 @@ run: setup ## start the service on this machine: no Docker, no account (PORT=300
 token: setup ## a token for an agent: make token NAME=agent-one SPACE=demo (while make run runs)
 	@$(PYTHON_BIN) -m local.make_token $(ARGS) "$(NAME)" $(SPACE)
 
+.PHONY: key
+key: setup ## a bootstrap key and its SHA-256 for a deployment (EXISTING=1: the SHA-256 of a key that you have)
+	@$(PYTHON_BIN) -m local.make_key $(if $(EXISTING),--existing)
+
 .PHONY: demo
 demo: setup ## show the whole product at work on real notes, then stop
 	@exec $(PYTHON_BIN) -m local.demo

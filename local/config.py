@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from local.admin_key import given_hash
 from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
@@ -49,6 +50,7 @@ class Config:
     llm_url: str | None
     embeddings: Embeddings
     admin_key: str | None
+    admin_key_sha256: str | None
     sweep_seconds: float | None
     retry_seconds: tuple[float, ...]
     invoke_from: Networks
@@ -109,6 +111,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         llm_url=values.get("LLMAAS_API_URL") or None,
         embeddings=embeddings,
         admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
+        admin_key_sha256=given_hash(values),
         sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
         retry_seconds=checks.read("LIVEMEM_RETRY_SECONDS", _read_pauses, RETRY_SECONDS),
         invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),

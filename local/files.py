@@ -53,6 +53,13 @@ def write_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o644)
         raise
 
 
+def new_secret(random_bytes: int = 32) -> str:
+    """A random text for a URL or a command line: one that begins with `-` would be taken for an option."""
+    while not (text := secrets.token_urlsafe(random_bytes))[0].isalnum():
+        pass
+    return text
+
+
 def read_secret(path: Path, random_bytes: int = 32) -> str:
     """Return the secret in a file that its owner alone may read: random, made when it is first asked for.
 
@@ -60,6 +67,6 @@ def read_secret(path: Path, random_bytes: int = 32) -> str:
         OSError: the file cannot be read, or made.
     """
     if not path.exists() or not path.stat().st_size:
-        write_file(path, f"{secrets.token_urlsafe(random_bytes)}\n".encode(), mode=0o600)
+        write_file(path, f"{new_secret(random_bytes)}\n".encode(), mode=0o600)
     path.chmod(0o600)
     return path.read_text("ascii").strip()

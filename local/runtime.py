@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from local import embeddings
+from local import admin_key, embeddings
 from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
@@ -76,8 +76,8 @@ class Runtime:
         self._nursery.start()
         s3_url = s3.wait_ready(READY_SECONDS) if s3 else self.config.s3_url
         offline_url = offline.wait_ready(READY_SECONDS) if offline else ""
-        admin_key = self.config.admin_key or self.data.admin_key()
-        self._start_functions(self._provide(s3_url, offline_url, admin_key))
+        key_sha256 = self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key())
+        self._start_functions(self._provide(s3_url, offline_url, key_sha256))
         endpoints = {
             "api": self._server.url,
             "s3": s3_url or f"https://s3.{self.config.region}.amazonaws.com",
@@ -87,7 +87,7 @@ class Runtime:
             "bucket": self.config.bucket,
             "s3_access_key": ACCESS_KEY if s3 else None,
             "s3_key_file": str(self.data.s3_key_file) if s3 else None,
-            "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
+            "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
             "pid": os.getpid(),
         }
         self.data.write_endpoints(endpoints)
@@ -152,13 +152,13 @@ class Runtime:
         )
         return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
 
-    def _provide(self, s3_url: str | None, offline_url: str, admin_key: str) -> dict[str, str]:
+    def _provide(self, s3_url: str | None, offline_url: str, key_sha256: str) -> dict[str, str]:
         """The variables that the runtime decides, whatever the template says."""
         provided = {
             "S3_BUCKET_NAME": self.config.bucket,
             "S3_ENDPOINT_URL": s3_url or "",
             "LLMAAS_API_URL": self.config.llm_url or offline_url,
-            "ADMIN_BOOTSTRAP_KEY": admin_key,
+            admin_key.VARIABLE: key_sha256,
             # The template's value is the name of a parameter that exists on AWS only.
             "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
             **embeddings.provide(self.config.embeddings, self.config.outer, offline_url),

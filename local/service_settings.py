@@ -21,5 +21,6 @@ def find_problems(variables: Mapping[str, str], layers: Iterable[str] = ()) -> l
         settings = Settings(**given)  # type: ignore[arg-type]  # texts, as in the environment
     except ValidationError as error:
         return [f"{problem}." for problem in problems(error)]
-    problem = settings.bootstrap_key_problem() if given.get("admin_bootstrap_key") else None
+    is_given = given.get("admin_bootstrap_key") or given.get("admin_bootstrap_key_sha256")
+    problem = settings.bootstrap_key_problem() if is_given else None
     return [f"{problem}."] if problem else []

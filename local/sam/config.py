@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from local.admin_key import given_hash
 from local.config import DEFAULT_BUCKET, ROOT, Checks
 from local.embeddings import Embeddings, read_embeddings
 
@@ -53,7 +54,7 @@ class SamConfig:
     bucket: str
     llm_url: str | None
     embeddings: Embeddings
-    admin_key: str | None
+    admin_key_sha256: str | None
     architecture: str
     outer: Mapping[str, str]
 
@@ -83,7 +84,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> SamConfig:
         bucket=values.get("S3_BUCKET_NAME") or DEFAULT_BUCKET,
         llm_url=checks.read("LLMAAS_API_URL", partial(_read_address, "LLMAAS_API_URL"), None),
         embeddings=embeddings,
-        admin_key=values.get("ADMIN_BOOTSTRAP_KEY") or None,
+        admin_key_sha256=given_hash(values),
         architecture="arm64" if platform.machine() in {"arm64", "aarch64"} else "x86_64",
         outer=values,
     )

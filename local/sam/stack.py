@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local import embeddings
+from local import admin_key, embeddings
 from local.children.child import Child, ChildError
 from local.config import ROOT
 from local.data_dir import DataDir
@@ -69,7 +69,6 @@ class Stack:
         store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, self._store_key())
         needed = self.config.llm_url is None or self.config.embeddings.offline
         offline_url = self._start_llm() if needed else ""
-        admin_key = self.config.admin_key or self.data.admin_key()
         functions = functions_variables(
             self.template,
             self.config.outer,
@@ -78,7 +77,7 @@ class Stack:
             llm_url=self.config.llm_url,
             embeddings=self.config.embeddings,
             offline_url=offline_url,
-            admin_key=admin_key,
+            admin_key_sha256=self.config.admin_key_sha256 or admin_key.sha256(self.data.admin_key()),
         )
         env_file = self.data.root / "env.json"
         write_file(env_file, json.dumps(functions, indent=2).encode(), mode=0o600)
@@ -104,7 +103,7 @@ class Stack:
             "llm_is_offline_stand_in": self.config.llm_url is None,
             **embeddings.tell(self.config.embeddings, offline_url),
             "bucket": self.config.bucket,
-            "admin_key_file": None if self.config.admin_key else str(self.data.admin_key_file),
+            "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
             "logs": str(self.data.logs),
             "pid": os.getpid(),
         }

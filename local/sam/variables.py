@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from local import admin_key
 from local.embeddings import Embeddings, provide
 from local.functions.template import Template
 
@@ -42,7 +43,7 @@ def functions_variables(
     llm_url: str | None,
     embeddings: Embeddings,
     offline_url: str,
-    admin_key: str,
+    admin_key_sha256: str,
 ) -> dict[str, dict[str, str]]:
     """Variables by function (logical id): what the stack decides and the caller set, if the template declares it.
 
@@ -56,7 +57,7 @@ def functions_variables(
         "S3_SECRET_ACCESS_KEY": store.secret_key,
         "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
         "LLMAAS_API_URL": llm_url or offline_url,
-        "ADMIN_BOOTSTRAP_KEY": admin_key,
+        admin_key.VARIABLE: admin_key_sha256,
         # The template's value is the name of a parameter that exists on AWS only.
         "LLMAAS_API_KEY": outer.get("LLMAAS_API_KEY", ""),
         **provide(embeddings, outer, offline_url),

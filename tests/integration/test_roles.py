@@ -42,7 +42,11 @@ ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 
 # A backup takes whatever lies below a space, and a restore brings it back: these roles are told what they must not do.
 WHOLE_SPACES = {"Archives", "Backup"}
-NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "last_used/*", "probe/*")}
+NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "last_used/*", "probe/*")} | {
+    (action, f"{marker}/*") for action in ACTIONS for marker in ("_due", "_expiry", "_rooms")
+}
+NO_VERSIONS = ("_system/tokens.json", "_system/runs/20260220/demo/01J", "_uploads/01J", "_pending/demo", "_due/x/y")
+"""Of what these roles neither read nor remove former versions."""
 
 MODULES = (stories, backup_stories, talk_stories, memory_stories, mcp_stories)
 
@@ -121,6 +125,18 @@ def test_no_role_may_touch_a_kind_of_object_that_its_function_leaves_alone(roles
             assert not NEVER & allowed
         else:
             assert allowed == used | SPARED_BY_THE_CODE_ALONE.get(name, set()) | UNTOUCHED.get(name, set()), name
+
+
+def test_no_role_may_read_or_remove_former_versions_of_what_is_not_a_spaces(roles: dict[str, Role]):
+    allowed = {
+        (name, action, key)
+        for name, role in roles.items()
+        for action in ("s3:GetObjectVersion", "s3:DeleteObjectVersion")
+        for key in NO_VERSIONS
+        if role.allows(Request(action, object_arn(key)))
+    }
+
+    assert allowed == set()
 
 
 def test_a_permission_that_is_missing_is_found(roles: dict[str, Role]):

@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -292,12 +293,29 @@ def test_6_with_a_weak_bootstrap_key_every_route_but_health_is_closed_also_to_go
     service: Service, monkeypatch: pytest.MonkeyPatch, key: str
 ):
     write_registry(service, entry())
+    monkeypatch.setenv("ADMIN_BOOTSTRAP_KEY_SHA256", "")
     monkeypatch.setenv("ADMIN_BOOTSTRAP_KEY", key)
 
     for token in (TOKEN, key):
         answers = ask_as(service, token)
         assert {route: answers[route] for route in CLOSED} == dict.fromkeys(CLOSED, (503, "not_configured"))
         assert answers["GET /v1/health"][0] == 200
+
+
+def test_6_what_opens_the_service_is_the_bootstrap_key_and_not_its_hash(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+):
+    digest = sha256(BOOTSTRAP_KEY.encode()).hexdigest()
+    assert ask_as(service, BOOTSTRAP_KEY)["GET /v1/whoami"] == (200, "")
+    for wrong in (digest, f"sha256:{digest}", BOOTSTRAP_KEY.upper()):
+        assert ask_as(service, wrong)["GET /v1/whoami"] == UNKNOWN
+
+    # What can be no hash of a key lets nobody in, the good tokens neither.
+    write_registry(service, entry())
+    for refused in (BOOTSTRAP_KEY, digest[:63], digest.upper(), sha256(b"").hexdigest(), "0" * 64):
+        monkeypatch.setenv("ADMIN_BOOTSTRAP_KEY_SHA256", refused)
+        service.modules.clear()
+        assert ask_as(service, TOKEN)["GET /v1/whoami"] == (503, "not_configured")
 
 
 @contextmanager

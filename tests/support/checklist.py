@@ -90,9 +90,10 @@ CHECKLIST = {
         "With a weak bootstrap key only health is answered.",
         (
             "integration/test_security.py::test_6_with_a_weak_bootstrap_key_every_route_but_health_is_closed_also_to_good_tokens",
+            "integration/test_security.py::test_6_what_opens_the_service_is_the_bootstrap_key_and_not_its_hash",
             "unit/test_settings.py::test_a_weak_bootstrap_key_is_a_problem_that_names_the_variable_and_not_the_value",
             "unit/access/test_access.py::test_with_a_weak_bootstrap_key_nobody_is_let_in_not_even_a_valid_token",
-            "template/test_parameters.py::test_the_bootstrap_key_is_long_and_never_shown",
+            "template/test_parameters.py::test_the_stack_is_given_the_hash_of_the_bootstrap_key_and_never_the_key",
         ),
     ),
     7: Line(
@@ -224,7 +225,7 @@ CHECKLIST = {
             "template/test_triggers.py::test_the_api_is_throttled_and_logs_each_request",
             "template/test_functions.py::test_only_what_asks_the_llm_is_told_where_its_key_lies_and_never_the_key",
             "template/test_functions.py::test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never_the_key",
-            "template/test_functions.py::test_only_what_answers_http_has_the_bootstrap_key",
+            "template/test_functions.py::test_only_what_answers_http_has_the_hash_of_the_bootstrap_key_and_nothing_has_the_key",
             "template/test_monitoring.py::test_an_error_of_any_function_raises_an_alarm",
             "template/test_monitoring.py::test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_events_wait",
             "template/test_monitoring.py::test_an_event_in_the_failure_queue_raises_an_alarm",

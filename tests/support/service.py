@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
@@ -115,7 +116,7 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
         "AWS_DEFAULT_REGION": REGION,
         "S3_BUCKET_NAME": BUCKET,
         "S3_REGION_NAME": REGION,
-        "ADMIN_BOOTSTRAP_KEY": BOOTSTRAP_KEY,
+        "ADMIN_BOOTSTRAP_KEY_SHA256": sha256(BOOTSTRAP_KEY.encode()).hexdigest(),
         "CONSOLIDATE_FUNCTION_NAME": "live-memory-consolidate",
         "BACKUP_FUNCTION_NAME": "live-memory-backup",
         "INDEXER_FUNCTION_NAME": "live-memory-indexer",

@@ -1,5 +1,6 @@
 """What whoever deploys may set."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -11,7 +12,8 @@ from livemem.settings import PREFIX_CHARACTERS, Settings
 ROOT = Path(__file__).resolve().parents[2]
 
 # What the guide writes in the same way, but is a name of the metrics, of SAM or of the template itself.
-NOT_OURS = {"LiveMemory/<stack>", "Parameters", "Capabilities"}
+NOT_OURS = {"LiveMemory/<stack>", "Parameters", "Capabilities"} | {"AdminBootstrapKey"}
+"""The last: a parameter of older versions."""
 
 
 def test_every_parameter_is_described_and_constrained(source):
@@ -30,12 +32,16 @@ def test_every_parameter_is_used_and_stands_in_a_group_of_the_console(source):
         assert f'{{"Ref": "{name}"}}' in used or f"${{{name}}}" in used, name
 
 
-def test_the_bootstrap_key_is_long_and_never_shown(source):
-    key = source["Parameters"]["AdminBootstrapKey"]
+def test_the_stack_is_given_the_hash_of_the_bootstrap_key_and_never_the_key(source):
+    digest = source["Parameters"]["AdminBootstrapKeySha256"]
+    key = "wHq3-7Yt_0pLmZ8sVbN4xKcR2dFgJ6aE"
 
-    assert key["NoEcho"] is True
-    assert key["MinLength"] == 32
-    assert "Default" not in key
+    assert not [name for name in source["Parameters"] if "BootstrapKey" in name and name != "AdminBootstrapKeySha256"]
+    assert digest["NoEcho"] is True
+    assert "Default" not in digest
+    assert re.search(digest["AllowedPattern"], hashlib.sha256(key.encode()).hexdigest())
+    for wrong in (key, "", "A" * 64, "a" * 63, "a" * 65, "sha256:" + "a" * 64):
+        assert not re.search(digest["AllowedPattern"], wrong)
 
 
 def test_the_defaults_are_those_of_the_contract(source):
@@ -139,7 +145,7 @@ def test_a_parameter_takes_what_is_right_and_refuses_what_would_fail_later(sourc
 @pytest.fixture(scope="module")
 def named_in_the_guide():
     """What docs/deploy.md writes as `Name`."""
-    return set(re.findall(r"`([A-Z][A-Za-z]+)`", (ROOT / "docs" / "deploy.md").read_text()))
+    return set(re.findall(r"`([A-Z][A-Za-z0-9]+)`", (ROOT / "docs" / "deploy.md").read_text()))
 
 
 def test_what_has_no_default_and_what_is_switched_on_by_a_value_is_explained_in_the_guide(source, named_in_the_guide):

@@ -1,11 +1,14 @@
 """Who may do what: the roles that SAM makes, and the bucket's own protection."""
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.support.policy import Request, as_list, object_arn, role_name
 
+ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [
     *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
     *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp".split(),
@@ -166,8 +169,10 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/rooms/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_digests/20260220T140000/done.json", "Archives Backup Digest"),
         ("s3:PutObject", "alpha/_asks/01J.json", "Archives Backup Questions Ask Mcp"),
-        ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", f"Archives Backup {REMEMBERING}"),
-        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Archives Backup Conversations Summarize Questions Ask Mcp"),
+        ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", REMEMBERING),
+        ("s3:PutObject", "_due/20260220T1400/alpha/01J", "Conversations Summarize Questions Ask Mcp"),
+        ("s3:DeleteObjectVersion", "_system/tokens.json", ""),
+        ("s3:DeleteObjectVersion", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Archives Backup"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
@@ -238,7 +243,30 @@ def test_only_what_asks_a_model_and_health_may_read_its_key_and_they_decrypt_not
 
 def test_what_sends_notes_to_the_llm_knows_no_token_of_the_api(roles, functions):
     assert not roles["Consolidate"].allows(Request("s3:GetObject", object_arn("_system/tokens.json")))
-    assert "ADMIN_BOOTSTRAP_KEY" not in functions["ConsolidateFunction"]["Environment"]["Variables"]
+    assert "ADMIN_BOOTSTRAP_KEY_SHA256" not in functions["ConsolidateFunction"]["Environment"]["Variables"]
+
+
+TAKEN_OVER = re.compile(r"^\| `(\w+)` \| (.+) \| (.+) \|$", re.MULTILINE)
+
+
+def test_the_documents_say_what_a_takeover_of_each_function_could_do(roles):
+    chapter = (ROOT / "docs" / "security.md").read_text().partition("## If a function is taken over")[2]
+    rows = {name.capitalize(): cells for name, *cells in TAKEN_OVER.findall(chapter.partition("\n## ")[0])}
+
+    def those(action: str, key: str) -> set[str]:
+        return {name for name in FUNCTIONS if roles[name].allows(Request(action, object_arn(key)))}
+
+    def say(column: int, *words: str) -> set[str]:
+        return {name for name, cells in rows.items() if any(word in cells[column] for word in words)}
+
+    tokens, backups = "_system/tokens.json", "_backups/alpha/2026-02-20T14-00-00/live/x.md"
+    assert sorted(rows) == sorted(FUNCTIONS)
+    assert say(0, "names of tokens", "everything in the bucket") == those("s3:GetObject", tokens)
+    assert say(1, "**tokens**", "the same as `archives`") == those("s3:PutObject", tokens)
+    assert say(1, "**backups**", "the same as `archives`") == those("s3:DeleteObject", backups)
+    assert say(0, "the models' keys") == {name for name, keys in KEYS_OF_MODELS.items() if len(keys) == 2}
+    for kind, key in (("LLM", "LlmApiKeyParameter"), ("embedding model", "EmbeddingsApiKeyParameter")):
+        assert say(0, f"the {kind}'s key") == {name for name, keys in KEYS_OF_MODELS.items() if keys == [key]}
 
 
 def test_the_bucket_is_encrypted_private_versioned_and_kept(source):

@@ -1,5 +1,6 @@
 """Settings come from the environment alone; an empty variable is one that is not given."""
 
+import hashlib
 import traceback
 
 import pytest
@@ -227,6 +228,20 @@ def test_a_weak_bootstrap_key_is_a_problem_that_names_the_variable_and_not_the_v
 @given(st.text(alphabet="0123456789abcdefABCDEF", min_size=32, max_size=200).filter(lambda key: len(set(key)) > 4))
 def test_a_long_random_bootstrap_key_is_no_problem(key: str):
     assert Settings(admin_bootstrap_key=key).bootstrap_key_problem() is None
+
+
+def test_where_both_the_bootstrap_key_and_its_hash_are_given_they_belong_together():
+    digest = hashlib.sha256(BOOTSTRAP_KEY.encode()).hexdigest()
+    assert Settings(admin_bootstrap_key_sha256=digest).bootstrap_key_problem() is None
+    both = Settings(admin_bootstrap_key=BOOTSTRAP_KEY, admin_bootstrap_key_sha256=digest)
+    assert (both.bootstrap_key_problem(), both.bootstrap_hash()) == (None, digest)
+
+    other = Settings(admin_bootstrap_key=f"{BOOTSTRAP_KEY}x", admin_bootstrap_key_sha256=digest)
+    assert "not that of" in str(other.bootstrap_key_problem())
+    weak = hashlib.sha256(b"short").hexdigest()
+    assert "32 characters" in str(
+        Settings(admin_bootstrap_key="short", admin_bootstrap_key_sha256=weak).bootstrap_key_problem()
+    )
 
 
 @pytest.mark.parametrize("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL", "S3_ENDPOINT_URL"])

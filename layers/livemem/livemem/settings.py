@@ -1,5 +1,7 @@
 """Settings from the environment, checked once. Names are those of the template's parameters."""
 
+import hashlib
+import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -67,6 +69,10 @@ def _zone(value: str) -> str:
 def _json_mode(value: object) -> object:
     name = str(value).lower()
     return JSON_MODES.get(name, name)
+
+
+def _sha256(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def _upper(value: object) -> object:
@@ -159,17 +165,38 @@ class Settings(BaseSettings):
     admin_function_name: str = "AdminFunction"
     start_function_name: str = "StartFunction"
     archives_function_name: str = "ArchivesFunction"
+    admin_bootstrap_key_sha256: str = ""
+    """The SHA-256 of the bootstrap key, 64 hex digits in lower case: a function needs to know no more of it."""
     admin_bootstrap_key: str = ""
+    """The key itself, for a process that is given it instead; no function of the template is."""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
     """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""
 
+    def bootstrap_hash(self) -> str:
+        """The SHA-256 of the bootstrap key in hex digits; that of no key, if there is none."""
+        return self.admin_bootstrap_key_sha256 or _sha256(self.admin_bootstrap_key)
+
     def bootstrap_key_problem(self) -> str | None:
-        """Why the bootstrap key can't be trusted, or None. At least 32 characters, and no well-known weak value."""
-        key = self.admin_bootstrap_key
+        """Why the bootstrap key can't be trusted, or None.
+
+        Where the key is known: at least 32 characters, and no well-known weak value. Of its hash alone only what no
+        hash of a key can be.
+        """
+        key, digest = self.admin_bootstrap_key, self.admin_bootstrap_key_sha256
+        if not key and not digest:
+            return "ADMIN_BOOTSTRAP_KEY_SHA256 is not set (nor ADMIN_BOOTSTRAP_KEY)"
+        if digest and not re.fullmatch("[0-9a-f]{64}", digest):
+            return "ADMIN_BOOTSTRAP_KEY_SHA256 must be 64 hex digits in lower case, the SHA-256 of the key"
+        if digest == _sha256("") or (digest and len(set(digest)) < 5):
+            return "ADMIN_BOOTSTRAP_KEY_SHA256 is the SHA-256 of nothing, or none"
+        if not key:
+            return None
         if len(key) < 32:
             return "ADMIN_BOOTSTRAP_KEY has fewer than 32 characters"
         if len(set(key)) < 5 or key.lower().startswith(WEAK_KEYS):
             return "ADMIN_BOOTSTRAP_KEY is a well-known or trivial value"
+        if digest and digest != _sha256(key):
+            return "ADMIN_BOOTSTRAP_KEY_SHA256 is not that of ADMIN_BOOTSTRAP_KEY"
         return None
 
     @field_validator("*", mode="before")

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import re
@@ -39,7 +40,7 @@ Resources:
     Type: AWS::Serverless::Function
     Properties:
       CodeUri: web
-      Environment: {Variables: {ADMIN_BOOTSTRAP_KEY: !Ref Secret}}
+      Environment: {Variables: {ADMIN_BOOTSTRAP_KEY_SHA256: !Ref Secret}}
       Events:
         Get: {Type: HttpApi, Properties: {Path: "/v1/{any+}", Method: GET}}
   CounterFunction:
@@ -168,7 +169,9 @@ def test_the_whole_runtime_from_start_to_restart(start):
     assert environ["S3_ENDPOINT_URL"] == endpoints["s3"]
     assert environ["LLMAAS_API_URL"] == endpoints["llm"]
     assert (environ["LLMAAS_MODEL"], environ["S3_BUCKET_NAME"]) == ("offline-rules", "live-memory")
-    assert environ["ADMIN_BOOTSTRAP_KEY"] == Path(endpoints["admin_key_file"]).read_text().strip()
+    key = Path(endpoints["admin_key_file"]).read_text().strip()
+    assert environ["ADMIN_BOOTSTRAP_KEY_SHA256"] == hashlib.sha256(key.encode()).hexdigest()
+    assert key not in environ.values()
     assert not {"UNDECLARED", "AWS_PROFILE", "LLMAAS_API_KEY"} & environ.keys()
     models = fetch(f"{endpoints['llm']}/models")
     assert [model["id"] for model in models["data"]] == ["offline-rules", "offline-fuse"]
@@ -254,7 +257,8 @@ def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
     assert (endpoints["s3"], endpoints["bucket"]) == (shared_s3.url, "bucket-of-ones-own")
     assert (endpoints["llm_is_offline_stand_in"], endpoints["admin_key_file"]) == (False, None)
     environ = fetch(f"{endpoints['api']}/v1/environ")
-    assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY"]) == ("mine", KEY)
+    known = hashlib.sha256(KEY.encode()).hexdigest()
+    assert (environ["LLMAAS_MODEL"], environ["ADMIN_BOOTSTRAP_KEY_SHA256"]) == ("mine", known)
     # Beside an LLM of one's own the offline server serves embeddings alone.
     assert (environ["LLMAAS_API_URL"], environ["EMBEDDINGS_API_URL"]) == (endpoints["llm"], endpoints["embeddings"])
     assert fetch(f"{endpoints['embeddings']}/models/offline-fuse")["id"] == "offline-fuse"

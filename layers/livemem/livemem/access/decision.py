@@ -71,9 +71,10 @@ def _bearer(authorization: str | None) -> bytes:
 
 
 def _authenticate(process: Process, token: bytes, rotation: str | None) -> Principal:
-    if hmac.compare_digest(token, process.settings.admin_bootstrap_key.encode()):
+    digest = secret.digest(token)
+    if hmac.compare_digest(digest.encode(), f"{secret.ALGORITHM}:{process.settings.bootstrap_hash()}".encode()):
         return Principal(BOOTSTRAP_NAME, frozenset(("read", "write", "admin")), frozenset(), bootstrap=True)
-    entry = registries.find(process, secret.digest(token))
+    entry = registries.find(process, digest)
     if not entry:
         raise Unauthenticated("The token is not known.")
     principal = principal_of(entry, process.clock(), rotation=rotation)

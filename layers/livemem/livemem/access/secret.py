@@ -4,6 +4,7 @@ import hashlib
 import secrets
 
 PREFIX = "lm_"
+ALGORITHM = "sha256"
 
 
 def new() -> str:
@@ -13,7 +14,7 @@ def new() -> str:
 
 def digest(token: bytes) -> str:
     """How the registry knows a token: `sha256:` and 64 hex digits."""
-    return "sha256:" + hashlib.sha256(token).hexdigest()
+    return f"{ALGORITHM}:{hashlib.sha256(token).hexdigest()}"
 
 
 def rotation_digest(key: str) -> str:

@@ -27,7 +27,7 @@ def variables(outer=None, *, template=None, embeddings=Embeddings()):  # noqa: B
         llm_url=None,
         embeddings=embeddings,
         offline_url=OFFLINE,
-        admin_key="k" * 32,
+        admin_key_sha256="a1b2" * 16,
     )
 
 
@@ -63,8 +63,8 @@ def test_an_embedding_model_of_ones_own_or_none_is_passed_on():
 
 def test_a_function_gets_only_what_the_template_declares_for_it():
     given = variables({"UNDECLARED": "x", "LOG_LEVEL": "DEBUG"})
-    assert given["IngestFunction"]["ADMIN_BOOTSTRAP_KEY"] == "k" * 32
-    assert "ADMIN_BOOTSTRAP_KEY" not in given["CounterFunction"]
+    assert given["IngestFunction"]["ADMIN_BOOTSTRAP_KEY_SHA256"] == "a1b2" * 16
+    assert "ADMIN_BOOTSTRAP_KEY_SHA256" not in given["CounterFunction"]
     assert given["CounterFunction"]["LOG_LEVEL"] == "DEBUG"
     assert all("UNDECLARED" not in values for values in given.values())
 
