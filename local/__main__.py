@@ -2,18 +2,17 @@
 
 import contextlib
 import logging
-import signal
 import sys
-import threading
 import time
 from typing import Any
 
-from local import embeddings, terminal
+from local import embeddings, stopping, terminal
 from local.children.child import ChildError
 from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
 from local.functions.template import TemplateError
 from local.runtime import Runtime
+from local.stopping import StopRequest
 
 
 def main() -> int:
@@ -21,7 +20,7 @@ def main() -> int:
     terminal.protect()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     began = time.monotonic()
-    _on_signal(_interrupt)
+    stopping.interrupt_on_signals()
     try:
         config = read_config()
         runtime = Runtime(config)
@@ -35,10 +34,10 @@ def main() -> int:
     except OSError as error:
         where = f"{config.host}:{config.port}"
         return _complain(f"Cannot listen on {where}: {error.strerror}. Set PORT to another port (0: any free one).")
-    stop = threading.Event()
+    stop = StopRequest()
     try:
         endpoints = runtime.start()
-        _on_signal(lambda *_: stop.set())
+        stop.on_signals()
         print(_describe(config, endpoints, time.monotonic() - began), flush=True)
         while not stop.wait(0.2) and not runtime.failed.is_set():
             pass
@@ -48,20 +47,11 @@ def main() -> int:
         return 1
     finally:
         # A second Ctrl-C ends it at once; the children notice by themselves.
-        _on_signal(signal.SIG_DFL)
+        stopping.leave_to_the_system()
         with contextlib.suppress(OSError):  # nobody may be left to read it
             print("Stopping.", flush=True)
         runtime.stop()
     return _complain(runtime.failure) if runtime.failed.is_set() else 0
-
-
-def _on_signal(handler: Any) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handler)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:

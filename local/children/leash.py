@@ -12,14 +12,15 @@ import subprocess
 import sys
 import threading
 
+from local.stopping import StopRequest
+
 _ASK_TIMES, _ASK_SECONDS = 5, 3.0
 
 
 def main() -> int:
     """Run the program; returns its exit status, or 0 if it was told to end."""
-    told = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: told.set())
+    told = StopRequest()
+    told.on_signals()
     process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     threading.Thread(target=_watch_owner, args=(told,), daemon=True).start()
     while not told.wait(0.2):
@@ -36,10 +37,10 @@ def main() -> int:
     return 0
 
 
-def _watch_owner(told: threading.Event) -> None:
+def _watch_owner(told: StopRequest) -> None:
     while os.read(0, 4096):
         pass
-    told.set()
+    told.ask()
 
 
 def _kill(process: "subprocess.Popen[bytes]", number: int) -> None:

@@ -2,13 +2,12 @@
 
 import argparse
 import logging
-import signal
 import sys
-import threading
 
 from local import terminal
 from local.offline_llm import server as offline_llm
 from local.offline_llm.chat import MODEL
+from local.stopping import StopRequest
 
 
 def main() -> int:
@@ -28,12 +27,11 @@ def main() -> int:
     except OSError as error:
         print(f"offline LLM: cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
         return 1
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stop = StopRequest()
+    stop.on_signals()
     server.start()
     print(f"offline LLM ready: rule-based stand-in, model {MODEL}, at {offline_llm.base_url(server)}", flush=True)
-    stopped.wait()
+    stop.wait()
     server.stop()
     return 0
 

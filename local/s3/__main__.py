@@ -3,8 +3,6 @@
 import argparse
 import json
 import logging
-import signal
-import threading
 from pathlib import Path
 
 from local import terminal
@@ -17,6 +15,7 @@ from local.s3.backend import MotoBackend
 from local.s3.disk import Disk
 from local.s3.events import InvokePoster, Notifier, Subscription
 from local.s3.signatures import Signatures
+from local.stopping import StopRequest
 
 
 def read_subscriptions(text: str) -> list[Subscription]:
@@ -55,10 +54,9 @@ def main() -> None:
     server = Server(arguments.host, arguments.port, application.answer, max_body=MAX_OBJECT_BYTES)
     notifier.start()
     server.start()
+    stop = StopRequest()
+    stop.on_signals()
     print(f"S3 ready on {server.url} ({objects} objects)", flush=True)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     stop.wait()
     server.stop(grace_seconds=2.0)
 

@@ -1,12 +1,10 @@
 """`python -m local.sam`: the service on SAM CLI, Docker and MinIO until Ctrl-C."""
 
-import signal
 import sys
-import threading
 import time
 from typing import Any
 
-from local import embeddings, terminal
+from local import embeddings, stopping, terminal
 from local.config import WRONG_VARIABLE, ConfigError
 from local.data_dir import DataDirError
 from local.functions.template import TemplateError
@@ -14,6 +12,7 @@ from local.sam.config import SamConfig, read_config
 from local.sam.minio import ACCESS_KEY
 from local.sam.servers import StackError
 from local.sam.stack import Stack
+from local.stopping import StopRequest
 
 # Nothing was started: a part is missing.
 _CANNOT_RUN = 3
@@ -23,7 +22,7 @@ def main() -> int:
     """Run until SIGINT or SIGTERM; returns the exit status."""
     terminal.protect()
     began = time.monotonic()
-    _on_signal(_interrupt)
+    stopping.interrupt_on_signals()
     try:
         config = read_config()
         stack = Stack(config, lambda line: print(f"  {line}", flush=True))
@@ -35,11 +34,11 @@ def main() -> int:
     except (DataDirError, StackError, TemplateError) as error:
         _complain(str(error))
         return _CANNOT_RUN
-    stop = threading.Event()
+    stop = StopRequest()
     failure = None
     try:
         endpoints = stack.start()
-        _on_signal(lambda *_: stop.set())
+        stop.on_signals()
         print(_describe(config, endpoints, time.monotonic() - began), flush=True)
         while failure is None and not stop.wait(0.5):
             failure = stack.find_failure()
@@ -49,19 +48,10 @@ def main() -> int:
         failure = "Interrupted."
     finally:
         # A second Ctrl-C ends it at once; the leashes notice by themselves.
-        _on_signal(signal.SIG_DFL)
+        stopping.leave_to_the_system()
         print("Stopping.", flush=True)
         stack.stop()
     return _complain(failure) if failure else 0
-
-
-def _on_signal(handler: Any) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handler)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _describe(config: SamConfig, endpoints: dict[str, Any], seconds: float) -> str:
