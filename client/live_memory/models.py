@@ -2383,7 +2383,7 @@ class HealthView(Model):
     version: str
     """The version of the service."""
     checks: dict[str, str | float | None]
-    """What was looked at, by name; errors.md says what each value means. With a token also `oldest_pending_note_seconds`, `llm_model` and `embeddings_model`."""
+    """What was looked at, by name; errors.md says what each value means. With a token also `oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`."""
     spaces: list[SpaceProblem] | None = None
     """Only with a token: spaces among those it may see that need a look."""
 

@@ -15,6 +15,7 @@ from livemem.errors import NotConfigured
 from livemem.notes import appending
 from livemem.store import clients, keys
 from scripts.openapi import load
+from tests.support import llm_server
 from tests.support.functions import EVENTS, request, sample
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -116,6 +117,21 @@ def test_a_put_event_at_the_threshold_starts_one_run_and_its_repeats_start_none(
     health = body(demo.http("reads", "GET", "/v1/health"))
     assert health["status"] == "degraded"
     assert [problem["code"] for problem in health["spaces"]] == ["blocked", "last_run_failed"]
+
+
+def test_health_tells_that_every_call_of_the_llm_fails_although_its_models_are_listed(demo, monkeypatch):
+    models = llm_server.answer({"data": [{"id": "m"}]})
+    with llm_server.serving(llm_server.answer({"error": {}}, 500), models) as server:
+        for name, value in (("LLMAAS_API_URL", server.url), ("LLMAAS_MODEL", "m")):
+            monkeypatch.setenv(name, value)
+        demo.modules.clear()
+        append(demo, "a")
+        demo.http("consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={})
+        assert demo.work()["status"] == "error"
+        health = body(demo.http("reads", "GET", "/v1/health"))
+
+    assert (health["status"], health["checks"]["llm"]) == ("degraded", "failing")
+    assert health["checks"]["llm_last_call"] == "llm_unavailable"
 
 
 def correct(service, content):

@@ -42,7 +42,7 @@ ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 
 # A backup takes whatever lies below a space, and a restore brings it back: these roles are told what they must not do.
 WHOLE_SPACES = {"Archives", "Backup"}
-NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "last_used/*", "probe/*")} | {
+NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "probe/*")} | {
     (action, f"{marker}/*") for action in ACTIONS for marker in ("_due", "_expiry", "_rooms")
 }
 NO_VERSIONS = ("_system/tokens.json", "_system/runs/20260220/demo/01J", "_uploads/01J", "_pending/demo", "_due/x/y")

@@ -1,13 +1,15 @@
 """The process of this Lambda environment, made once: store, LLM, clock, ids, and how the next run is started."""
 
 import secrets
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from livemem import clock
+from livemem import background, clock
 from livemem.llm import client as llm
 from livemem.llm import embeddings, tools
+from livemem.llm.last_call import Watch
 from livemem.process import Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
@@ -39,11 +41,13 @@ def process() -> Process:
     def answer(payload: Mapping[str, Any]) -> None:
         clients.invoke_async(configured.ask_function_name, payload)
 
+    store = open_store(configured)
+    watch = Watch(store, timer=time.monotonic, aside=background.aside)
     return Process(
-        store=open_store(configured),
+        store=store,
         settings=configured,
-        ask=llm.connect(configured),
-        converse=tools.connect(configured),
+        ask=watch.over(llm.connect(configured)),
+        converse=watch.over(tools.connect(configured)),
         embed=embeddings.connect(configured),
         start=start,
         later=later,

@@ -1,12 +1,15 @@
 """Health: every problem of a space turns it to degraded and is told to those who may see the space."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.llm import client, last_call
+from livemem.llm.client import LlmError
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lease
@@ -65,6 +68,7 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
             "store": "ok",
             "conditional_writes": "ok",
             "llm": "ok",
+            "llm_last_call": "none",
             "embeddings": "not_configured",
             "memories_compared_by": "lexical",
             "oldest_pending_note_seconds": 90.0,
@@ -76,7 +80,7 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
 def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
     found = health.shallow(healthy().with_parts(settings=settings(unused_url())))
 
-    parts = {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "not_configured"}
+    parts = {"store": "ok", "conditional_writes": "ok", "llm": "configured", "embeddings": "not_configured"}
     assert found == Health("ok", {**parts, "memories_compared_by": "lexical"})
 
 
@@ -136,6 +140,80 @@ def test_a_model_that_is_not_listed_is_told_and_degrades_nothing(llm_server: Llm
     assert "does not list the model 'qwen3-2507:235b'" in str(found.checks["llm_detail"])
 
 
+def ask(world: World, server: LlmServer, watch: last_call.Watch) -> None:
+    """One real call, through the door that every function has; what is noted beside it is written at once."""
+    with suppress(LlmError):
+        watch.over(client.connect(settings(server.url)))([{"role": "user", "content": "x"}], None, 5)
+    world.do_asides()
+
+
+def watching(world: World) -> last_call.Watch:
+    return last_call.Watch(world.process.store, timer=world.process.timer, aside=world.process.aside)
+
+
+def test_an_llm_that_lists_its_models_and_fails_at_every_call_is_failing_until_one_succeeds(llm_server: LlmServer):
+    world = healthy()
+    watch = watching(world)
+    for _ in range(3):
+        llm_server.script.append(answer({"error": {"message": "overloaded"}}, 500))
+        ask(world, llm_server, watch)
+    asked = len(llm_server.asked)
+    world.clock.move(180)
+
+    found = look(world, llm_server)
+
+    assert (found.status, found.checks["llm"]) == ("degraded", "failing")
+    assert found.checks["llm_last_call"] == "llm_unavailable"
+    assert "3 min ago" in str(found.checks["llm_detail"])
+    # Nothing that costs was asked for it.
+    assert [one.path for one in llm_server.asked[asked:]] == ["/v1/models"]
+    # Who is told without a token is not told more than what is set.
+    assert health.shallow(world.with_parts(settings=settings(llm_server.url))).checks["llm"] == "configured"
+
+    ask(world, llm_server, watch)
+    found = look(world, llm_server)
+    assert (found.status, found.checks["llm"], found.checks["llm_last_call"]) == ("ok", "ok", "ok")
+
+
+def test_how_calls_end_is_noted_when_it_changes_and_else_once_a_minute(llm_server: LlmServer):
+    world = healthy()
+    watch = watching(world)
+
+    def noted(*steps: int, seconds: float = 0) -> int:
+        before = world.client.counts["PUT"]
+        for status in steps:
+            llm_server.script.append(answer(None if status == 200 else {"error": {}}, status))
+            ask(world, llm_server, watch)
+        world.clock.move(seconds)
+        return world.client.counts["PUT"] - before
+
+    assert noted(200, 200, 200, seconds=59) == 1
+    assert noted(200, seconds=1) == 0
+    assert noted(200, 200) == 1
+    assert noted(500, 500, 429, 200) == 3
+
+
+@pytest.mark.parametrize("last", [b"{", b"[]", b'{"error": 7}'])
+def test_a_note_of_the_last_call_that_can_not_be_read_is_none(llm_server: LlmServer, last: bytes):
+    world = healthy()
+    world.inner.put_object(Bucket="b", Key=keys.LAST_CALL, Body=last)
+
+    found = look(world, llm_server)
+
+    assert (found.status, found.checks["llm"], found.checks["llm_last_call"]) == ("ok", "ok", "none")
+
+
+def test_a_failure_of_more_than_a_day_ago_says_nothing_of_today(llm_server: LlmServer):
+    world = healthy()
+    llm_server.script.append(answer({"error": {}}, 500))
+    ask(world, llm_server, watching(world))
+    world.clock.move(DAY + 60)
+
+    found = look(world, llm_server, pending_note_limit=10 * DAY)
+
+    assert (found.checks["llm"], found.checks["llm_last_call"]) == ("ok", "llm_unavailable")
+
+
 def test_an_embedding_model_that_answers_is_told_with_its_name(llm_server: LlmServer):
     found = look(healthy(), llm_server, embeddings_api_url=llm_server.url, embeddings_model="small")
 
@@ -154,7 +232,7 @@ def test_without_a_token_the_embedding_model_is_told_and_not_called():
 
     found = health.shallow(process)
 
-    assert (found.status, found.checks["embeddings"]) == ("ok", "ok")
+    assert (found.status, found.checks["embeddings"]) == ("ok", "configured")
 
 
 def test_an_embedding_model_that_is_set_and_does_not_answer_degrades(llm_server: LlmServer):

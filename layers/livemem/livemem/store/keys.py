@@ -16,6 +16,8 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 TOKENS = "_system/tokens.json"
 LAST_USED = "_system/last_used/"
 """Below it one object for each token that was used, named by its hash."""
+LAST_CALL = "_system/calls/llm.json"
+"""How the last call of the LLM ended."""
 RUNS = "_system/runs/"
 """Below it the runs of each day, of all spaces."""
 PROBE = "_system/probe/conditional-writes"

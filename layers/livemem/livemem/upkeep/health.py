@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import islice
 from typing import Literal
 
@@ -9,7 +10,7 @@ from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, StoreUnavailable
 from livemem.llm import client as llm
-from livemem.llm import embeddings
+from livemem.llm import embeddings, last_call
 from livemem.llm import look as looks
 from livemem.llm.look import Look
 from livemem.process import Process
@@ -23,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 Checks = dict[str, str | float | None]
 """What was looked at, by name."""
+
+CALL_COUNTS = timedelta(days=1)
+"""For how long a call of the LLM that failed says how the LLM is, if none came after it."""
 
 SPACES_LOOKED_AT = 200
 """Spaces that one health request looks into (3 requests each); the sweep and its alarms cover all of them."""
@@ -45,7 +49,7 @@ def not_configured(code: str, refusal: NotConfigured) -> Health:
 
 
 def shallow(process: Process) -> Health:
-    """What anybody may know: whether the service is set up and its store answers."""
+    """What anybody may know: whether the service is set up and its store answers. No model is asked."""
     try:
         decision.check_configuration(process.settings)
     except NotConfigured as refusal:
@@ -62,7 +66,7 @@ def deep(process: Process, principal: Principal) -> Health:
     problems: list[Problem] = []
     oldest = 0.0
     if checks["store"] == "ok":
-        checks |= _look_at_budget(process)
+        checks |= _look_at_last_call(process, checks) | _look_at_budget(process)
         visible = islice((space for space in directory.ids(process) if principal.may_see(space)), SPACES_LOOKED_AT)
         for age, found in process.store.map(lambda space_id: _look(process, space_id), visible):
             oldest = max(oldest, age)
@@ -88,23 +92,31 @@ def _store_checks(process: Process) -> Checks:
 def _model_checks(settings: Settings) -> Checks:
     """What the settings alone say of the models."""
     return {
-        "llm": _name(settings.llmaas_api_url, offline=settings.llmaas_model == "offline-rules"),
-        "embeddings": _name(settings.embeddings_api_url, offline=settings.embeddings_model == "offline-fuse"),
+        "llm": _name(settings.llmaas_api_url, offline=_is_offline_llm(settings)),
+        "embeddings": _name(settings.embeddings_api_url, offline=_are_offline_embeddings(settings)),
         # What tells that two memories say the same: without a model their letters do, which finds fewer.
         "memories_compared_by": "vector" if settings.embeddings_api_url else "lexical",
     }
 
 
+def _is_offline_llm(settings: Settings) -> bool:
+    return settings.llmaas_model == "offline-rules"
+
+
+def _are_offline_embeddings(settings: Settings) -> bool:
+    return settings.embeddings_model == "offline-fuse"
+
+
 def _name(url: str | None, *, offline: bool) -> str:
     if not url:
         return "not_configured"
-    return "offline" if offline else "ok"
+    return "offline" if offline else "configured"
 
 
 def _look_at_llm(settings: Settings) -> Checks:
     if not settings.llmaas_api_url:
         return {}
-    return _seen("llm", looks.look(llm.api(settings), settings.llmaas_model))
+    return _seen("llm", looks.look(llm.api(settings), settings.llmaas_model), offline=_is_offline_llm(settings))
 
 
 def _look_at_embeddings(settings: Settings) -> Checks:
@@ -112,13 +124,31 @@ def _look_at_embeddings(settings: Settings) -> Checks:
         return {}
     seen = looks.look(embeddings.api(settings), settings.embeddings_model)
     # Search does without, where none is set; a key that can't be read is another matter.
-    return _seen("embeddings", replace(seen, status="refused") if seen.status == "not_configured" else seen)
+    seen = replace(seen, status="refused") if seen.status == "not_configured" else seen
+    return _seen("embeddings", seen, offline=_are_offline_embeddings(settings))
 
 
-def _seen(name: str, seen: Look) -> Checks:
-    """What `look` saw of a model that is set; that it is fine is known already."""
-    checks: Checks = {} if seen.status == "ok" else {name: seen.status}
+def _seen(name: str, seen: Look, *, offline: bool) -> Checks:
+    """What `look` saw of a model that is set; offline models are called so where they answer."""
+    checks: Checks = {} if offline and seen.status == "ok" else {name: seen.status}
     return checks | ({f"{name}_detail": seen.detail} if seen.detail else {})
+
+
+def _look_at_last_call(process: Process, checks: Checks) -> Checks:
+    """How the last call of the LLM ended: one that lists its models may fail at every call all the same. 1 GET."""
+    if not process.settings.llmaas_api_url:
+        return {}
+    try:
+        last = last_call.read(process.store)
+    except LiveMemoryError:
+        return {"llm_last_call": "unknown"}
+    if last is None:
+        return {"llm_last_call": "none"}
+    if last.error is None or last.age > CALL_COUNTS or checks["llm"] not in ("ok", "offline"):
+        return {"llm_last_call": last.error or "ok"}
+    minutes = int(last.age.total_seconds() // 60)
+    detail = f"The LLM's API lists its models, but the last call, {minutes} min ago, failed: {last.error}."
+    return {"llm": "failing", "llm_last_call": last.error, "llm_detail": detail}
 
 
 def _look_at_budget(process: Process) -> Checks:
@@ -135,9 +165,9 @@ def _look_at_budget(process: Process) -> Checks:
 def _worst(checks: Checks) -> Status:
     if checks["store"] != "ok":
         return "error"
-    bad = checks["conditional_writes"] != "ok" or checks["llm"] not in ("ok", "offline")
+    bad = checks["conditional_writes"] != "ok" or checks["llm"] not in ("ok", "offline", "configured")
     # Without vectors search goes on by words alone; one that is set and does not answer is worth a look.
-    bad = bad or checks["embeddings"] not in ("ok", "offline", "not_configured")
+    bad = bad or checks["embeddings"] not in ("ok", "offline", "configured", "not_configured")
     bad = bad or checks.get("llm_budget") == "exhausted"
     return "degraded" if bad else "ok"
 

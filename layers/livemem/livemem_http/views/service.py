@@ -32,7 +32,7 @@ class HealthView(Sparse):
         dict[str, str | float | None],
         told(
             "What was looked at, by name; errors.md says what each value means. With a token also "
-            "`oldest_pending_note_seconds`, `llm_model` and `embeddings_model`.",
+            "`oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`.",
             {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "ok"},
         ),
     ]

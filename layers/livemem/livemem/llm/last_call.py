@@ -1,0 +1,87 @@
+"""How the last calls of the LLM ended: so that health can tell without a call of its own, which would cost.
+
+Each process notes it in one object for all: where it differs from what it noted last, and else once a minute. It is
+written beside the call. A note may come late or be lost, and two processes may meet different ends: nothing rests on
+it, and a minute later it is written anew.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ParamSpec, TypeVar
+
+from pydantic import ValidationError
+
+from livemem.errors import LiveMemoryError
+from livemem.llm.api import ApiError
+from livemem.store import documents, keys
+from livemem.store.documents import Document
+from livemem.store.objects import Store
+
+logger = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NOTED_SECONDS = 60
+
+
+class _Note(Document):
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class LastCall:
+    """How it ended: the error's code, None if it was answered; and how long ago, by the store's clock."""
+
+    error: str | None
+    age: timedelta
+
+
+class Watch:
+    """Notes how the calls of one process end."""
+
+    def __init__(
+        self, store: Store, *, timer: Callable[[], float], aside: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._store, self._timer, self._aside = store, timer, aside
+        self._noted: tuple[str | None, float] | None = None
+        self._lock = threading.Lock()
+
+    def over(self, call: Callable[P, T]) -> Callable[P, T]:
+        """The same call, whose end is noted."""
+
+        def watched(*arguments: P.args, **named: P.kwargs) -> T:
+            try:
+                answer = call(*arguments, **named)
+            except ApiError as error:
+                self._note(error.code)
+                raise
+            self._note(None)
+            return answer
+
+        return watched
+
+    def _note(self, error: str | None) -> None:
+        with self._lock:
+            now = self._timer()
+            if self._noted and self._noted[0] == error and now - self._noted[1] < NOTED_SECONDS:
+                return
+            self._noted = (error, now)
+        self._aside(lambda: self._write(error))
+
+    def _write(self, error: str | None) -> None:
+        try:
+            self._store.put(keys.LAST_CALL, _Note(error=error).to_bytes(), content_type=documents.JSON)
+        except LiveMemoryError as failure:
+            logger.info("the end of a call was not noted", extra={"error_code": failure.code})
+
+
+def read(store: Store) -> LastCall | None:
+    """How the last call ended that was noted: 1 GET; None where none was. Raises StoreUnavailable."""
+    found = store.get(keys.LAST_CALL)
+    try:
+        return LastCall(_Note.from_bytes(found.body).error, found.age) if found else None
+    except ValidationError:
+        return None
