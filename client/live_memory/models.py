@@ -838,9 +838,9 @@ class NewQuestion(Model):
     message: str
     """The question."""
     user: str | None = None
-    """Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token."""
+    """Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token; with `read` alone another user is a 403 (`user_not_allowed`)."""
     session: str | None = None
-    """The session that must go on: one that has ended, or is not the user's, is answered with 404."""
+    """The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` alone there is none."""
     room: str | None = None
     """The room whose messages belong to the context."""
 

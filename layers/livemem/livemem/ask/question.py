@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from livemem import clock, limits
-from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, PreconditionLost, QuestionBroken
+from livemem.errors import (
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    QuestionBroken,
+    UserNotAllowed,
+)
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -91,6 +98,7 @@ class Question(Document):
     author: str
     """The name of the token."""
     may_write: bool
+    """Without it the question is of no session: nothing of it is kept but this document, for who asked it."""
     user: str
     message: str
     session: str | None = None
@@ -146,6 +154,14 @@ class Wanted:
         if self.session is not None:
             all_keys.check_ulid("session", self.session)
 
+    def check_user(self, author: str, *, may_write: bool) -> None:
+        """Raise UserNotAllowed for another user than the token's own name, unless the token may write."""
+        if not may_write and self.user not in (None, author):
+            raise UserNotAllowed(
+                f"With `read` alone the token {author!r} asks in its own name: leave `user` out. "
+                "A token that may `write` can ask for others."
+            )
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -188,14 +204,14 @@ def find(process: Process, space_id: str, request_id: str) -> Saved | None:
         ) from error
 
 
-def load(process: Process, space_id: str, request_id: str) -> Question:
+def load(process: Process, space_id: str, request_id: str, reader: str) -> Question:
     """The question: 1 GET, and that of the space where this process has not seen it lately. Raises InvalidName,
-    NotFound.
+    NotFound; one that was asked with `read` alone is there for its author alone (`reader`: the name of the token).
     """
     keys.check_request_id(request_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, request_id)
-    if not found:
+    if not found or not (found.question.may_write or found.question.author == reader):
         raise NotFound("question", request_id)
     return found.question
 

@@ -105,9 +105,11 @@ def ask(
     """Answer a question as far as there is time; an invocation of its own does the rest.
 
     A repeat with the same key gives what became of the first; one that failed is tried again from where it failed.
-    Raises NotConfigured without an LLM, NotFound (space, session), InvalidRequest, TooLarge, StoreUnavailable and other
+    Without `may_write` (of the token named `author`) it stands alone: no session is read or kept. Raises NotConfigured
+    without an LLM, NotFound (space, session), UserNotAllowed, InvalidRequest, TooLarge, StoreUnavailable and other
     LiveMemoryErrors that a repeat may get over.
     """
+    wanted.check_user(author, may_write=may_write)
     wanted = _checked(process, wanted, idempotency_key)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
@@ -173,11 +175,11 @@ def _take_down(
     process: Process, space_id: str, author: str, wanted: Wanted, idempotency_key: str | None, *, may_write: bool
 ) -> tuple[Saved, bool]:
     """The question in the bucket, and whether it is new there: 2 PUTs, with a key 1 GET before."""
-    request_id = keys.request_of(author, idempotency_key) if idempotency_key else process.new_id()
+    request_id = keys.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
     there = question.find(process, space_id, request_id) if idempotency_key else None
     if not there:
         user = wanted.user or author
-        sessions.check(process, space_id, user, wanted.session)
+        sessions.check(process, space_id, user if may_write else None, wanted.session)
         _open(process, space_id, request_id)
         asked = question.new(process, request_id, author, wanted, may_write=may_write)
         there = question.write_new(process, space_id, asked)
@@ -246,16 +248,20 @@ def _answer(task: _Task) -> None:
         _begin(task)
     while not task.question.answer:
         _step(task)
-    sessions.keep(task.process, task.space_id, task.question)
+    if task.question.may_write:
+        sessions.keep(task.process, task.space_id, task.question)
     _end(task, status="done", steps=task.question.without_results().steps, opening=None)
     logger.info("question answered", extra={"space_id": task.space_id, "request_id": task.question.request_id})
 
 
 def _begin(task: _Task) -> None:
-    """Settle which conversation it is part of, and what the model is told at first."""
+    """Settle which conversation it is part of, if any, and what the model is told at first."""
     process, asked = task.process, task.question
     if asked.opening is not None:
         task.change(status="running")
+        return
+    if not asked.may_write:
+        task.change(status="running", opening=context.opening(process, task.space_id, asked, []))
         return
     current, former = sessions.of(process, task.space_id, asked.user)
     if asked.session is not None and asked.session != current:

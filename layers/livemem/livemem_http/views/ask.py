@@ -41,7 +41,8 @@ class NewQuestion(Body):
         str | None,
         told(
             "Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are "
-            "answered one after the other. Without it the name of the token.",
+            "answered one after the other. Without it the name of the token; with `read` alone another user is a 403 "
+            "(`user_not_allowed`).",
             "ines",
             minLength=1,
             maxLength=USER_BYTES,
@@ -49,7 +50,10 @@ class NewQuestion(Body):
     ] = None
     session: Annotated[
         str | None,
-        told("The session that must go on: one that has ended, or is not the user's, is answered with 404."),
+        told(
+            "The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` "
+            "alone there is none."
+        ),
     ] = None
     room: Annotated[
         str | None,
