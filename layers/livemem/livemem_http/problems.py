@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from pydantic import BaseModel, Field
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError
+from livemem.redaction import redact
 from livemem_http import texts
 
 logger = logging.getLogger(__name__)
@@ -19,6 +20,8 @@ MEDIA_TYPE = "application/problem+json"
 SHOWN_ERRORS = 20
 SHOWN_CHARACTERS = 500
 """Of one text of a problem document: names and values of the client's come back in it."""
+READ_CHARACTERS = 20_000
+"""Of such a text that are looked through for secrets; what is behind them is not shown."""
 LOCATIONS = ("body", "query", "path", "header", "form")
 
 
@@ -99,6 +102,8 @@ def _known(error: Exception) -> LiveMemoryError | None:
 
 
 def _short(text: str) -> str:
+    # Names and values of the client's come back in it.
+    text = redact(text[:READ_CHARACTERS])[0]
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 

@@ -1,7 +1,7 @@
 """A question with all that was done about it, as it is stored: so who goes on with it asks and does nothing twice."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from livemem import clock, limits
@@ -15,6 +15,7 @@ from livemem.errors import (
 )
 from livemem.llm.usage import Usage
 from livemem.process import Process
+from livemem.redaction import Redaction, redact
 from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
 from livemem.store import documents, room_keys
@@ -101,6 +102,8 @@ class Question(Document):
     """Without it the question is of no session: nothing of it is kept but this document, for who asked it."""
     user: str
     message: str
+    redacted: dict[str, int] = {}
+    """What was taken out of message and user, by kind."""
     session: str | None = None
     """The conversation that it was to continue."""
     room: str | None = None
@@ -143,6 +146,14 @@ class Wanted:
     user: str | None = None
     session: str | None = None
     room: str | None = None
+    found: dict[str, int] = field(default_factory=dict, hash=False, compare=False)
+    """What was taken out of it, by kind."""
+
+    def redacted(self) -> "Wanted":
+        """The question without what looks like a secret."""
+        done = Redaction()
+        message, user = done.text(self.message), done.identifier(self.user) if self.user is not None else None
+        return replace(self, message=message, user=user, found=done.counted())
 
     def check(self) -> None:
         """Raise InvalidRequest or TooLarge, which name the field."""
@@ -151,6 +162,8 @@ class Wanted:
             limits.check_text("user", self.user, USER_BYTES)
         if self.room is not None:
             room_keys.check_room(self.room)
+            if redact(self.room)[1]:
+                raise InvalidRequest.of("room", "looks like a secret, which is no name for a room")
         if self.session is not None:
             all_keys.check_ulid("session", self.session)
 
@@ -180,6 +193,7 @@ def new(process: Process, request_id: str, author: str, wanted: Wanted, *, may_w
         may_write=may_write,
         user=wanted.user or author,
         message=wanted.message,
+        redacted=wanted.found,
         session=wanted.session,
         room=wanted.room,
         created_at=clock.iso_millis(process.clock()),

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -20,7 +20,6 @@ from livemem.ask.question import Overtaken, Problem, Question, Saved, Wanted
 from livemem.consolidation import budget
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
 from livemem.llm.usage import Usage
-from livemem.notes import redaction
 from livemem.process import Process
 from livemem.spaces import claims, markers, usage
 from livemem.spaces import head as heads
@@ -166,9 +165,7 @@ def _checked(process: Process, wanted: Wanted, idempotency_key: str | None) -> W
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     if not process.settings.llmaas_api_url:
         raise NotConfigured("Nobody can be asked: LLMAAS_API_URL is not set.")
-    if not process.settings.redact_secrets:
-        return wanted
-    return replace(wanted, message=redaction.redact(wanted.message)[0])
+    return wanted.redacted()
 
 
 def _take_down(

@@ -6,10 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from pydantic import Field
+
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
 from livemem.process import Process
+from livemem.redaction import Redaction, identifier, named
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
@@ -43,6 +46,8 @@ class Conversation(Document):
     author: str
     deleted_at: Moment | None = None
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
+    redacted: dict[str, int] = Field(default={}, exclude=True)
+    """What was taken out of it when it was begun, by kind: told then, and not stored."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,22 @@ def check_host(host: str) -> str:
     return host
 
 
+def folder_name(path: str, done: Redaction | None = None) -> str:
+    """A folder's path as it is stored and looked for: in one spelling, without secrets. Raises InvalidRequest."""
+    plain, shown = normalised(path), _shown_path(path, done or Redaction())
+    return plain if shown == plain else named(shown, plain)
+
+
+def _shown_path(path: str, done: Redaction, field: str = "cwd") -> str:
+    """The path without secrets, in one spelling. They are looked for before and after: of `//` in a URL one stays."""
+    return done.text(normalised(done.text(path), field))
+
+
+def host_name(host: str) -> str:
+    """A host's name as it is stored and looked for. Raises InvalidRequest."""
+    return identifier(check_host(host))
+
+
 def create(
     process: Process, space_id: str, author: str, wanted: NewConversation, conversation_id: str | None = None
 ) -> Conversation:
@@ -98,15 +119,16 @@ def create(
     """
     if wanted.title is not None:
         limits.check_text("title", wanted.title, TITLE_BYTES)
-    cwd = normalised(wanted.cwd) if wanted.cwd is not None else None
-    host = check_host(wanted.host) if wanted.host is not None else None
-    project = normalised(wanted.project_path, "project_path") if wanted.project_path is not None else None
+    done = Redaction()
+    cwd = folder_name(wanted.cwd, done) if wanted.cwd is not None else None
+    host = done.identifier(check_host(wanted.host)) if wanted.host is not None else None
+    project = _shown_path(wanted.project_path, done, "project_path") if wanted.project_path is not None else None
     head = heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     now = process.clock()
     conversation = Conversation(
         conversation_id=conversation_id or process.new_id(),
-        title=wanted.title,
+        title=done.text(wanted.title) if wanted.title is not None else None,
         cwd=cwd,
         host=host,
         project_path=project,
@@ -115,6 +137,7 @@ def create(
         created_at=clock.iso_millis(now),
         uid=head.meta.uid,
         author=author,
+        redacted=done.counted(),
     )
     key = keys.conversation(space_id, conversation.conversation_id)
     # A lost race is our own first try, whose answer was lost: nobody else knows the id.

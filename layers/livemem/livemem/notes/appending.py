@@ -1,7 +1,6 @@
 """Appending live notes: one, or a batch."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,9 +9,9 @@ from livemem import clock, limits
 from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
 from livemem.notes import note as notes
-from livemem.notes import redaction
 from livemem.notes.note import Note
 from livemem.process import Process
+from livemem.redaction import Redaction
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
@@ -59,10 +58,9 @@ def prepare(process: Process, draft: Draft, field: str = "") -> Draft:
 
 
 def _redact(draft: Draft) -> Draft:
-    content, found = redaction.redact(draft.content)
-    tags = [redaction.redact(tag) for tag in draft.tags]
-    total = sum((more for _, more in tags), Counter(found))
-    return replace(draft, content=content, tags=tuple(tag for tag, _ in tags), redacted=dict(sorted(total.items())))
+    done = Redaction()
+    content, tags = done.text(draft.content), tuple(done.text(tag) for tag in draft.tags)
+    return replace(draft, content=content, tags=tags, redacted=done.counted())
 
 
 def append(process: Process, space_id: str, agent: str, draft: Draft) -> Note:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest
-from livemem.notes import redaction
+from livemem.redaction import Redaction
 from livemem.store.documents import Document, Moment
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
@@ -74,12 +74,15 @@ def _said_at(text: str, now: datetime, field: str) -> str:
 
 
 def redacted(draft: Draft) -> Draft:
-    """The draft without what looks like a key."""
-    content, found = redaction.redact(draft.content)
-    author, more = redaction.redact(draft.author)
-    counted = {kind: found.get(kind, 0) + more.get(kind, 0) for kind in sorted({*found, *more})}
-    # A mark may be longer than what it stands for.
-    return replace(draft, content=content, author=author, redacted=counted)
+    """The draft without what looks like a secret."""
+    done = Redaction()
+    return replace(
+        draft,
+        content=done.text(draft.content),
+        author=done.text(draft.author),
+        message_id=done.identifier(draft.message_id) if draft.message_id is not None else None,
+        redacted=done.counted(),
+    )
 
 
 def read(name: MessageName, found: Object) -> Message:
