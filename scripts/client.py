@@ -27,11 +27,14 @@ SOURCE = ROOT / "docs" / "openapi.json"
 TARGET = ROOT / "client" / "live_memory"
 SERVICE = ROOT / "layers" / "livemem" / "livemem"
 COPIED = {
-    "redaction/__init__.py": "_redaction/__init__.py",
-    "redaction/named_secrets.py": "_redaction/named_secrets.py",
-    "redaction/provider_keys.py": "_redaction/provider_keys.py",
+    "_redaction/__init__.py": "redaction/__init__.py",
+    "_redaction/named_secrets.py": "redaction/named_secrets.py",
+    "_redaction/provider_keys.py": "redaction/provider_keys.py",
+    "_invisible.py": "invisible.py",
+    # The programs of the local runtime begin without service and client.
+    "../../local/invisible.py": "invisible.py",
 }
-"""Modules of the service, by where the client has them."""
+"""Where there are copies, as seen from the client, and of which modules of the service."""
 _LINES = "application/x-ndjson"
 _JSON = "application/json"
 _MARKDOWN = "text/markdown"
@@ -46,7 +49,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         stale = [name for name, text in made.items() if not _is(TARGET / name, text)]
         for name in stale:
-            print(f"client/live_memory/{name} is stale: run `make openapi`", file=sys.stderr)
+            print(f"{(TARGET / name).resolve().relative_to(ROOT)} is stale: run `make openapi`", file=sys.stderr)
         return 1 if stale else 0
     for name, text in made.items():
         (TARGET / name).parent.mkdir(exist_ok=True)
@@ -61,7 +64,7 @@ def files(document: dict[str, Any]) -> dict[str, str]:
         "models.py": _formatted(_models(document)),
         "operations.py": _formatted(_table(operations)),
         "_methods.py": _formatted(client_methods.source(operations, _hints(document))),
-        **{target: _copied(source) for source, target in COPIED.items()},
+        **{target: _copied(source) for target, source in COPIED.items()},
     }
 
 

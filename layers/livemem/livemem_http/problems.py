@@ -68,11 +68,11 @@ def own(error: Exception, request_id: str) -> LiveMemoryError:
 def response(error: Exception, request_id: str) -> Response[str]:
     """The answer for an error."""
     known = own(error, request_id)
-    fields = [FieldProblem(field=_short(item.field), message=_short(item.message)) for item in known.fields]
+    fields = [FieldProblem(field=shown(item.field), message=shown(item.message)) for item in known.fields]
     problem = Problem(
         title=HTTPStatus(known.status).phrase,
         status=known.status,
-        detail=_short(known.detail),
+        detail=shown(known.detail),
         code=known.code,
         request_id=request_id,
         errors=fields[:SHOWN_ERRORS] or None,
@@ -101,7 +101,8 @@ def _known(error: Exception) -> LiveMemoryError | None:
     return None
 
 
-def _short(text: str) -> str:
+def shown(text: str) -> str:
+    """A text of an error as it is told: no longer than is read, and without secrets."""
     # Names and values of the client's come back in it.
     text = redact(text[:READ_CHARACTERS])[0]
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
@@ -116,9 +117,7 @@ def _validation(error: RequestValidationError) -> InvalidRequest:
     items = error.errors()
     fields = [FieldError(_field(item), str(item.get("msg", "is not valid"))) for item in items[:SHOWN_ERRORS]]
     more = f" (and {len(items) - 3} more)" if len(items) > 3 else ""
-    return InvalidRequest(
-        "; ".join(f"{_short(i.field)}: {_short(i.message)}" for i in fields[:3]) + more, fields=fields
-    )
+    return InvalidRequest("; ".join(f"{shown(i.field)}: {shown(i.message)}" for i in fields[:3]) + more, fields=fields)
 
 
 def _field(item: dict[str, Any]) -> str:

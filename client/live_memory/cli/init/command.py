@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import config
+from live_memory.cli import config, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.clients import Fitting
@@ -128,12 +128,8 @@ def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> 
 def _show(out: Output, drawn: Plan) -> None:
     for step in drawn.steps:
         for line in plan.diff(step):
-            out.text(_clean(line))
-
-
-def _clean(line: str) -> str:
-    """A line of somebody's file without what a terminal would obey."""
-    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line)
+            # Also where it is piped: what is asked about next is what was seen.
+            out.text(texts.clean(line))
 
 
 def _explain(out: Output, by_hand: tuple[ByHand, ...], *, undo: bool) -> None:

@@ -94,8 +94,8 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
     keys.check_space_id(wanted.space_id)
     found = copying.look(process.store, keys.upload(wanted.upload_id))
     _check_options(wanted)
-    told = (when(process.settings.redact_secrets, one) for one in (wanted.description, wanted.rules))
-    wanted = replace(wanted, **dict(zip(("description", "rules"), told, strict=True)))
+    on = process.settings.redact_secrets
+    wanted = replace(wanted, description=when(on, wanted.description), rules=when(on, wanted.rules))
     if not found:
         raise NotFound("upload", wanted.upload_id)
     if found.size > unpacking.ARCHIVE_BYTES:

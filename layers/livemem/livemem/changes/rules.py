@@ -34,7 +34,8 @@ def change(process: Process, author: str, space_id: str, wanted: NewRules) -> st
         raise InvalidRequest.of("rules", "give either rules or rules_template")
     if wanted.reason is not None:
         limits.check_text("reason", wanted.reason, limits.REASON_BYTES, blank=True)
-    text, reason = (when(process.settings.redact_secrets, one) for one in (text, wanted.reason))
+    text = when(process.settings.redact_secrets, text)
+    reason = when(process.settings.redact_secrets, wanted.reason)
 
     def plan(head: Head, run_id: str) -> Record:
         changed = _planned(process, space_id, text, reason)

@@ -11,6 +11,7 @@ from pydantic import Field
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
+from livemem.invisible import has_controls
 from livemem.process import Process
 from livemem.redaction import Redaction, identifier, named
 from livemem.spaces import head as heads
@@ -25,7 +26,6 @@ PATH_BYTES = 4_096
 HOST_BYTES = 255
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
 D = TypeVar("D", bound=Document)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -68,7 +68,7 @@ def normalised(path: str, field: str = "cwd") -> str:
     `a//b/./c/..` is `a/b`; a Windows path has slashes, and its drive is where `..` ends. Raises InvalidRequest.
     """
     limits.check_text(field, path, PATH_BYTES)
-    if _CONTROL.search(path):
+    if has_controls(path):
         raise InvalidRequest.of(field, "must hold no control characters")
     before = ""
     while path != before:
@@ -89,7 +89,7 @@ def _once(path: str) -> str:
 def check_host(host: str) -> str:
     """Return the host's name, or raise InvalidRequest."""
     limits.check_text("host", host, HOST_BYTES)
-    if _CONTROL.search(host):
+    if has_controls(host):
         raise InvalidRequest.of("host", "must hold no control characters")
     return host
 

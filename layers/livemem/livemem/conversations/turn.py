@@ -181,7 +181,7 @@ def same(turn: Turn, other: Turn) -> bool:
     """Whether both say the same, whenever and wherever they were written; also where one was written when less was
     taken out of turns.
     """
-    return _told(turn) == _told(other) or _told(turn, redacted=True) == _told(other, redacted=True)
+    return bool(_told(turn) == _told(other) or _told(turn, redacted=True) == _told(other, redacted=True))
 
 
 def _told(turn: Turn, *, redacted: bool = False) -> Any:

@@ -1,6 +1,5 @@
 """Appending live notes: one, or a batch."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -8,6 +7,7 @@ from datetime import datetime
 from livemem import clock, limits
 from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
+from livemem.invisible import has_controls
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
@@ -17,9 +17,6 @@ from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
 APPEND_TRIES = 5
-
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ def check_draft(draft: Draft, field: str = "") -> None:
     if len(draft.tags) > limits.TAGS:
         raise InvalidRequest.of(f"{field}tags", f"at most {limits.TAGS} tags")
     for tag in draft.tags:
-        if not tag.strip() or len(tag) > limits.TAG_CHARACTERS or _CONTROL.search(tag):
+        if not tag.strip() or len(tag) > limits.TAG_CHARACTERS or has_controls(tag):
             raise InvalidRequest.of(
                 f"{field}tags", f"a tag has 1 to {limits.TAG_CHARACTERS} characters and no line breaks"
             )
