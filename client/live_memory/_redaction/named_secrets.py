@@ -39,27 +39,11 @@ _NAMED = re.compile(
     rf"{_NAME}{_CLOSING}{_BLANK}{_ANNOTATION}{_BLANK}"
     rf"(?P<sign>=>|:=|={{1,2}}|[:|]|(?<=[A-Za-z0-9])>(?! )|(?<= ))[*]{{0,2}}{_BLANK}"
 )
-_BEGINNINGS = tuple(
-    spelled
-    for word in (
-        *(
-            "pass",
-            "pwd",
-            "kennwort",
-            "contrase",
-            "senha",
-            "mot",
-            "mdp",
-            "secret",
-            "token",
-            "credential",
-            "jeton",
-            "api",
-        ),
-        *("access", "private", "signing", "encryption", "account", "master", "bootstrap", "service", "auth", "shared"),
-    )
-    for spelled in (word, word.capitalize(), word.upper())
+_WORDS = (
+    "pass pwd kennwort contrase senha mot mdp secret token credential jeton api access private signing encryption "
+    "account master bootstrap service auth shared"
 )
+_BEGINNINGS = tuple(spelled for word in _WORDS.split() for spelled in (word, word.capitalize(), word.upper()))
 _AT_END = re.compile(rf"{_NAME}\Z")
 _QUOTED = re.compile(
     r"""(?P<open>\\{0,3}["'`])(?P<value>(?:\\["'`\\]|(?!["'`\n]|\[redacted:)[\s\S]|(?!\n|(?P=open))["'`]){1,300}?)(?P=open)"""

@@ -15,7 +15,7 @@ from livemem.errors import (
 )
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.redaction import Redaction, redact
+from livemem.redaction import Redaction, identifier, redact
 from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
 from livemem.store import documents, room_keys
@@ -202,8 +202,9 @@ def new(process: Process, request_id: str, author: str, wanted: Wanted, *, may_w
 
 def check_same(question: Question, author: str, wanted: Wanted) -> None:
     """Raise InvalidRequest where the client's key has come with another question before."""
-    there = (question.message, question.user, question.session, question.room)
-    if there != (wanted.message, wanted.user or author, wanted.session, wanted.room):
+    # It may have been stored before questions were redacted.
+    there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
+    if there != (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room):
         raise InvalidRequest.of("Idempotency-Key", "was used for another question")
 
 
