@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
-from livemem.notes.redaction import redact
+from livemem.redaction import redact
 
 BYTES = 100_000
 BEST_OF = 3
@@ -26,6 +26,12 @@ UNITS = {
     "xoxb-...": "xoxb-",
     "AKIA...": "AKIA",
     "lm_lm_...": "lm_",
+    "password=...": "password=",
+    "password: a1 ...": "password: a1 ",
+    "token '...": "token '",
+    "://a:...": "://a:",
+    "Bearer ...": "Bearer ",
+    "glpat-...": "glpat-",
     "backslashes": "\\",
     "one long word": "a",
 }

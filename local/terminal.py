@@ -1,22 +1,21 @@
-"""What reaches the terminal: text without the control characters that would command it.
+"""What reaches the terminal: text in which the control characters that would command it are shown.
 
 Requests, notes, answers of an LLM and logs come from anybody, and an ESC in them could rewrite the screen or answer in
 the person's name. Every program of this package calls `protect` first; then `print`, logging and tracebacks are clean.
 """
 
 import io
-import re
 import sys
 from typing import TextIO
 
-# C0 but tab and newline, DEL, C1.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from local.invisible import visible
+
 _REWRITE = "\r\x1b[K"
 
 
 def clean(text: str) -> str:
-    """The text without control characters, tabs and newlines excepted."""
-    return _CONTROLS.sub("", text)
+    """The text with control characters, and all else that nobody sees, shown; tabs and newlines stay."""
+    return visible(text)
 
 
 def protect() -> None:

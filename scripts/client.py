@@ -1,6 +1,7 @@
 """Writes what the client knows of the API (client/live_memory) from docs/openapi.json, or checks it.
 
-models.py has the bodies and answers, operations.py the table of operations, _methods.py a method for each.
+models.py has the bodies and answers, operations.py the table of operations, _methods.py a method for each. What client
+and service must do alike (COPIED) is copied, since the client knows nothing of the service's code.
 
 python -m scripts.client           write them
 python -m scripts.client --check   exit 1 if one of them is stale
@@ -24,6 +25,16 @@ from scripts import client_methods
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "docs" / "openapi.json"
 TARGET = ROOT / "client" / "live_memory"
+SERVICE = ROOT / "layers" / "livemem" / "livemem"
+COPIED = {
+    "_redaction/__init__.py": "redaction/__init__.py",
+    "_redaction/named_secrets.py": "redaction/named_secrets.py",
+    "_redaction/provider_keys.py": "redaction/provider_keys.py",
+    "_invisible.py": "invisible.py",
+    # The programs of the local runtime begin without service and client.
+    "../../local/invisible.py": "invisible.py",
+}
+"""Where there are copies, as seen from the client, and of which modules of the service."""
 _LINES = "application/x-ndjson"
 _JSON = "application/json"
 _MARKDOWN = "text/markdown"
@@ -38,9 +49,10 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         stale = [name for name, text in made.items() if not _is(TARGET / name, text)]
         for name in stale:
-            print(f"client/live_memory/{name} is stale: run `make openapi`", file=sys.stderr)
+            print(f"{(TARGET / name).resolve().relative_to(ROOT)} is stale: run `make openapi`", file=sys.stderr)
         return 1 if stale else 0
     for name, text in made.items():
+        (TARGET / name).parent.mkdir(exist_ok=True)
         (TARGET / name).write_text(text, "utf-8")
     return 0
 
@@ -52,7 +64,13 @@ def files(document: dict[str, Any]) -> dict[str, str]:
         "models.py": _formatted(_models(document)),
         "operations.py": _formatted(_table(operations)),
         "_methods.py": _formatted(client_methods.source(operations, _hints(document))),
+        **{target: _copied(source) for target, source in COPIED.items()},
     }
+
+
+def _copied(source: str) -> str:
+    text = (SERVICE / source).read_text("utf-8").replace("from livemem.redaction", "from live_memory._redaction")
+    return _formatted(f"# Copied by scripts/client.py from {source} of the service: do not edit.\n{text}")
 
 
 def _is(path: Path, text: str) -> bool:

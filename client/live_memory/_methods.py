@@ -197,16 +197,19 @@ class Operations:
         """Ask the agent that answers from memory.
 
         Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With
-        `write` it may also store what it learns. 200: it is answered, or has failed (`status`). 202: it goes on, look
-        at `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to
-        repeat the request safely.
+        `write` it may also store what it learns, and the questions of one user are a session. With `read` alone each
+        question stands alone and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202:
+        it goes on, look at `Location`. Questions of one user are answered one after the other. Send an
+        `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             message: The question.
             user: Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions,
-                and are answered one after the other. Without it the name of the token.
-            session: The session that must go on: one that has ended, or is not the user's, is answered with 404.
+                and are answered one after the other. Without it the name of the token; with `read` alone another user
+                is a 403 (`user_not_allowed`).
+            session: The session that must go on: one that has ended, or is not the user's, is answered with 404. With
+                `read` alone there is none.
             room: The room whose messages belong to the context.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can
                 repeat it.
@@ -775,7 +778,8 @@ class Operations:
     def get_question(self, space_id: str, request_id: str) -> models.AskView:
         """Get a question.
 
-        A question and its answer. Ask again until its `status` is final.
+        A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is
+        there for who asked it alone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -2381,16 +2385,19 @@ class AsyncOperations:
         """Ask the agent that answers from memory.
 
         Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With
-        `write` it may also store what it learns. 200: it is answered, or has failed (`status`). 202: it goes on, look
-        at `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to
-        repeat the request safely.
+        `write` it may also store what it learns, and the questions of one user are a session. With `read` alone each
+        question stands alone and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202:
+        it goes on, look at `Location`. Questions of one user are answered one after the other. Send an
+        `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             message: The question.
             user: Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions,
-                and are answered one after the other. Without it the name of the token.
-            session: The session that must go on: one that has ended, or is not the user's, is answered with 404.
+                and are answered one after the other. Without it the name of the token; with `read` alone another user
+                is a 403 (`user_not_allowed`).
+            session: The session that must go on: one that has ended, or is not the user's, is answered with 404. With
+                `read` alone there is none.
             room: The room whose messages belong to the context.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can
                 repeat it.
@@ -2965,7 +2972,8 @@ class AsyncOperations:
     async def get_question(self, space_id: str, request_id: str) -> models.AskView:
         """Get a question.
 
-        A question and its answer. Ask again until its `status` is final.
+        A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is
+        there for who asked it alone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -265,6 +265,8 @@ class ClosingView(Model):
     """The id of that turn."""
     timestamp: AwareDatetime | None = None
     """When it was closed, UTC."""
+    redacted: dict[str, int] | None = None
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
 class ConversationView(Model):
@@ -286,6 +288,8 @@ class ConversationView(Model):
     """When it was begun, UTC."""
     author: str
     """Who began it: the name of the token."""
+    redacted: dict[str, int] | None = None
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
 class CostsView(Model):
@@ -541,6 +545,8 @@ class ImportedView(Model):
     """The highest number of these turns."""
     left: int
     """Lines that there was no time for: send the same again to go on."""
+    redacted: dict[str, int] | None = None
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
 class JobProblem(Model):
@@ -723,7 +729,7 @@ class MessagePosted(Model):
     digested: bool | None = None
     """True if a digest has taken it since it came first."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."""
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
     error: dict[str, str] | None = None
     """Why it was not written, in a batch: `code` and `detail` of the error."""
 
@@ -838,9 +844,9 @@ class NewQuestion(Model):
     message: str
     """The question."""
     user: str | None = None
-    """Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token."""
+    """Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token; with `read` alone another user is a 403 (`user_not_allowed`)."""
     session: str | None = None
-    """The session that must go on: one that has ended, or is not the user's, is answered with 404."""
+    """The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` alone there is none."""
     room: str | None = None
     """The room whose messages belong to the context."""
 
@@ -959,7 +965,7 @@ class NoteView(Model):
     malformed: bool | None = None
     """True if the object in the bucket is no note of the usual form: its whole text is the content."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind: `aws`, `github`, `jwt`, `openai`, `private-key`, `slack` or `token` (one of this service). Only if there were any, and only in the answer to the request that wrote the note."""
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
 class PastMoment(Model):
@@ -1931,7 +1937,7 @@ class TurnWritten(Model):
     timestamp: AwareDatetime
     """When it was written, UTC."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."""
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
 class UpdateView(Model):
@@ -2076,7 +2082,7 @@ class Written(Model):
     repeated: Literal[True] | None = None
     """True: this Idempotency-Key was answered before. Nothing was changed, and this is the memory as it was."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."""
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
 class AskView(Model):
@@ -2102,6 +2108,8 @@ class AskView(Model):
     """What the question took of the LLM."""
     session: str | None = None
     """The conversation that the question is part of."""
+    redacted: dict[str, int] | None = None
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
     error: AskProblemView | None = None
     """Of a question that failed."""
     created_at: AwareDatetime
@@ -2235,6 +2243,8 @@ class ConversationDetail(Model):
     """When it was begun, UTC."""
     author: str
     """Who began it: the name of the token."""
+    redacted: dict[str, int] | None = None
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
     parameters: Tunables
     """How it is cut into blocks and groups."""
     last_activity: AwareDatetime

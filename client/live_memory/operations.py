@@ -229,7 +229,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/ask",
             tag="ask",
             summary="Ask the agent that answers from memory",
-            description="Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With `write` it may also store what it learns. 200: it is answered, or has failed (`status`). 202: it goes on, look at `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to repeat the request safely.",
+            description="Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With `write` it may also store what it learns, and the questions of one user are a session. With `read` alone each question stands alone and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202: it goes on, look at `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to repeat the request safely.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",
@@ -243,12 +243,12 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                 "user": Field(
                     name="user",
                     type="string",
-                    description="Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token.",
+                    description="Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token; with `read` alone another user is a 403 (`user_not_allowed`).",
                 ),
                 "session": Field(
                     name="session",
                     type="string",
-                    description="The session that must go on: one that has ended, or is not the user's, is answered with 404.",
+                    description="The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` alone there is none.",
                 ),
                 "room": Field(name="room", type="string", description="The room whose messages belong to the context."),
             },
@@ -1151,7 +1151,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/ask/{request_id}",
             tag="ask",
             summary="Get a question",
-            description="A question and its answer. Ask again until its `status` is final.",
+            description="A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is there for who asked it alone.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",

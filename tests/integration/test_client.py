@@ -142,3 +142,17 @@ def test_a_wrong_token_is_told(client: Client):
     with Client(client.url, "lm_wrong") as stranger, pytest.raises(LiveMemoryError) as caught:
         stranger.get_whoami()
     assert (caught.value.status, caught.value.code) == (401, "unauthenticated")
+
+
+def test_with_read_alone_the_client_is_told_that_it_asks_in_its_own_name(client: Client, service: Service):
+    client.call("create_space", {"space_id": "demo", "description": "d"})
+    made = client.call("create_token", {"name": "ann", "permissions": ["read"], "space_ids": ["demo"]})
+    with (
+        front.opened(service) as door,
+        Client(f"http://127.0.0.1:{door.port}", made["token"], retries=0) as reader,
+        pytest.raises(LiveMemoryError) as refused,
+    ):
+        reader.call("ask_question", {"space_id": "demo", "message": "Who?", "user": "zoé"})
+
+    assert (refused.value.status, refused.value.code) == (403, "user_not_allowed")
+    assert not [key for key in service.written() if "/_asks/" in key]

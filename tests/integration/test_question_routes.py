@@ -8,6 +8,7 @@ from livemem.ask.question import MESSAGE_BYTES
 from livemem.llm.client import LlmError
 from livemem_http.routes import questions
 from tests.support.agent import calls, responds
+from tests.support.policy import BUCKET
 from tests.support.room_api import ASK, ASKED, SPACE, Rooms
 
 CHANGES = {"store_memory", "store_self", "store_goal", "delete_memory"}
@@ -99,6 +100,60 @@ def test_with_read_alone_no_tool_is_offered_that_changes_a_memory(rooms):
     assert set(may_write) - set(only_reads) == CHANGES
     # What a model calls all the same is not done.
     assert "error" in asked["tool_calls"][0]
+    assert memories(rooms) == []
+
+
+def kept(rooms):
+    """What others see of what was asked: all of the space but the questions themselves, which no route lists."""
+    held = [key for key in rooms.service.written() if key.startswith("mine/") and "/_asks/" not in key]
+    return {key: rooms.service.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in held}
+
+
+def test_a_question_with_read_alone_leaves_nothing_that_others_see(rooms):
+    ann = rooms.token("ann", "read")
+    before = kept(rooms)
+    rooms.agent.queue += [calls(("store_memory", FERRY)), responds("Ines.")]
+
+    first = rooms.question("Is it true that the ferry sinks at nine?", token=ann, key="k")
+    second = rooms.question("And then?", token=ann, user="ann")
+
+    assert kept(rooms) == before
+    assert rooms.written("/conversations/", "/sessions/") == []
+    assert (first["message"], "session" in first, "session" in second) == ("Ines.", False, False)
+    # Each stands alone: nothing of the one before is in the prompt.
+    assert "ferry sinks" not in json.dumps(rooms.agent.asked[-1])
+    # Who asked reads the answer again; to everybody else there is no such question.
+    assert rooms.good("GET", ASKED, request_id=first["request_id"], token=ann) == first
+    for other in (rooms.token("bob", "read", "write"), None):
+        rest = {"token": other} if other else {}
+        status, problem = rooms.ask("GET", ASKED, request_id=first["request_id"], **rest)
+        assert (status, problem["code"]) == (404, "question_not_found")
+
+
+def test_with_read_alone_nobody_asks_as_another_user_or_in_another_users_session(rooms):
+    session = rooms.question(user="zoé")["session"]
+    ann = rooms.token("ann", "read")
+    before, asked = kept(rooms), len(rooms.agent.asked)
+
+    for user in ("zoé", "admin", "Ann", "ann "):
+        status, problem = rooms.ask("POST", ASK, token=ann, body={"message": "Who?", "user": user})
+        assert (status, problem["code"]) == (403, "user_not_allowed")
+        assert "write" in problem["detail"]
+    status, problem = rooms.ask("POST", ASK, token=ann, body={"message": "Who?", "session": session})
+    assert (status, problem["code"]) == (404, "session_not_found")
+    assert (kept(rooms), len(rooms.agent.asked)) == (before, asked)
+
+
+def test_a_failed_question_of_a_token_that_may_write_is_not_gone_on_with_by_its_namesake_that_may_only_read(rooms):
+    writer, reader = rooms.token("ann", "read", "write"), rooms.token("ann", "read")
+    rooms.agent.queue.append(LlmError("llm_refused_request", "400"))
+    failed = rooms.question(key="k", token=writer)
+    rooms.agent.queue += [calls(("store_memory", FERRY)), responds("No.")]
+
+    other = rooms.question(key="k", token=reader)
+
+    assert other["request_id"] != failed["request_id"]
+    assert not CHANGES & set(rooms.agent.offered[-1])
     assert memories(rooms) == []
 
 

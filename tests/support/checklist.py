@@ -250,6 +250,16 @@ CHECKLIST = {
             "unit/scripts/test_audit.py::test_what_the_database_knows_nothing_of_is_not_clean",
         ),
     ),
+    16: Line(
+        "A question of a token that may only read leaves nothing that others see, in its own name alone.",
+        (
+            "integration/test_question_routes.py::test_a_question_with_read_alone_leaves_nothing_that_others_see",
+            "integration/test_question_routes.py::test_with_read_alone_nobody_asks_as_another_user_or_in_another_users_session",
+            "integration/test_question_routes.py::test_a_failed_question_of_a_token_that_may_write_is_not_gone_on_with_by_its_namesake_that_may_only_read",
+            "integration/test_question_routes.py::test_with_read_alone_no_tool_is_offered_that_changes_a_memory",
+            "unit/mcp/test_core.py::test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_for_no_other_agent",
+        ),
+    ),
     22: Line(
         "A token's end binds what it makes and changes; revoking it ends what it made; a rotated one manages nothing.",
         (

@@ -77,7 +77,41 @@ JWT = joined(
     characters(WORD + "_-", 43),
 )
 
+PREFIXED = st.one_of(
+    joined("glpat-", characters(WORD, 20)),
+    joined("sk_live_", characters(WORD, 24)),
+    joined("npm_", characters(WORD, 36)),
+    joined("hf_", characters(UPPER + LOWER, 34)),
+    joined("AIza", characters(WORD, 35)),
+    joined("hvs.", characters(WORD, 24)),
+    joined("SK", characters(DIGITS + "abcdef", 32)),
+    joined("dop_v1_", characters(DIGITS + "abcdef", 64)),
+)
+
+PASSWORD = joined(characters(LOWER, 3, 8), characters(DIGITS, 3, 5), characters(UPPER, 0, 20))
+"""What is known by its name alone."""
+PASSWORD_PLACES = [
+    "PASSWORD={}",
+    "export DB_PASSWORD='{}'\nmake run",
+    "password: {}",
+    "  password: {}  # of staging\n",
+    '{{"user": "ann", "password": "{}"}}',
+    '{{\\"password\\": \\"{}\\"}}',
+    "Le mot de passe : {}, ne le dis à personne.",
+    "- **Password**: `{}`",
+    "<password>{}</password>",
+    "mysql --password={} -h db",
+    "mysql --password {} -h db",
+    "postgres://app:{}@db.example.org:5432/app",
+    "redis://:{}@localhost/0",
+    'const dbPassword = "{}";',
+    "| password | {} |",
+    "mdp = {}",
+]
+"""Where people put them."""
+
 TOKENS = {
+    "api-key": PREFIXED,
     "aws": AWS_ID,
     "github": GITHUB | GITHUB_PAT,
     "jwt": JWT,

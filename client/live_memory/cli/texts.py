@@ -1,20 +1,14 @@
 """What others wrote, made fit for a terminal: notes and banks may hold anything."""
 
 import json
-import re
 from typing import Any
 
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with one of these; newline and tab stay
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of the text around, so that it reads otherwise
-    "\u2028\u2029\ufeff]"
-)
-_SURROGATES = re.compile("[\ud800-\udfff]")
+from live_memory._invisible import json_escaped, visible
 
 
 def clean(text: str) -> str:
-    """The text without what a terminal would obey instead of show; newlines and tabs stay."""
-    return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+    """The text with what a terminal would obey, and what nobody sees, shown as what it is; newlines and tabs stay."""
+    return visible(text)
 
 
 def one_line(text: str, width: int | None = None) -> str:
@@ -25,10 +19,8 @@ def one_line(text: str, width: int | None = None) -> str:
 
 def as_json(value: Any, *, indent: int | None = None) -> str:
     """The value as JSON. Whatever a terminal would obey is escaped, so the JSON may go anywhere and says the same."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    escape = re.compile(f"{_CONTROLS.pattern}|{_SURROGATES.pattern}")
     # Newlines and what indents stand outside of strings; json.dumps has escaped those inside.
-    return escape.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return json_escaped(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def size(count: int) -> str:

@@ -92,6 +92,12 @@ class Forbidden(LiveMemoryError):
     code = "forbidden"
 
 
+class UserNotAllowed(Forbidden):
+    """The token may ask in its own name alone."""
+
+    code = "user_not_allowed"
+
+
 class NotFound(LiveMemoryError):
     """The thing asked for does not exist."""
 

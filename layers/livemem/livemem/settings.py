@@ -142,7 +142,9 @@ class Settings(BaseSettings):
     """The time zone of the spaces that name none."""
 
     redact_secrets: bool = False
-    """Whether what looks like a key or a token is taken out of a note before it is stored (notes/redaction.py)."""
+    """Whether what looks like a secret is taken out of all that is written (redaction). Recorded turns and questions
+    are redacted always.
+    """
 
     read_cache_mb: int = Field(default=64, ge=0, le=4_096)
     """Memory in which a process keeps what it has read and what can't have changed since (store/cache.py); 0: none."""

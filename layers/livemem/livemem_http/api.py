@@ -23,6 +23,7 @@ from livemem import limits
 from livemem.access import decision, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
+from livemem.invisible import visible
 from livemem.store import keys
 from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts
 from livemem_http.routing import Match
@@ -287,6 +288,6 @@ def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
         if not negotiation.prefers_markdown(app.current_event.headers.get("accept")):
             return response
         headers = {**response.headers, "Content-Type": f"{negotiation.MARKDOWN}; charset=utf-8"}
-        return Response(response.status_code, body=render(app.context["model"]), headers=headers)
+        return Response(response.status_code, body=visible(render(app.context["model"])), headers=headers)
 
     return negotiate

@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from pydantic import BaseModel, Field
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError
+from livemem.redaction import redact
 from livemem_http import texts
 
 logger = logging.getLogger(__name__)
@@ -19,6 +20,8 @@ MEDIA_TYPE = "application/problem+json"
 SHOWN_ERRORS = 20
 SHOWN_CHARACTERS = 500
 """Of one text of a problem document: names and values of the client's come back in it."""
+READ_CHARACTERS = 20_000
+"""Of such a text that are looked through for secrets; what is behind them is not shown."""
 LOCATIONS = ("body", "query", "path", "header", "form")
 
 
@@ -65,11 +68,11 @@ def own(error: Exception, request_id: str) -> LiveMemoryError:
 def response(error: Exception, request_id: str) -> Response[str]:
     """The answer for an error."""
     known = own(error, request_id)
-    fields = [FieldProblem(field=_short(item.field), message=_short(item.message)) for item in known.fields]
+    fields = [FieldProblem(field=shown(item.field), message=shown(item.message)) for item in known.fields]
     problem = Problem(
         title=HTTPStatus(known.status).phrase,
         status=known.status,
-        detail=_short(known.detail),
+        detail=shown(known.detail),
         code=known.code,
         request_id=request_id,
         errors=fields[:SHOWN_ERRORS] or None,
@@ -98,7 +101,10 @@ def _known(error: Exception) -> LiveMemoryError | None:
     return None
 
 
-def _short(text: str) -> str:
+def shown(text: str) -> str:
+    """A text of an error as it is told: no longer than is read, and without secrets."""
+    # Names and values of the client's come back in it.
+    text = redact(text[:READ_CHARACTERS])[0]
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
@@ -111,9 +117,7 @@ def _validation(error: RequestValidationError) -> InvalidRequest:
     items = error.errors()
     fields = [FieldError(_field(item), str(item.get("msg", "is not valid"))) for item in items[:SHOWN_ERRORS]]
     more = f" (and {len(items) - 3} more)" if len(items) > 3 else ""
-    return InvalidRequest(
-        "; ".join(f"{_short(i.field)}: {_short(i.message)}" for i in fields[:3]) + more, fields=fields
-    )
+    return InvalidRequest("; ".join(f"{shown(i.field)}: {shown(i.message)}" for i in fields[:3]) + more, fields=fields)
 
 
 def _field(item: dict[str, Any]) -> str:

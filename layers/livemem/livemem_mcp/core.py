@@ -209,9 +209,10 @@ def poll(session: Session, handle: str) -> Answer:
     space = session.enter("read", space)
     if kind == "run":
         return _followed(session, space, progress.view(session.process, space, name), wait=True)
-    asked = questions.load(session.process, space, name)
+    reader = session.principal.name
+    asked = questions.load(session.process, space, name, reader)
     while not asked.ended() and _may_wait(session):
-        asked = questions.load(session.process, space, name)
+        asked = questions.load(session.process, space, name, reader)
     return telling.of_question(space, asked)
 
 

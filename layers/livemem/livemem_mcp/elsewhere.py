@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel, ValidationError
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUnavailable
+from livemem.invisible import json_escaped
 from livemem.settings import settings
 from livemem.store import clients
 from livemem_http.api import Api, Renderer
@@ -48,7 +49,7 @@ def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
         # Another release of the function may answer a little more or less: then the JSON has to do.
         with suppress(ValidationError):
             return rendering(operation)(data)
-    return json.dumps(data, ensure_ascii=False) if data else "Done."
+    return json_escaped(json.dumps(data, ensure_ascii=False)) if data else "Done."
 
 
 def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _kept(view: Written) -> str:
 
 
 def ask(session: Session, space_id: str, question: str) -> Answer:
-    """The answer, or a handle. In the toolset `read` nothing is stored, whatever the token may."""
+    """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
     outcome = work.ask(
         session.process,
         space_id,

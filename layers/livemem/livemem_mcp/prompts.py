@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from livemem.invisible import visible
 from livemem.recall import summary
 from livemem_http import markdown
 from livemem_http.views import SpaceSummary
@@ -57,6 +58,6 @@ def get(session: Session, name: str, arguments: Mapping[str, str]) -> types.GetP
     else:
         view = SpaceSummary.of_summary(summary.summary(session.process, space_id, with_rules=False))
         task = texts.TASK.format(task=arguments["task"]) if arguments.get("task") else ""
-        text = texts.START.format(space_id=space_id, summary=markdown.summary(view), task=task)
+        text = texts.START.format(space_id=space_id, summary=visible(markdown.summary(view)), task=task)
     content = types.TextContent(text=text)
     return types.GetPromptResult(description=_TOLD[name], messages=[types.PromptMessage(role="user", content=content)])

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from livemem import __version__, limits
 from livemem.errors import AnswerTooLarge, LiveMemoryError
+from livemem.invisible import visible, visible_values
 from livemem_http import problems, sending
 from livemem_http import texts as http_texts
 from livemem_mcp import prompts, resources, texts, toolsets
@@ -48,7 +49,7 @@ def build(session: Session) -> Server[Any]:
 
     @_told(request_id, about=lambda params: {"uri": params.uri})
     def read_resource(params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text = http_texts.sendable(resources.read(session, params.uri))
+        text = visible(resources.read(session, params.uri))
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=params.uri, mime_type="text/markdown", text=text)]
         )
@@ -102,8 +103,8 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
     try:
         http_texts.check(arguments)
         answer = tool.run(session, arguments)
-        text = http_texts.sendable(answer.text)
-        data = http_texts.sendable_values(answer.data) if session.structured else None
+        text = visible(answer.text)
+        data = visible_values(answer.data) if session.structured else None
         _check_size(tool, text, data)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         return _failed(problems.own(error, session.request_id), session.request_id)
@@ -122,7 +123,7 @@ def _check_size(tool: Tool, text: str, data: Any) -> None:
 def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
     again = f" Try again in {error.retry_after} s." if error.retry_after is not None else ""
     of_ours = f" Request {request_id}." if error.status >= 500 else ""
-    text = http_texts.sendable(f"{error.detail}{again}{of_ours} [{error.code}]")
+    text = visible(f"{problems.shown(error.detail)}{again}{of_ours} [{error.code}]")
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
@@ -144,7 +145,8 @@ def _told(
                 # each error of a read alike.
                 code = types.INVALID_PARAMS if known.status < 500 else types.INTERNAL_ERROR
                 data = http_texts.sendable_values(about(params)) if about else None
-                raise MCPError(code, f"{http_texts.sendable(known.detail)} [{known.code}]", data) from None
+                told = visible(problems.shown(known.detail))
+                raise MCPError(code, f"{told} [{known.code}]", data) from None
 
         return handle
 

@@ -289,13 +289,13 @@ def test_a_question_is_found_by_its_id_and_by_no_other():
     asking = Asking()
     asked = asking.ask()
 
-    assert questions.load(asking.process, "demo", asked.request_id) == asked
+    assert questions.load(asking.process, "demo", asked.request_id, "ann") == asked
     with pytest.raises(NotFound):
-        questions.load(asking.process, "demo", "0" * 26)
+        questions.load(asking.process, "demo", "0" * 26, "ann")
     with pytest.raises(InvalidRequest):
-        questions.load(asking.process, "demo", "../x")
+        questions.load(asking.process, "demo", "../x", "ann")
     with pytest.raises(NotFound):
-        questions.load(asking.process, "other", asked.request_id)
+        questions.load(asking.process, "other", asked.request_id, "ann")
 
 
 def test_a_question_that_somebody_has_broken_is_told_and_costs_no_other():
@@ -303,7 +303,7 @@ def test_a_question_that_somebody_has_broken_is_told_and_costs_no_other():
     asked = asking.ask(key="k")
     asking.world.store.put(f"demo/_asks/{asked.request_id}.json", b"{")
 
-    for look in (lambda: questions.load(asking.process, "demo", asked.request_id), lambda: asking.ask(key="k")):
+    for look in (lambda: questions.load(asking.process, "demo", asked.request_id, "ann"), lambda: asking.ask(key="k")):
         with pytest.raises(QuestionBroken):
             look()
     assert asking.ask(key="other").status == "done"

@@ -54,7 +54,7 @@ class Scene(Asking):
         return self.order("Please keep that.", key=KEY)
 
     def check(self) -> None:
-        asked = questions.load(self.process, "demo", keys.request_of("ann", KEY))
+        asked = questions.load(self.process, "demo", keys.request_of("ann", KEY), "ann")
         assert (asked.status, asked.answer.message) == ("done", "Stored.")
         assert [one.error for one in asked.calls()] == [None] * 7
         kinds: tuple[tuple[Any, list[str]], ...] = (
@@ -167,7 +167,7 @@ def test_a_store_that_fails_at_any_request_costs_a_repeat_and_nothing_else(done:
 
 def _check_after_errors(scene: Scene) -> None:
     """As `check`, but that the usage may hold an answer that was paid for and lost."""
-    asked = questions.load(scene.process, "demo", keys.request_of("ann", KEY))
+    asked = questions.load(scene.process, "demo", keys.request_of("ann", KEY), "ann")
     assert asked.status == "done"
     assert len(scene.names("memories/facts/log/")) == 4
     assert len(scene.names("memories/goals/log/")) == 1
@@ -239,7 +239,7 @@ def test_a_model_that_is_too_slow_for_the_request_is_asked_again_with_more_time(
     assert outcome.result == "unfinished"
     asking.world.settle()
 
-    asked = questions.load(asking.process, "demo", outcome.question.request_id)
+    asked = questions.load(asking.process, "demo", outcome.question.request_id, "ann")
     assert asked.answer.message == "Slowly."
     assert [round(limit) for _, limit in asking.agent.limits] == [20, 600]
 
@@ -250,7 +250,7 @@ def test_a_model_that_is_too_slow_for_any_invocation_fails_the_question():
     outcome = asking.order()
     asking.world.settle()
 
-    asked = questions.load(asking.process, "demo", outcome.question.request_id)
+    asked = questions.load(asking.process, "demo", outcome.question.request_id, "ann")
     assert (asked.status, asked.error.code) == ("failed", "out_of_time")
     assert asking.names("_asks/open/") == []
 
@@ -274,7 +274,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
     asking.world.sweep()
     asking.world.settle()
 
-    assert questions.load(asking.process, "demo", outcome.question.request_id).status == "done"
+    assert questions.load(asking.process, "demo", outcome.question.request_id, "ann").status == "done"
 
 
 def test_the_same_request_twice_at_once_is_one_question():
@@ -304,7 +304,7 @@ def test_two_questions_of_one_user_are_answered_one_after_the_other():
     assert during[0].result == "unfinished"
     assert during[0].question.steps == []
     asking.world.settle()
-    second = questions.load(asking.process, "demo", during[0].question.request_id)
+    second = questions.load(asking.process, "demo", during[0].question.request_id, "ann")
     assert second.conversation_id == first.conversation_id
     turns = log.read(asking.process, "demo", talk_of(first), [1, 2])
     assert [turn.user_message for turn in turns] == ["First?", "Second?"]
@@ -360,7 +360,7 @@ def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
 
     claims.release(asking.process, held)
     asking.world.settle()
-    assert questions.load(asking.process, "demo", outcome.question.request_id).status == "done"
+    assert questions.load(asking.process, "demo", outcome.question.request_id, "ann").status == "done"
 
 
 def test_an_invocation_of_an_answered_question_or_of_none_does_nothing():
@@ -415,7 +415,7 @@ def test_two_deliveries_of_one_question_at_once_answer_it_once():
     asking.world.work(payload)
 
     assert len(errors) == 1
-    asked = questions.load(asking.process, "demo", outcome.question.request_id)
+    asked = questions.load(asking.process, "demo", outcome.question.request_id, "ann")
     assert log.last_index(asking.process, "demo", talk_of(asked)) == 1
     assert len(asking.agent.asked) == 2
 

@@ -76,7 +76,7 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
     """Each question is answered once, stored what it should once, and is one turn of a conversation."""
     said = []
     for key, message in wanted.items():
-        asked = questions.load(asking.process, "demo", keys.request_of("ann", key))
+        asked = questions.load(asking.process, "demo", keys.request_of("ann", key), "ann")
         assert (asked.status, asked.answer.message) == ("done", f"Answer to {message}")
         turns = log.read(asking.process, "demo", talk_of(asked), range(1, 5))
         said += [turn.user_message for turn in turns if turn.message_id == asked.request_id]

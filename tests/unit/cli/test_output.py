@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from live_memory.cli import texts
 from tests.support.desk import Desk, change, note
+from tests.support.hidden import LEGITIMATE
 
 HOSTILE = "a\x1b[31mred\x1b]0;title\x07\x9b2Jb\x08\r\u202eevil\u2066 [bold]x[/bold] :smile: [link=http://x]y[/link]"
 ANYTHING = st.text(st.characters())
@@ -20,12 +21,21 @@ ANYTHING = st.text(st.characters())
 @example("\ud800")
 def test_cleaned_text_has_no_control_character_but_newline_and_tab(text: str):
     cleaned = texts.clean(text)
-    assert not [one for one in cleaned if unicodedata.category(one) in {"Cc", "Cs"} and one not in "\n\t"]
-    assert not set(cleaned) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
+    plain = cleaned.replace("\r\n", "\n")
+    assert not [one for one in plain if unicodedata.category(one) in {"Cc", "Cs"} and one not in "\n\t"]
+    assert not set(cleaned) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff\u2060")
     assert texts.clean(cleaned) == cleaned
 
 
-@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])))
+@given(
+    st.text(
+        st.characters(
+            exclude_categories=["Cc", "Cf", "Cn", "Cs", "Mn", "Zl", "Zp"],
+            exclude_characters="\u115f\u1160\u3164\uffa0",
+        )
+    )
+)
+@example(LEGITIMATE[2])
 def test_what_is_harmless_stays_as_it_is(text: str):
     assert texts.clean(text) == text
     assert texts.clean("é\t→\n") == "é\t→\n"

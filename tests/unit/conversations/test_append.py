@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.conversations import importing, log, reading
+from livemem.conversations import turn as turns_module
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
 from livemem.errors import InvalidRequest, NotFound, TooLarge
+from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.talk import Talk
@@ -109,12 +112,26 @@ def test_large_results_of_a_turn_whose_writer_died_come_with_the_repeat():
 
 
 def test_no_secret_is_stored_on_either_side_nor_in_what_tools_were_given_or_gave():
-    talk = Talk(world=World(redact_secrets=True))
+    # Whatever the settings say.
+    talk = Talk(world=World(redact_secrets=False))
     call = ToolCall(name="run", arguments={"env": [{"KEY": SECRET}]}, result={"out": [SECRET * 1, "r" * 40_000]})
     appended = talk.say(f"my key is {SECRET}", f"so {SECRET}", message_id="m", tool_calls=(call,))
     assert not [key for key, stored in talk.world.inner.objects.items() if SECRET.encode() in stored.body]
     again = talk.say(f"my key is {SECRET}", f"so {SECRET}", message_id="m", tool_calls=(call,))
     assert (again.turn, again.fresh) == (appended.turn, False)
+
+
+def test_a_turn_that_was_written_before_turns_were_redacted_is_the_same_when_it_comes_again():
+    talk = Talk()
+    raw = Draft(f"my key is {SECRET}", "so", (ToolCall(name="run", result=[SECRET, "r" * 40_000]),), "m")
+    written, _ = turns_module.made(raw, "m", 1, "bob", talk.world.clock())
+    talk.world.store.put(keys.turn("demo", talk.id, 1), written.to_bytes())
+    talk.world.store.put(keys.message("demo", talk.id, "m"), log.Floor(floor=0).to_bytes())
+
+    assert talk.append(raw).fresh is False
+    with pytest.raises(InvalidRequest):
+        talk.append(replace(raw, assistant_message="other"))
+    assert len(turns(talk)) == 1
 
 
 def test_an_id_that_somebody_entered_a_moment_ago_is_looked_for_behind_that_turn():

@@ -131,6 +131,20 @@ def test_a_question_stores_nothing_in_the_toolset_that_reads_whatever_the_token_
     assert len(reading.recent(agents.world.process, "demo", limit=5)) == stored
 
 
+def test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_for_no_other_agent(agents):
+    agents.let_in(token("lm_ann", "read"), token("lm_bob", "read", "write", name="bob"))
+    ann, bob = agents.as_one("lm_ann"), agents.as_one("lm_bob")
+    agents.world.agent.queue.append(responds("She has left."))
+
+    asked = ann.call("ask", question="Where is Ann?")
+    handle = f"ask:demo:{asked['request_id']}"
+
+    assert "session" not in asked
+    assert not agents.world.keys("demo/conversations/") + agents.world.keys("demo/sessions/")
+    assert ann.call("poll", handle=handle)["message"] == "She has left."
+    assert bob.refused("poll", handle=handle).endswith("[question_not_found]")
+
+
 def test_a_question_that_came_to_nothing_is_an_error_that_says_why(agents):
     agents.world.agent.queue.append(LlmError("llm_refused", "It refused."))
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import config
+from live_memory.cli import config, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
-from live_memory.cli.init import clients, plan, record
+from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.plan import ByHand, Plan
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
@@ -94,8 +94,11 @@ def _carry_out(
     records = record.load(kept)
     drawn = plan.draw_up_undo(fitted.places, records) if undo else plan.draw_up(fitted.places, records)
     by_hand = drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
-    out.result(_document(drawn, by_hand), lambda: _show(out, drawn))
+    recorded = [] if undo else recording.told(client, setup)
+    out.result(_document(drawn, by_hand, recorded), lambda: _show(out, drawn))
     _explain(out, by_hand, undo=undo)
+    for line in recorded:
+        out.say(line)
     if not drawn.steps:
         out.say("Nothing to take back." if undo else "Nothing to change: all that can be written is there already.")
         raise typer.Exit(NOTHING)
@@ -114,8 +117,9 @@ def _carry_out(
         raise typer.Exit(FAILED)
 
 
-def _document(drawn: Plan, by_hand: tuple[ByHand, ...]) -> dict[str, Any]:
+def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> dict[str, Any]:
     return {
+        **({"recorded": recorded} if recorded else {}),
         "changes": [{"path": str(step.path), "diff": "\n".join(plan.diff(step))} for step in drawn.steps],
         "by_hand": [{"where": one.shown, "reason": one.reason, "snippet": one.snippet} for one in by_hand],
     }
@@ -124,12 +128,8 @@ def _document(drawn: Plan, by_hand: tuple[ByHand, ...]) -> dict[str, Any]:
 def _show(out: Output, drawn: Plan) -> None:
     for step in drawn.steps:
         for line in plan.diff(step):
-            out.text(_clean(line))
-
-
-def _clean(line: str) -> str:
-    """A line of somebody's file without what a terminal would obey."""
-    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line)
+            # Also where it is piped: what is asked about next is what was seen.
+            out.text(texts.clean(line))
 
 
 def _explain(out: Output, by_hand: tuple[ByHand, ...], *, undo: bool) -> None:

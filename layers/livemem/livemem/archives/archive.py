@@ -16,6 +16,7 @@ from typing import Any
 
 from livemem.backups.manifest import Item, Manifest
 from livemem.bank import paths
+from livemem.invisible import has_controls
 from livemem.store import keys, memory_keys
 
 FORMAT = "live-memory-archive"
@@ -28,7 +29,6 @@ OBJECT_BYTES = 64 << 20
 NAMED = 100
 """Objects that were left out and are named in the manifest."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _METADATA_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _METADATA_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,498}[\x21-\x7e])?")
 METADATA_ENTRIES = 10
@@ -54,7 +54,7 @@ def path_problem(path: str) -> str | None:
     """Why no member of an archive may have this path, or None. It could be a hostile one, or come out elsewhere."""
     if len(path.encode(errors="surrogatepass")) > NAME_BYTES:
         return f"has a name of more than {NAME_BYTES} bytes"
-    if _CONTROL.search(path):
+    if has_controls(path):
         return "has control characters in its name"
     if "\\" in path:
         return "has a backslash in its name"

@@ -7,7 +7,7 @@ objects are written to a space that nobody sees yet (arrivals.py).
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import md5
 
@@ -28,6 +28,7 @@ from livemem.errors import (
     TooLarge,
 )
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.spaces import rules
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
@@ -93,6 +94,8 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
     keys.check_space_id(wanted.space_id)
     found = copying.look(process.store, keys.upload(wanted.upload_id))
     _check_options(wanted)
+    on = process.settings.redact_secrets
+    wanted = replace(wanted, description=when(on, wanted.description), rules=when(on, wanted.rules))
     if not found:
         raise NotFound("upload", wanted.upload_id)
     if found.size > unpacking.ARCHIVE_BYTES:

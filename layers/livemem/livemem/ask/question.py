@@ -1,13 +1,21 @@
 """A question with all that was done about it, as it is stored: so who goes on with it asks and does nothing twice."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from livemem import clock, limits
-from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, PreconditionLost, QuestionBroken
+from livemem.errors import (
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    QuestionBroken,
+    UserNotAllowed,
+)
 from livemem.llm.usage import Usage
 from livemem.process import Process
+from livemem.redaction import Redaction, identifier, redact
 from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
 from livemem.store import documents, room_keys
@@ -91,8 +99,11 @@ class Question(Document):
     author: str
     """The name of the token."""
     may_write: bool
+    """Without it the question is of no session: nothing of it is kept but this document, for who asked it."""
     user: str
     message: str
+    redacted: dict[str, int] = {}
+    """What was taken out of message and user, by kind."""
     session: str | None = None
     """The conversation that it was to continue."""
     room: str | None = None
@@ -135,6 +146,14 @@ class Wanted:
     user: str | None = None
     session: str | None = None
     room: str | None = None
+    found: dict[str, int] = field(default_factory=dict, hash=False, compare=False)
+    """What was taken out of it, by kind."""
+
+    def redacted(self) -> "Wanted":
+        """The question without what looks like a secret."""
+        done = Redaction()
+        message, user = done.text(self.message), done.identifier(self.user) if self.user is not None else None
+        return replace(self, message=message, user=user, found=done.counted())
 
     def check(self) -> None:
         """Raise InvalidRequest or TooLarge, which name the field."""
@@ -143,8 +162,18 @@ class Wanted:
             limits.check_text("user", self.user, USER_BYTES)
         if self.room is not None:
             room_keys.check_room(self.room)
+            if redact(self.room)[1]:
+                raise InvalidRequest.of("room", "looks like a secret, which is no name for a room")
         if self.session is not None:
             all_keys.check_ulid("session", self.session)
+
+    def check_user(self, author: str, *, may_write: bool) -> None:
+        """Raise UserNotAllowed for another user than the token's own name, unless the token may write."""
+        if not may_write and self.user not in (None, author):
+            raise UserNotAllowed(
+                f"With `read` alone the token {author!r} asks in its own name: leave `user` out. "
+                "A token that may `write` can ask for others."
+            )
 
 
 @dataclass(frozen=True)
@@ -164,6 +193,7 @@ def new(process: Process, request_id: str, author: str, wanted: Wanted, *, may_w
         may_write=may_write,
         user=wanted.user or author,
         message=wanted.message,
+        redacted=wanted.found,
         session=wanted.session,
         room=wanted.room,
         created_at=clock.iso_millis(process.clock()),
@@ -172,8 +202,9 @@ def new(process: Process, request_id: str, author: str, wanted: Wanted, *, may_w
 
 def check_same(question: Question, author: str, wanted: Wanted) -> None:
     """Raise InvalidRequest where the client's key has come with another question before."""
-    there = (question.message, question.user, question.session, question.room)
-    if there != (wanted.message, wanted.user or author, wanted.session, wanted.room):
+    # It may have been stored before questions were redacted.
+    there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
+    if there != (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room):
         raise InvalidRequest.of("Idempotency-Key", "was used for another question")
 
 
@@ -188,14 +219,14 @@ def find(process: Process, space_id: str, request_id: str) -> Saved | None:
         ) from error
 
 
-def load(process: Process, space_id: str, request_id: str) -> Question:
+def load(process: Process, space_id: str, request_id: str, reader: str) -> Question:
     """The question: 1 GET, and that of the space where this process has not seen it lately. Raises InvalidName,
-    NotFound.
+    NotFound; one that was asked with `read` alone is there for its author alone (`reader`: the name of the token).
     """
     keys.check_request_id(request_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, request_id)
-    if not found:
+    if not found or not (found.question.may_write or found.question.author == reader):
         raise NotFound("question", request_id)
     return found.question
 

@@ -46,9 +46,9 @@ def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | No
     return session.conversation_id if goes_on else None, session.conversation_id
 
 
-def check(process: Process, space_id: str, user: str, wanted: str | None) -> None:
-    """Raise NotFound unless the session that is asked for is the user's and has not ended."""
-    if wanted is not None and of(process, space_id, user)[0] != wanted:
+def check(process: Process, space_id: str, user: str | None, wanted: str | None) -> None:
+    """Raise NotFound unless the session that is asked for is the user's and has not ended; None has no session."""
+    if wanted is not None and (user is None or of(process, space_id, user)[0] != wanted):
         raise NotFound("session", wanted)
 
 

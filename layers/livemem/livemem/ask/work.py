@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -20,7 +20,6 @@ from livemem.ask.question import Overtaken, Problem, Question, Saved, Wanted
 from livemem.consolidation import budget
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
 from livemem.llm.usage import Usage
-from livemem.notes import redaction
 from livemem.process import Process
 from livemem.spaces import claims, markers, usage
 from livemem.spaces import head as heads
@@ -105,9 +104,11 @@ def ask(
     """Answer a question as far as there is time; an invocation of its own does the rest.
 
     A repeat with the same key gives what became of the first; one that failed is tried again from where it failed.
-    Raises NotConfigured without an LLM, NotFound (space, session), InvalidRequest, TooLarge, StoreUnavailable and other
+    Without `may_write` (of the token named `author`) it stands alone: no session is read or kept. Raises NotConfigured
+    without an LLM, NotFound (space, session), UserNotAllowed, InvalidRequest, TooLarge, StoreUnavailable and other
     LiveMemoryErrors that a repeat may get over.
     """
+    wanted.check_user(author, may_write=may_write)
     wanted = _checked(process, wanted, idempotency_key)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
@@ -164,20 +165,18 @@ def _checked(process: Process, wanted: Wanted, idempotency_key: str | None) -> W
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     if not process.settings.llmaas_api_url:
         raise NotConfigured("Nobody can be asked: LLMAAS_API_URL is not set.")
-    if not process.settings.redact_secrets:
-        return wanted
-    return replace(wanted, message=redaction.redact(wanted.message)[0])
+    return wanted.redacted()
 
 
 def _take_down(
     process: Process, space_id: str, author: str, wanted: Wanted, idempotency_key: str | None, *, may_write: bool
 ) -> tuple[Saved, bool]:
     """The question in the bucket, and whether it is new there: 2 PUTs, with a key 1 GET before."""
-    request_id = keys.request_of(author, idempotency_key) if idempotency_key else process.new_id()
+    request_id = keys.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
     there = question.find(process, space_id, request_id) if idempotency_key else None
     if not there:
         user = wanted.user or author
-        sessions.check(process, space_id, user, wanted.session)
+        sessions.check(process, space_id, user if may_write else None, wanted.session)
         _open(process, space_id, request_id)
         asked = question.new(process, request_id, author, wanted, may_write=may_write)
         there = question.write_new(process, space_id, asked)
@@ -246,16 +245,20 @@ def _answer(task: _Task) -> None:
         _begin(task)
     while not task.question.answer:
         _step(task)
-    sessions.keep(task.process, task.space_id, task.question)
+    if task.question.may_write:
+        sessions.keep(task.process, task.space_id, task.question)
     _end(task, status="done", steps=task.question.without_results().steps, opening=None)
     logger.info("question answered", extra={"space_id": task.space_id, "request_id": task.question.request_id})
 
 
 def _begin(task: _Task) -> None:
-    """Settle which conversation it is part of, and what the model is told at first."""
+    """Settle which conversation it is part of, if any, and what the model is told at first."""
     process, asked = task.process, task.question
     if asked.opening is not None:
         task.change(status="running")
+        return
+    if not asked.may_write:
+        task.change(status="running", opening=context.opening(process, task.space_id, asked, []))
         return
     current, former = sessions.of(process, task.space_id, asked.user)
     if asked.session is not None and asked.session != current:

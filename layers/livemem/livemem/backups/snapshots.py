@@ -6,7 +6,7 @@ What changes while it is taken are notes that are appended: those are in the nex
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -17,6 +17,7 @@ from livemem.backups.manifest import Item, Manifest, Saved
 from livemem.changes import recovery, settling
 from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, PreconditionLost
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import lease
@@ -79,6 +80,7 @@ def take(
     TooLarge.
     """
     limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
+    wanted = replace(wanted, description=when(process.settings.redact_secrets, wanted.description))
     require_conditional_writes(process.store)
     held = _acquire(process, space_id, deadline, wait=wait)
     with lease.kept(process, held):

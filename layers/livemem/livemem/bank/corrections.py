@@ -4,7 +4,7 @@ The checks of an LLM's answer that guard against forgetting (consolidation/plann
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from livemem import limits
 from livemem.access.principal import Principal
@@ -18,6 +18,7 @@ from livemem.errors import Conflict, FieldError, Forbidden, InvalidRequest, NotF
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 
@@ -30,8 +31,9 @@ def write_file(
     Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Busy, PreconditionLost.
     """
     files.check_path(path)
-    _check_reason(reason)
+    reason = _checked_reason(process, reason)
     limits.check_text("content", content, limits.BANK_FILE_BYTES)
+    content = when(process.settings.redact_secrets, content)
     problem = files.content_problem(content)
     if problem:
         raise InvalidRequest.of("content", problem)
@@ -58,8 +60,9 @@ def edit_sections(
     Conflict if the edits change nothing, Busy, PreconditionLost.
     """
     files.check_path(path)
-    limits.check_text("reason", reason, limits.REASON_BYTES)
+    reason = when(process.settings.redact_secrets, limits.check_text("reason", reason, limits.REASON_BYTES))
     _check_edits(edits)
+    edits = [_redacted(edit) for edit in edits] if process.settings.redact_secrets else edits
     check_may_correct(principal, heads.load(process, space_id).meta)
 
     def plan() -> list[FileChange]:
@@ -98,6 +101,12 @@ def _check_edits(edits: Sequence[Edit]) -> None:
             limits.check_text(f"edits.{number}.{name}", text, limits.BANK_FILE_BYTES, blank=name != "heading")
 
 
+def _redacted(edit: Edit) -> Edit:
+    # Other headings are there already: by them the section is found.
+    heading = when(edit.op == "add_section", edit.heading)
+    return replace(edit, heading=heading, content=when(True, edit.content))
+
+
 def _edited(text: str, edits: Sequence[Edit]) -> str:
     try:
         after = apply_edits(text, edits)
@@ -115,7 +124,7 @@ def delete_file(process: Process, author: str, space_id: str, path: str, reason:
     Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Busy, PreconditionLost.
     """
     files.check_path(path)
-    _check_reason(reason)
+    reason = _checked_reason(process, reason)
 
     def plan() -> list[FileChange]:
         before = files.find_file(process, space_id, path)
@@ -137,10 +146,11 @@ def _manual(process: Process, author: str, head: Head, run_id: str, files: list[
     return records.by_hand(head, run_id, "manual", author, process.clock()).model_copy(update={"files": files})
 
 
-def _check_reason(reason: str | None) -> None:
+def _checked_reason(process: Process, reason: str | None) -> str | None:
     # Before the lease is taken: what can't be recorded would leave the space busy.
     if reason is not None:
         limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
+    return when(process.settings.redact_secrets, reason)
 
 
 def _before(file: BankFile | None) -> Before | None:

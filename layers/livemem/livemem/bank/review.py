@@ -12,6 +12,7 @@ from livemem.changes import direct, progress, proposals
 from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.runs import queue, reviews
 from livemem.runs.queue import Order
 from livemem.runs.run import Run
@@ -59,6 +60,7 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
     """
     if reason is not None:
         limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
+        reason = when(process.settings.redact_secrets, reason)
     run = _ask(process, principal, space_id, run_id)
     if run.status == "refused":
         return run

@@ -7,6 +7,7 @@ from livemem.changes import direct, records
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import Conflict, InvalidRequest
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.spaces import rules
 from livemem.spaces.head import Head
 from livemem.store import keys
@@ -33,9 +34,11 @@ def change(process: Process, author: str, space_id: str, wanted: NewRules) -> st
         raise InvalidRequest.of("rules", "give either rules or rules_template")
     if wanted.reason is not None:
         limits.check_text("reason", wanted.reason, limits.REASON_BYTES, blank=True)
+    text = when(process.settings.redact_secrets, text)
+    reason = when(process.settings.redact_secrets, wanted.reason)
 
     def plan(head: Head, run_id: str) -> Record:
-        changed = _planned(process, space_id, text, wanted.reason)
+        changed = _planned(process, space_id, text, reason)
         return records.by_hand(head, run_id, "rules", author, process.clock()).model_copy(update={"rules": changed})
 
     direct.carry_out(process, space_id, "rules", plan)

@@ -14,6 +14,7 @@ from importlib import resources
 from string import Template
 
 from livemem.bank.files import BankFile
+from livemem.invisible import json_escaped
 from livemem.llm.client import Messages
 from livemem.notes.note import Note
 
@@ -149,9 +150,7 @@ def _shown(number: int, note: Note) -> dict[str, object]:
 
 
 def json_line(value: object) -> str:
-    """A JSON value on one line, whatever readers take for the end of one: no text can forge what surrounds it."""
-    # U+2028 and the like end a line for some readers; JSON may spell them.
-    text = json.dumps(value, ensure_ascii=False)
-    for separator in ("\u2028", "\u2029", "\x85"):
-        text = text.replace(separator, f"\\u{ord(separator):04x}")
-    return text
+    """A JSON value on one line, whatever readers take for the end of one: no text can forge what surrounds it, and what
+    nobody sees is spelt.
+    """
+    return json_escaped(json.dumps(value, ensure_ascii=False))

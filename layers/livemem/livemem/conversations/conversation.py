@@ -6,10 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from pydantic import Field
+
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
+from livemem.invisible import has_controls
 from livemem.process import Process
+from livemem.redaction import Redaction, identifier, named
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
@@ -22,7 +26,6 @@ PATH_BYTES = 4_096
 HOST_BYTES = 255
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
 D = TypeVar("D", bound=Document)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -43,6 +46,8 @@ class Conversation(Document):
     author: str
     deleted_at: Moment | None = None
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
+    redacted: dict[str, int] = Field(default={}, exclude=True)
+    """What was taken out of it when it was begun, by kind: told then, and not stored."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def normalised(path: str, field: str = "cwd") -> str:
     `a//b/./c/..` is `a/b`; a Windows path has slashes, and its drive is where `..` ends. Raises InvalidRequest.
     """
     limits.check_text(field, path, PATH_BYTES)
-    if _CONTROL.search(path):
+    if has_controls(path):
         raise InvalidRequest.of(field, "must hold no control characters")
     before = ""
     while path != before:
@@ -84,9 +89,25 @@ def _once(path: str) -> str:
 def check_host(host: str) -> str:
     """Return the host's name, or raise InvalidRequest."""
     limits.check_text("host", host, HOST_BYTES)
-    if _CONTROL.search(host):
+    if has_controls(host):
         raise InvalidRequest.of("host", "must hold no control characters")
     return host
+
+
+def folder_name(path: str, done: Redaction | None = None) -> str:
+    """A folder's path as it is stored and looked for: in one spelling, without secrets. Raises InvalidRequest."""
+    plain, shown = normalised(path), _shown_path(path, done or Redaction())
+    return plain if shown == plain else named(shown, plain)
+
+
+def _shown_path(path: str, done: Redaction, field: str = "cwd") -> str:
+    """The path without secrets, in one spelling. They are looked for before and after: of `//` in a URL one stays."""
+    return done.text(normalised(done.text(path), field))
+
+
+def host_name(host: str) -> str:
+    """A host's name as it is stored and looked for. Raises InvalidRequest."""
+    return identifier(check_host(host))
 
 
 def create(
@@ -98,15 +119,16 @@ def create(
     """
     if wanted.title is not None:
         limits.check_text("title", wanted.title, TITLE_BYTES)
-    cwd = normalised(wanted.cwd) if wanted.cwd is not None else None
-    host = check_host(wanted.host) if wanted.host is not None else None
-    project = normalised(wanted.project_path, "project_path") if wanted.project_path is not None else None
+    done = Redaction()
+    cwd = folder_name(wanted.cwd, done) if wanted.cwd is not None else None
+    host = done.identifier(check_host(wanted.host)) if wanted.host is not None else None
+    project = _shown_path(wanted.project_path, done, "project_path") if wanted.project_path is not None else None
     head = heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     now = process.clock()
     conversation = Conversation(
         conversation_id=conversation_id or process.new_id(),
-        title=wanted.title,
+        title=done.text(wanted.title) if wanted.title is not None else None,
         cwd=cwd,
         host=host,
         project_path=project,
@@ -115,6 +137,7 @@ def create(
         created_at=clock.iso_millis(now),
         uid=head.meta.uid,
         author=author,
+        redacted=done.counted(),
     )
     key = keys.conversation(space_id, conversation.conversation_id)
     # A lost race is our own first try, whose answer was lost: nobody else knows the id.

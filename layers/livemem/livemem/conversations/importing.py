@@ -2,8 +2,9 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from livemem.conversations import log
 from livemem.conversations.turn import Draft, ToolCall, check_message_id
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
+from livemem.redaction import identifier
 
 LINES = 2_000
 """Of one call; 1 MiB of short messages."""
@@ -44,6 +46,8 @@ class Imported:
     repeated: int
     last_turn: int
     left: int = 0
+    redacted: dict[str, int] = field(default_factory=dict, hash=False)
+    """What was taken out of the lines, by kind."""
 
 
 def parse(text: str) -> list[Draft]:
@@ -63,8 +67,7 @@ def parse(text: str) -> list[Draft]:
 def _draft(where: str, text: str) -> Draft:
     try:
         line = _Line.model_validate(_loaded(text))
-        # How large a result is that lies apart, only the log says.
-        calls = [ToolCall.model_validate({**call, "result_size": None}) for call in line.tool_calls]
+        calls = [_call(call) for call in line.tool_calls]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -89,6 +92,12 @@ def _draft(where: str, text: str) -> Draft:
         return Draft.of_message(line.role, line.content or "", **more)
     except InvalidRequest as error:
         raise InvalidRequest.of(f"{where}: role", error.fields[0].message) from None
+
+
+def _call(told: dict[str, Any]) -> ToolCall:
+    """The call; unknown fields are left out here too. How large a result is that lies apart, only the log says."""
+    known = {name: told[name] for name in ToolCall.model_fields if name in told}
+    return ToolCall.model_validate({**known, "result_size": None})
 
 
 def _loaded(text: str) -> Any:
@@ -126,8 +135,9 @@ def take_in(
 
     1 round trip for each. Raises NotFound, InvalidRequest.
     """
-    drafts = [log.prepare(process, draft, f"{draft.message_id}: ") for draft in drafts]
+    drafts = [log.prepare(draft, f"{identifier(draft.message_id or '')}: ") for draft in drafts]
     appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
     fresh = sum(one.fresh for one in appended)
     newest = max((one.turn.turn_index for one in appended), default=0)
-    return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended))
+    redacted = sum((Counter(one.redacted) for one in appended), Counter())
+    return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended), dict(sorted(redacted.items())))

@@ -53,7 +53,7 @@ def append(process: Process, space_id: str, conversation_id: str, author: str, d
 
     Raises NotFound, InvalidRequest, TooLarge; a repeat gives the turn that is there.
     """
-    draft = prepare(process, draft)
+    draft = prepare(draft)
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
@@ -69,10 +69,10 @@ def append(process: Process, space_id: str, conversation_id: str, author: str, d
     return _append(process, _At(space_id, found, author), draft, tail, floor)
 
 
-def prepare(process: Process, draft: Draft, where: str = "") -> Draft:
-    """The turn as it is to be stored: checked as it was sent, then redacted if the settings say so."""
+def prepare(draft: Draft, where: str = "") -> Draft:
+    """The turn as it is to be stored: checked as it was sent, then redacted, whatever the settings say."""
     turns.check(draft, where)
-    return turns.redacted(draft) if process.settings.redact_secrets else draft
+    return turns.redacted(draft)
 
 
 @dataclass(frozen=True)

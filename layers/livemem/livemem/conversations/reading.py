@@ -89,7 +89,8 @@ def page(
 def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> list[str]:
     if cwd is None:
         return sorted(process.store.folders(keys.prefix(space_id)), reverse=True)
-    folder = keys.by_cwd_prefix(space_id, conversations.check_host(host) if host else "", conversations.normalised(cwd))
+    named = conversations.host_name(host) if host else "", conversations.folder_name(cwd)
+    folder = keys.by_cwd_prefix(space_id, *named)
     found = (keys.parse_by_cwd(entry.key) for entry in process.store.scan(folder))
     # By their ids, which tell the time too: a page goes on behind one of them.
     return sorted((one for one in found if one), reverse=True)

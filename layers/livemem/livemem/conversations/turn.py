@@ -9,8 +9,8 @@ from typing import Any, Literal
 from livemem import clock, limits
 from livemem.conversations.planner import Size
 from livemem.errors import InvalidRequest, TooLarge
-from livemem.notes import redaction
 from livemem.process import Process
+from livemem.redaction import Redaction
 from livemem.store import conversation_keys as keys
 from livemem.store.documents import Document, Moment
 
@@ -125,28 +125,26 @@ def check_message_id(message_id: str, where: str = "") -> str:
 
 
 def redacted(draft: Draft) -> Draft:
-    """The turn without what looks like a key, on both sides and in what tools were given and gave."""
-    found: dict[str, int] = {}
-
-    def clean(value: Any) -> Any:
-        if isinstance(value, str):
-            text, counts = redaction.redact(value)
-            for kind, count in counts.items():
-                found[kind] = found.get(kind, 0) + count
-            return text
-        if isinstance(value, list):
-            return [clean(item) for item in value]
-        if isinstance(value, dict):
-            return {name: clean(item) for name, item in value.items()}
-        return value
-
+    """The turn without what looks like a secret: on both sides, in what tools were given and gave, in all names."""
+    done = Redaction()
     calls = [
-        call.model_copy(update={"arguments": clean(call.arguments), "result": clean(call.result)})
+        call.model_copy(
+            update={
+                "name": done.text(call.name),
+                "arguments": done.value(call.arguments),
+                "result": done.value(call.result),
+                "timestamp": done.value(call.timestamp),
+            }
+        )
         for call in draft.tool_calls
     ]
-    sides = clean(draft.user_message), clean(draft.assistant_message)
     return replace(
-        draft, user_message=sides[0], assistant_message=sides[1], tool_calls=calls, redacted=dict(sorted(found.items()))
+        draft,
+        user_message=done.text(draft.user_message),
+        assistant_message=done.text(draft.assistant_message),
+        tool_calls=calls,
+        message_id=done.identifier(draft.message_id) if draft.message_id is not None else None,
+        redacted=done.counted(),
     )
 
 
@@ -180,11 +178,23 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
 
 
 def same(turn: Turn, other: Turn) -> bool:
-    """Whether both say the same, whenever and wherever they were written."""
-    left, right = (
-        one.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author"}) for one in (turn, other)
-    )
-    return left == right
+    """Whether both say the same, whenever and wherever they were written; also where one was written when less was
+    taken out of turns.
+    """
+    return bool(_told(turn) == _told(other) or _told(turn, redacted=True) == _told(other, redacted=True))
+
+
+def _told(turn: Turn, *, redacted: bool = False) -> Any:
+    """What the turn says, as JSON values."""
+    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author"})
+    if not redacted:
+        return told
+    for call in told["tool_calls"]:
+        if call["result_size"] is not None:
+            # What is shown of it may end within a secret.
+            del call["result"], call["result_size"]
+    del told["char_count"]
+    return Redaction().value(told)
 
 
 def with_results(process: Process, space_id: str, conversation_id: str, turn: Turn) -> Turn:

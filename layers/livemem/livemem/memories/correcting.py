@@ -11,8 +11,8 @@ from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State
-from livemem.notes.redaction import redact
 from livemem.process import Process
+from livemem.redaction import Redaction
 from livemem.store.probe import require_conditional_writes
 
 
@@ -72,20 +72,19 @@ def correct(
 
 
 def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:
-    """The fields that are to be other, checked; and what was taken out of the content, by kind."""
+    """The fields that are to be other, checked; and what was taken out of them, by kind."""
     changes: dict[str, object] = {}
-    redacted: dict[str, int] = {}
+    done, on = Redaction(), process.settings.redact_secrets
     if not isinstance(wanted.content, EllipsisType):
         content = memory.check_content(wanted.content)
-        if process.settings.redact_secrets:
-            content, counted = redact(content)
-            redacted = dict(counted)
-        changes["content"] = content
+        changes["content"] = done.text(content) if on else content
     if not isinstance(wanted.category, EllipsisType):
-        changes["category"] = memory.check_category(there.kind, wanted.category)
+        category = memory.check_category(there.kind, wanted.category)
+        changes["category"] = done.text(category) if on and category else category
     if not isinstance(wanted.subjects, EllipsisType):
-        changes["subjects"] = memory.check_subjects(wanted.subjects)
+        subjects = memory.check_subjects(wanted.subjects)
+        changes["subjects"] = memory.without_secrets(wanted.subjects, done) if on else subjects
     if not isinstance(wanted.ttl, EllipsisType):
         expires = ttl.until(wanted.ttl, process.clock())
         changes["expires_at"] = clock.iso_millis(expires) if expires else None
-    return changes, redacted
+    return changes, done.counted()

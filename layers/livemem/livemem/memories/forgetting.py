@@ -12,6 +12,7 @@ from livemem.memories.operation import Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State, expired
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
@@ -37,6 +38,7 @@ def delete(
     `anyone`: also one that another author stored. Raises NotFound, Forbidden, InvalidRequest, MemoriesBroken.
     """
     reason = limits.check_text("reason", reason, limits.REASON_BYTES).strip()
+    reason = when(process.settings.redact_secrets, reason)
     cause = operation.op_id(op_id or f"delete/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause)
 

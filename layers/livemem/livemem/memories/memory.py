@@ -7,6 +7,7 @@ from typing import Literal
 
 from livemem import limits
 from livemem.errors import InvalidRequest
+from livemem.redaction import Redaction
 from livemem.store.documents import Document, Moment
 from livemem.store.memory_keys import Kind
 
@@ -115,6 +116,11 @@ def check_category(kind: Kind, category: str | None, field: str = "category") ->
         raise InvalidRequest.of(field, f"must be one of {', '.join(allowed)} for the kind {kind}")
     limits.check_text(field, category, CATEGORY_CHARACTERS)
     return category
+
+
+def without_secrets(subjects: Sequence[str], done: Redaction) -> list[str]:
+    """Checked subjects without what looks like a secret, which is looked for before the letters are made small."""
+    return list(dict.fromkeys(" ".join(done.text(subject).lower().split()) for subject in subjects))
 
 
 def check_subjects(subjects: Sequence[str], field: str = "subjects") -> list[str]:

@@ -15,8 +15,8 @@ from livemem.memories.operation import Merged, Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State
 from livemem.memories.vectors import Floats, Rows
-from livemem.notes.redaction import redact
 from livemem.process import Process
+from livemem.redaction import Redaction
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
@@ -106,13 +106,14 @@ def store_all(
 
 def _checked(process: Process, author: str, draft: Draft, cause: str | None, where: str) -> _Wanted:
     """The draft as it is to be stored; `where` stands before the names of fields in errors."""
-    content, redacted = memory.check_content(draft.content, f"{where}content"), {}
-    if process.settings.redact_secrets:
-        content, counted = redact(content)
-        redacted = dict(counted)
+    content = memory.check_content(draft.content, f"{where}content")
     kind = keys.check_kind(draft.kind)
     category = memory.check_category(kind, draft.category, f"{where}category")
     subjects = memory.check_subjects(draft.subjects, f"{where}subjects")
+    done = Redaction()
+    if process.settings.redact_secrets:
+        content, category = done.text(content), done.text(category) if category else None
+        subjects = memory.without_secrets(draft.subjects, done)
     now = process.clock()
     expires = ttl.until(draft.ttl, now, f"{where}ttl")
     moment = clock.iso_millis(now)
@@ -133,7 +134,7 @@ def _checked(process: Process, author: str, draft: Draft, cause: str | None, whe
         Candidate(candidate, draft.replace),
         hashlib.sha256(request.encode()).hexdigest()[:32],
         operation.op_id(cause if cause is not None else f"memory/{candidate.memory_id}"),
-        redacted,
+        done.counted(),
     )
 
 

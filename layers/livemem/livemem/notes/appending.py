@@ -1,7 +1,5 @@
 """Appending live notes: one, or a batch."""
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -9,18 +7,16 @@ from datetime import datetime
 from livemem import clock, limits
 from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
+from livemem.invisible import has_controls
 from livemem.notes import note as notes
-from livemem.notes import redaction
 from livemem.notes.note import Note
 from livemem.process import Process
+from livemem.redaction import Redaction
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 
 APPEND_TRIES = 5
-
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def check_draft(draft: Draft, field: str = "") -> None:
     if len(draft.tags) > limits.TAGS:
         raise InvalidRequest.of(f"{field}tags", f"at most {limits.TAGS} tags")
     for tag in draft.tags:
-        if not tag.strip() or len(tag) > limits.TAG_CHARACTERS or _CONTROL.search(tag):
+        if not tag.strip() or len(tag) > limits.TAG_CHARACTERS or has_controls(tag):
             raise InvalidRequest.of(
                 f"{field}tags", f"a tag has 1 to {limits.TAG_CHARACTERS} characters and no line breaks"
             )
@@ -59,10 +55,9 @@ def prepare(process: Process, draft: Draft, field: str = "") -> Draft:
 
 
 def _redact(draft: Draft) -> Draft:
-    content, found = redaction.redact(draft.content)
-    tags = [redaction.redact(tag) for tag in draft.tags]
-    total = sum((more for _, more in tags), Counter(found))
-    return replace(draft, content=content, tags=tuple(tag for tag, _ in tags), redacted=dict(sorted(total.items())))
+    done = Redaction()
+    content, tags = done.text(draft.content), tuple(done.text(tag) for tag in draft.tags)
+    return replace(draft, content=content, tags=tags, redacted=done.counted())
 
 
 def append(process: Process, space_id: str, agent: str, draft: Draft) -> Note:

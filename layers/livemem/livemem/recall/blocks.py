@@ -4,13 +4,13 @@ Pure functions. Each message and each fact is one line, whatever is in it, and o
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Literal
 
 from livemem import clock
+from livemem.invisible import visible
 
 Lang = Literal["fr", "en"]
 LANGUAGES: tuple[Lang, ...] = ("fr", "en")
@@ -76,13 +76,8 @@ def markdown(said: Sequence[Said], facts: Sequence[Fact], lang: Lang, zone: tzin
 
 def one_line(text: str) -> str:
     """The text on one line, in which nothing looks like a line or a heading of the blocks."""
-    flat = "".join(character for character in " ".join(text.split()) if _is_visible(character))
+    flat = visible(" ".join(text.split()))
     return _HEADING.sub("(", flat.replace("•", "·")).strip()
-
-
-def _is_visible(character: str) -> bool:
-    """Whether a reader sees it: what turns or hides what is around it is left out, but not what joins emoji."""
-    return character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs")
 
 
 def _author(name: str) -> str:

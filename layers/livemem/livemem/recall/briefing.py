@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import Turn
+from livemem.invisible import visible
 
 RAW = "## Recent Conversation (Raw)"
 TURNS = "## Relevant Past Context (Semantic Search - Turns)"
@@ -253,11 +254,11 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))
 
 
 def escaped(text: str) -> str:
     """The text with a backslash before what, at the beginning of a line, would look like a heading, or like a line that
-    this service writes: nobody can forge a section, an entry or what somebody else has said.
+    this service writes: nobody can forge a section, an entry or what somebody else has said. What nobody sees is shown.
     """
-    return _FORGED.sub(r"\1\\", text)
+    return visible(_FORGED.sub(r"\1\\", text))

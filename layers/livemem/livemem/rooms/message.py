@@ -1,12 +1,12 @@
 """What is said in a room, and what is asked to be stored as such."""
 
-import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest
-from livemem.notes import redaction
+from livemem.invisible import has_controls
+from livemem.redaction import Redaction
 from livemem.store.documents import Document, Moment
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
@@ -17,7 +17,6 @@ MESSAGE_ID_CHARACTERS = 200
 AHEAD = timedelta(minutes=5)
 """By which a client's clock may be ahead."""
 UNKNOWN = "unknown"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Message(Document):
@@ -49,7 +48,7 @@ class Draft:
 
 def check(draft: Draft, now: datetime, where: str = "") -> Draft:
     """The draft with its time in UTC; raises InvalidRequest or TooLarge, naming the field below `where`."""
-    if not 1 <= len(draft.author) <= AUTHOR_CHARACTERS or _CONTROL.search(draft.author):
+    if not 1 <= len(draft.author) <= AUTHOR_CHARACTERS or has_controls(draft.author):
         message = f"1 to {AUTHOR_CHARACTERS} characters, no control characters"
         raise InvalidRequest.of(f"{where}author", message)
     limits.check_text(f"{where}author", draft.author, 4 * AUTHOR_CHARACTERS)
@@ -74,12 +73,15 @@ def _said_at(text: str, now: datetime, field: str) -> str:
 
 
 def redacted(draft: Draft) -> Draft:
-    """The draft without what looks like a key."""
-    content, found = redaction.redact(draft.content)
-    author, more = redaction.redact(draft.author)
-    counted = {kind: found.get(kind, 0) + more.get(kind, 0) for kind in sorted({*found, *more})}
-    # A mark may be longer than what it stands for.
-    return replace(draft, content=content, author=author, redacted=counted)
+    """The draft without what looks like a secret."""
+    done = Redaction()
+    return replace(
+        draft,
+        content=done.text(draft.content),
+        author=done.text(draft.author),
+        message_id=done.identifier(draft.message_id) if draft.message_id is not None else None,
+        redacted=done.counted(),
+    )
 
 
 def read(name: MessageName, found: Object) -> Message:

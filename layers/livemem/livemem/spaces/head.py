@@ -14,6 +14,7 @@ from pydantic import model_validator
 from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
+from livemem.redaction import when
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.review import Decision, Mode, Review
@@ -275,6 +276,7 @@ def patch(
         wanted["description"] = limits.check_text("description", description, limits.DESCRIPTION_BYTES, blank=True)
     if owner is not None:
         wanted["owner"] = limits.check_text("owner", owner, limits.OWNER_BYTES)
+    wanted = {name: when(process.settings.redact_secrets, text) for name, text in wanted.items()}
     if threshold is not None:
         wanted["consolidation_threshold"] = threshold
     if auto_paused is not None:

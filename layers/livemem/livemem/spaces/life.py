@@ -19,6 +19,7 @@ from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
+from livemem.redaction import when
 from livemem.spaces import head as heads
 from livemem.spaces import markers, rules, usage
 from livemem.spaces.head import Head, Meta
@@ -68,13 +69,13 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
     if wanted.owner is not None:
         limits.check_text("owner", wanted.owner, limits.OWNER_BYTES)
     heads.check_timezone(wanted.timezone)
-    text = _rules_text(wanted)
+    text = when(process.settings.redact_secrets, _rules_text(wanted))
     require_conditional_writes(process.store)
     threshold = process.settings.consolidation_threshold if wanted.threshold is None else wanted.threshold
     meta = Meta(
         space_id=space_id,
-        description=wanted.description,
-        owner=wanted.owner,
+        description=when(process.settings.redact_secrets, wanted.description),
+        owner=when(process.settings.redact_secrets, wanted.owner),
         created_at=clock.iso(process.clock()),
         uid=process.new_id(),
         consolidation_threshold=threshold,

@@ -19,9 +19,13 @@ def check_request_id(request_id: str) -> str:
     return keys.check_ulid("request_id", request_id)
 
 
-def request_of(author: str, idempotency_key: str) -> str:
-    """The id of the question that a token of this name asks under the client's key: the same each time."""
-    digest = hashlib.sha256(json.dumps([author, idempotency_key]).encode()).digest()
+def request_of(author: str, idempotency_key: str, *, may_write: bool = True) -> str:
+    """The id of the question that a token of this name asks under the client's key: the same each time.
+
+    Names are not unique, so a token that may only read never meets the question of a namesake that may write.
+    """
+    told = [author, idempotency_key, *([] if may_write else ["read"])]
+    digest = hashlib.sha256(json.dumps(told).encode()).digest()
     return str(ULID.from_bytes(digest[:16]))
 
 

@@ -33,9 +33,10 @@ def ask_question(
     idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[AskView]:
     """Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With `write`
-    it may also store what it learns. 200: it is answered, or has failed (`status`). 202: it goes on, look at
-    `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to repeat
-    the request safely.
+    it may also store what it learns, and the questions of one user are a session. With `read` alone each question
+    stands alone and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202: it goes on,
+    look at `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to
+    repeat the request safely.
     """
     principal = api.principal()
     outcome = work.ask(
@@ -57,5 +58,7 @@ def ask_question(
 
 @api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="ask", summary="Get a question")
 def get_question(space_id: str, request_id: str) -> AskView:
-    """A question and its answer. Ask again until its `status` is final."""
-    return AskView.of(questions.load(process(), space_id, request_id))
+    """A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is there
+    for who asked it alone.
+    """
+    return AskView.of(questions.load(process(), space_id, request_id, api.principal().name))

@@ -15,7 +15,7 @@ from livemem.ask.question import (
     Wanted,
 )
 from livemem.store import room_keys
-from livemem_http.views.fields import Body, Moment, Sparse, View, told
+from livemem_http.views.fields import Body, Moment, Redacted, Sparse, View, told
 
 RequestId = Annotated[str, told("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 Session = Annotated[str, told("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
@@ -41,7 +41,8 @@ class NewQuestion(Body):
         str | None,
         told(
             "Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are "
-            "answered one after the other. Without it the name of the token.",
+            "answered one after the other. Without it the name of the token; with `read` alone another user is a 403 "
+            "(`user_not_allowed`).",
             "ines",
             minLength=1,
             maxLength=USER_BYTES,
@@ -49,7 +50,10 @@ class NewQuestion(Body):
     ] = None
     session: Annotated[
         str | None,
-        told("The session that must go on: one that has ended, or is not the user's, is answered with 404."),
+        told(
+            "The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` "
+            "alone there is none."
+        ),
     ] = None
     room: Annotated[
         str | None,
@@ -123,6 +127,7 @@ class AskView(Sparse):
     tool_calls: Annotated[list[CallView], told("The tools that were called, in their order.")]
     usage: Annotated[AskUsageView, told("What the question took of the LLM.")]
     session: Session | None = None
+    redacted: Redacted = None
     error: Annotated[AskProblemView | None, told("Of a question that failed.")] = None
     created_at: Annotated[Moment, told("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]
     ended_at: Annotated[Moment | None, told("When it was answered, or failed.", "2026-02-20T14:05:04.310Z")] = None
@@ -144,6 +149,7 @@ class AskView(Sparse):
                 estimated_tokens=used.estimated_tokens,
             ),
             session=question.conversation_id,
+            redacted=question.redacted or None,
             error=AskProblemView(code=error.code, detail=error.detail) if error else None,
             created_at=question.created_at,
             ended_at=question.ended_at,

@@ -14,7 +14,7 @@ from livemem.conversations.conversation import (
 )
 from livemem.conversations.parameters import Parameters, Profile, SealPolicy
 from livemem.conversations.turn import Turn
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Redacted, Sparse, View, told
 
 SHOWN = 200
 """Characters of the last message that a list shows."""
@@ -118,10 +118,12 @@ class ConversationView(Sparse):
     profile: ProfileName
     created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
     author: Annotated[Agent, told("Who began it: the name of the token.", "cline-dev")]
+    redacted: Redacted = None
 
     @classmethod
     def of(cls, conversation: Conversation) -> "ConversationView":
-        return cls.model_validate(conversation, from_attributes=True)
+        found = cls.model_validate(conversation, from_attributes=True)
+        return found if found.redacted else found.model_copy(update={"redacted": None})
 
 
 class ListedConversation(Sparse):

@@ -14,6 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from livemem import clock, limits
+from livemem.redaction import KINDS
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
@@ -28,6 +29,16 @@ def told(description: str, *examples: Any, **schema: Any) -> Any:
         return Field(description=description, examples=list(examples) or None, json_schema_extra=schema)
     # What is not given here must not take the place of what the type says.
     return Field(description=description, examples=list(examples)) if examples else Field(description=description)
+
+
+Redacted = Annotated[
+    dict[str, int] | None,
+    told(
+        "How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be "
+        f"longer, by kind: {', '.join(f'`{kind}`' for kind in KINDS)} (`token`: one of this service). Only if there "
+        "were any."
+    ),
+]
 
 
 SpaceId = Annotated[str, told("The id of the space.", "demo", pattern=f"^{keys.SPACE_ID.pattern}$")]

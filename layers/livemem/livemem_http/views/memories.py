@@ -26,7 +26,7 @@ from livemem.memories.reading import Answer, Found
 from livemem.memories.storing import BATCH, Failed
 from livemem.store import conversation_keys, keys
 from livemem.store.memory_keys import Kind
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Redacted, Sparse, View, told
 
 MemoryId = Annotated[str, told("The id of the memory, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 OfKind = Annotated[
@@ -85,10 +85,6 @@ HowTold = Annotated[
 WhichStands = Annotated[
     Kept,
     told("Which content stands now: the `new` one, or the `former` one, which says more. The other is kept.", "new"),
-]
-Redacted = Annotated[
-    dict[str, int] | None,
-    told("How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."),
 ]
 
 

@@ -18,6 +18,7 @@ from livemem_http.views.fields import (
     NextCursor,
     NoteId,
     NoteText,
+    Redacted,
     SpaceId,
     Sparse,
     Tag,
@@ -94,14 +95,7 @@ class NoteView(Sparse):
         bool | None,
         told("True if the object in the bucket is no note of the usual form: its whole text is the content."),
     ] = None
-    redacted: Annotated[
-        dict[str, int] | None,
-        told(
-            "How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind: `aws`, `github`, "
-            "`jwt`, `openai`, `private-key`, `slack` or `token` (one of this service). Only if there were any, and "
-            "only in the answer to the request that wrote the note."
-        ),
-    ] = None
+    redacted: Redacted = None
 
     @classmethod
     def of(cls, note: Note) -> "NoteView":

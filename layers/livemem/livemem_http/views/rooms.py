@@ -9,7 +9,7 @@ from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_C
 from livemem.rooms.posting import BATCH, Posted, Refused
 from livemem.rooms.reading import Page, RoomInfo
 from livemem.store import room_keys as keys
-from livemem_http.views.fields import Body, Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Body, Moment, NextCursor, Redacted, Sparse, View, told
 
 Room = Annotated[
     str,
@@ -102,12 +102,7 @@ class MessagePosted(Sparse):
     timestamp: Annotated[Moment | None, told("When it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
     repeated: Annotated[bool | None, told("Whether it came before: then nothing was written.", False)] = None
     digested: Annotated[bool | None, told("True if a digest has taken it since it came first.")] = None
-    redacted: Annotated[
-        dict[str, int] | None,
-        told(
-            "How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."
-        ),
-    ] = None
+    redacted: Redacted = None
     error: Annotated[
         dict[str, str] | None, told("Why it was not written, in a batch: `code` and `detail` of the error.")
     ] = None

@@ -1,6 +1,7 @@
 """Turns of conversations as requests and answers."""
 
 import json
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
@@ -11,7 +12,7 @@ from livemem.conversations.log import Appended
 from livemem.conversations.turn import MESSAGE_ID_CHARACTERS, NAME_CHARACTERS, TOOL_CALLS, Draft, Role, ToolCall, Turn
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Redacted, Sparse, View, told
 
 MessageId = Annotated[
     str,
@@ -112,12 +113,6 @@ class Closing(Body):
     message_id: Annotated[MessageId | None, told("A name of your own for it, as a turn has.", "m-9")] = None
 
 
-Redacted = Annotated[
-    dict[str, int] | None,
-    told("How many texts that look like secrets were replaced by `[redacted:<kind>]`, by kind. Only if there were."),
-]
-
-
 class TurnWritten(Sparse):
     """A turn that is in the log now."""
 
@@ -138,10 +133,13 @@ class ClosingView(Sparse):
     turn_index: Annotated[int | None, told("The number of the turn that closes it.", 8)] = None
     message_id: Annotated[str | None, told("The id of that turn.", "m-8")] = None
     timestamp: Annotated[Moment | None, told("When it was closed, UTC.", "2026-02-20T14:06:00.310Z")] = None
+    redacted: Redacted = None
 
     @classmethod
     def of(cls, closing: Appended | None) -> "ClosingView":
-        return cls(closed=True, **_written(closing)) if closing else cls(closed=False)
+        return (
+            cls(closed=True, **_written(closing), redacted=closing.redacted or None) if closing else cls(closed=False)
+        )
 
 
 def _written(appended: Appended) -> dict[str, Any]:
@@ -149,17 +147,18 @@ def _written(appended: Appended) -> dict[str, Any]:
     return {"turn_index": turn.turn_index, "message_id": turn.message_id, "timestamp": turn.timestamp}
 
 
-class ImportedView(View):
+class ImportedView(Sparse):
     """What an import did."""
 
     imported: Annotated[int, told("Lines that became turns.", 2)]
     repeated: Annotated[int, told("Lines whose message was there already.", 0)]
     last_turn: Annotated[int, told("The highest number of these turns.", 2)]
     left: Annotated[int, told("Lines that there was no time for: send the same again to go on.", 0)]
+    redacted: Redacted = None
 
     @classmethod
     def of(cls, imported: Imported) -> "ImportedView":
-        return cls.model_validate(imported, from_attributes=True)
+        return cls.model_validate({**asdict(imported), "redacted": imported.redacted or None})
 
 
 class ToolCallView(Sparse):

@@ -67,6 +67,23 @@ def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client
     assert run("init", client, "--undo", "--yes").exit_code == 7
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_is_recorded_where_to_and_how_to_turn_it_off_is_said_before_anybody_is_asked(run, project, client):
+    done = run("init", client, "-s", "demo", "--url", URL, said="n\n", terminal=True)
+    told, _, asked = done.stderr.partition("Write this?")
+
+    assert asked
+    for word in ("What is recorded", f"the space demo at {URL}", "--no-record", "--undo", "a net, not a promise"):
+        assert word in told
+    assert not wrote(project)
+
+    without = run("init", client, "-s", "demo", "--url", URL, "--no-record", "--dry-run")
+    assert "Nothing that is said" in without.stderr
+    assert "What is recorded" not in without.stderr
+    undone = run("init", client, "--undo", "--yes")
+    assert "recorded" not in undone.stderr
+
+
 def test_a_dry_run_shows_and_writes_nothing(run, project):
     done = run("init", "codex", "-s", "demo", "--url", URL, "--dry-run")
     assert done.exit_code == 0

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from live_memory._redaction import redact
 from live_memory.cli import config
 from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers
@@ -78,4 +79,4 @@ def in_time(work: Callable[[], str], seconds: float) -> str | None:
 
 
 def _log(text: str) -> None:
-    sys.stderr.write(text.replace("\n", " ")[:1_000] + "\n")
+    sys.stderr.write(redact(text)[0].replace("\n", " ")[:1_000] + "\n")

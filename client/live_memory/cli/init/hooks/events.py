@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from live_memory._invisible import has_controls
+
 Kind = Literal["load", "keep", "send"]
 """`load`: give the memory to the model. `keep`: put what was said aside. `send`: send what was said since last time."""
 
@@ -98,7 +100,7 @@ def _folder(payload: Mapping[str, Any]) -> str | None:
     roots = payload.get("workspace_roots") or payload.get("workspaceRoots")
     first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     folder = _text(payload, "cwd", "workspacePath") or first
-    usable = folder and "\0" not in folder and len(folder.encode(errors="replace")) <= _PATH_BYTES
+    usable = folder and not has_controls(folder) and len(folder.encode(errors="replace")) <= _PATH_BYTES
     return folder.encode(errors="replace").decode() if usable else None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from live_memory._redaction import redact
 from live_memory.cli.init.hooks import answers, events
 from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.sending import Memory, Sender
@@ -34,7 +35,7 @@ class Hook:
         try:
             return self._deal(event, space_id, until)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the session of the client goes on
-            reason = f"{type(problem).__name__}: {problem}"
+            reason = redact(f"{type(problem).__name__}: {problem}")[0]
             self.log(f"livemem hook {client} {name}: {reason}")
             if event.kind == "load":
                 return answers.with_context(client, name, answers.failed(space_id, reason))
@@ -47,7 +48,10 @@ class Hook:
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:
-                files.keep(event.role, event.said, datetime.now(UTC).isoformat())
+                said, found = redact(event.said)
+                if found:
+                    self.log(f"livemem hook: {found.total()} texts that look like secrets are not kept")
+                files.keep(event.role, said, datetime.now(UTC).isoformat())
             if event.kind == "send":
                 self._send(event, space_id, files, until)
         return answers.nothing(event.client, event.name)

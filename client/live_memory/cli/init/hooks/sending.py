@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from live_memory._redaction import identifier
 from live_memory.cli.init.hooks import transcripts
 from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.state import Files, Session
@@ -58,6 +59,8 @@ class Sender:
             session = self.files.load()
             parse = transcripts.PARSERS[self.event.client]
             part = transcripts.read(path, session.sent, parse, session.planned)
+            if part.redacted:
+                self.log(f"livemem hook: {part.redacted} texts that look like secrets are not sent")
             if part.end == session.sent:
                 break
             self.files.save(replace(session, planned=part.end))
@@ -142,8 +145,10 @@ def _chunks(turns: list[tuple[dict[str, Any], int]], end: int) -> Iterable[tuple
 
 def _conversation(memory: Memory, space_id: str, event: Event) -> str:
     """The conversation of the session: that which bears its name, else a new one."""
-    title = f"{event.client} session {event.session}".encode(errors="replace")[:400].decode(errors="replace")
-    where = {"host": platform.node()[:200] or "unknown", **({"cwd": event.folder} if event.folder else {})}
+    title = f"{event.client} session {event.session}".encode(errors="replace")[:350].decode(errors="replace")
+    title = identifier(title)
+    where = {"host": identifier(platform.node()[:200] or "unknown")}
+    where |= {"cwd": identifier(event.folder)} if event.folder else {}
     listed = memory.call("list_conversations", {"space_id": space_id, "limit": LOOKED_AT, **where})
     for one in listed.get("items", []):
         if one.get("title") == title:

@@ -1,7 +1,7 @@
 """What was said in a session, from the file that its client writes: lines of JSON, of which some are messages.
 
-Only what the user and the assistant said is taken: results of tools hold whole files, and what is secret in them. The
-formats are the clients' own and change; a line that is not understood is left out. Nothing in a line is obeyed.
+Only what the user and the assistant said is taken, without what looks like a secret; results of tools hold whole files.
+The formats are the clients' own and change; a line that is not understood is left out. Nothing in a line is obeyed.
 """
 
 import hashlib
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from live_memory._redaction import Redaction
 
 MOST_CHARS = 60_000
 """Of one message; what is longer was pasted."""
@@ -43,10 +45,13 @@ class Said:
 
 @dataclass(frozen=True)
 class Part:
-    """Messages of a file, each with where the file goes on behind it; `end` is where this look ended."""
+    """Messages of a file, each with where the file goes on behind it; `end` is where this look ended. `redacted` is how
+    many texts that look like secrets were taken out of them.
+    """
 
     messages: list[tuple[Said, int]]
     end: int
+    redacted: int = 0
 
 
 Parse = Callable[[Mapping[str, Any]], tuple[str, str] | None]
@@ -74,16 +79,17 @@ def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
         # One line larger than a look: it is passed over, piece by piece.
         return Part([], start + len(held))
     messages = []
+    redaction = Redaction()
     at = start
     for line in held[:end].split(b"\n")[:-1]:
-        said = _said(line, at, parse)
+        said = _said(line, at, parse, redaction)
         at += len(line) + 1
         if said:
             messages.append((said, at))
-    return Part(messages, start + end)
+    return Part(messages, start + end, redaction.found.total())
 
 
-def _said(line: bytes, at: int, parse: Parse) -> Said | None:
+def _said(line: bytes, at: int, parse: Parse, redaction: Redaction) -> Said | None:
     if len(line) > MOST_LINE:
         return None
     try:
@@ -100,11 +106,18 @@ def _said(line: bytes, at: int, parse: Parse) -> Said | None:
     text = text.encode(errors="replace").decode().replace("\0", "").strip()
     if not text or (role == "user" and text.startswith(_WRAPPED)):
         return None
-    if len(text) > MOST_CHARS:
-        text = f"{text[:MOST_CHARS]}\n[{len(text) - MOST_CHARS:,} characters left out]"
+    # Before it is cut, which may go through a secret. The name stays that of what was said.
+    shown = _cut(redaction.text(text))
+    text = _cut(text)
     name = next((value for field in ("uuid", "id") if isinstance(value := entry.get(field), str) and value), str(at))
     key = hashlib.sha256(f"{name}\0{role}\0{text}".encode(errors="replace")).hexdigest()[:32]
-    return Said(key, role, text, _instant(entry.get("timestamp")))
+    return Said(key, role, shown, _instant(entry.get("timestamp")))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_CHARS:
+        return text
+    return f"{text[:MOST_CHARS]}\n[{len(text) - MOST_CHARS:,} characters left out]"
 
 
 def _instant(stamp: Any) -> str | None:

@@ -409,6 +409,38 @@ def test_work_that_fails_in_any_way_lets_the_client_go_on(capsys):
     assert "SystemExit" in capsys.readouterr().err
 
 
+SECRET = "ghp_" + "a1B2c3" * 6
+
+
+@pytest.mark.parametrize("client", ["claude-code", "cursor"])
+def test_what_looks_like_a_secret_leaves_the_machine_in_no_field_and_is_not_put_aside(machine, client):
+    sent = []
+
+    def noted(real):
+        return lambda *parts: (sent.append(json.dumps(parts, default=list)), real(*parts))[1]
+
+    machine.memory.call, machine.memory.send_lines = noted(machine.memory.call), noted(machine.memory.send_lines)
+    text = f"My key is {SECRET}, PASSWORD=correct7horse. {'r' * 59_960} {SECRET}"
+    folder, session = f"/home/{SECRET}/x", f"s {SECRET}"
+
+    if client == "cursor":
+        ids = {"conversation_id": session, "cursor_version": "3.1", "workspace_roots": [folder]}
+        machine.hook("cursor", "beforeSubmitPrompt", prompt=text, session_id="", cwd="", **ids)
+        machine.hook("cursor", "stop", session_id="", cwd="", **ids)
+    else:
+        path = machine.transcript(claude("user", text))
+        for _ in range(2):
+            machine.hook("claude-code", "Stop", transcript_path=path, session_id=session, cwd=folder)
+
+    kept = "".join(path.read_text() for path in (machine.folder / "state").rglob("*") if path.is_file())
+    for secret in (SECRET, SECRET[:12], "correct7horse"):
+        assert secret not in "".join([*sent, kept, *machine.log])
+    assert "3 texts that look like secrets are not" in machine.log[0]
+    (turn,) = machine.memory.turns
+    assert turn.startswith("My key is [redacted:github], PASSWORD=***. rrr")
+    assert len(machine.memory.conversations) == 1
+
+
 def test_the_fake_memory_refuses_another_text_under_the_same_name():
     memory = FakeMemory(messages={"C0": {"m": "a"}})
     with pytest.raises(LiveMemoryError):

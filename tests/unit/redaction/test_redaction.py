@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.notes.redaction import KINDS, redact
+from livemem.redaction import KINDS, Redaction, redact
 from tests.support import leaks
 
 HEX = "0123456789abcdef"
@@ -51,6 +51,51 @@ def test_a_secret_key_of_aws_is_known_by_its_name(place: str, name: str, secret:
 )
 def test_a_secret_access_key_needs_no_quotes(place: str):
     assert redacted(place.format(MIXED)) == place.format("[redacted:aws]")
+
+
+@pytest.mark.parametrize("place", leaks.PASSWORD_PLACES)
+@given(secret=leaks.PASSWORD)
+def test_a_password_is_known_by_its_name_or_its_place_in_a_url(place: str, secret: str):
+    mark = "[redacted:password]" if len(secret) >= 19 else "***"
+    assert redact(place.format(secret)) == (place.format(mark), {"password": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("Authorization: Bearer abc123def456", "Authorization: Bearer ***"),
+        ('curl -H "Authorization: Bearer abc123def456ghi789"', 'curl -H "Authorization: Bearer [redacted:bearer]"'),
+        ("authorization: Basic dXNlcjpwYXNzd29yZDE=", "authorization: Basic [redacted:bearer]"),
+        ("PASSWORD=swordfish", "PASSWORD=***"),
+        ('PASSWORD="correct horse battery staple"', 'PASSWORD="[redacted:password]"'),
+        ('"password": "swordfish"', '"password": "***"'),
+        ("password: str = 'tiger77'", "password: str = '***'"),
+        ('os.environ["PASSWORD"] = "tiger77"', 'os.environ["PASSWORD"] = "***"'),
+        ("API_KEY=abc123", "API_KEY=***"),
+        ("api_key: 9f8e7d6c5b4a3f2e", "api_key: ***"),
+        ("https://api.example.org/?token=abc12345&page=2", "https://api.example.org/?token=***&page=2"),
+        ("clé d'accès, access key : Kx7pqz99aa", "clé d'accès, access key : ***"),
+        ("https://user:pa:ss@w@host/", "https://user:***@host/"),
+        ("AccountKey=" + "aB3+" * 21 + "aB==;EndpointSuffix=x", "AccountKey=[redacted:password];EndpointSuffix=x"),
+        ("SECRET_KEY_BASE=" + "0f" * 64, "SECRET_KEY_BASE=[redacted:password]"),
+    ],
+)
+def test_a_secret_is_known_by_what_stands_before_it(text: str, mark: str):
+    assert redacted(text) == mark
+
+
+def test_of_a_json_value_texts_names_and_what_is_a_secret_by_its_name_are_redacted():
+    one, two = "ghp_" + "a1" * 18, "ghp_" + "b2" * 18
+    given_to_a_tool = {"env": [{"PASSWORD": "swordfish", "n": 1}], one: f"x {one}", two: None, "password": "required"}
+    redaction = Redaction()
+
+    assert redaction.value(given_to_a_tool) == {
+        "env": [{"PASSWORD": "***", "n": 1}],
+        "[redacted:github]": "x [redacted:github]",
+        "[redacted:github] 2": None,
+        "password": "required",
+    }
+    assert redaction.counted() == {"github": 3, "password": 1}
 
 
 @pytest.mark.parametrize("prefix", ["", "> ", "    ", "| "])
@@ -144,6 +189,38 @@ NO_SECRETS = [
     "https://hooks.slack.com/services/ is where webhooks live; https://api.slack.com/methods/chat.postMessage",
     "[redacted:github] [redacted:private-key] [redacted:<kind>] [redacted:aws]",
     "LLMAAS_API_KEY=sk-... is what you set; ADMIN_BOOTSTRAP_KEY has 32 characters.",
+    # Documents and schemas
+    "password: required",
+    "Password: minimum 8 characters, at most 64",
+    '"password": "string", "token": "refresh", "secret": "required"',
+    '"password": "Must be at least 8 characters"',
+    "| password | string | required |\n| token | 256 random bits |",
+    "`token: string` and `password?: string;` and token: Uint8Array, secret: sha256",
+    "API keys: see docs/api.md. Bearer tokens (RFC 6750) are sent. Bearer lm_...",
+    "Secrets: 3 ways to keep them. Password: unchanged since 2024. Token: expired",
+    'label: "Password", placeholder_password: "password", type="password">',
+    # Code
+    "token = get_token()\npassword=password\nlogin(user=user, password=settings.password)",
+    'token = os.environ["TOKEN2X"]; secret = config.secrets["db1"]; password := readline()',
+    "def connect(password: str, token: Optional[str] = None, api_key: SecretStr) -> None: ...",
+    'if password == "" or token is None: raise ValueError("password: missing")',
+    'headers = {"Authorization": f"Bearer {token}"}; curl -H "Authorization: Bearer $TOKEN1"',
+    # Settings without their values
+    "TOKEN=$(cat .local/admin.key) PASSWORD=${DB_PASSWORD1} PASSWORD=changeme API_KEY=your-api-key-here",
+    "password: <your password>\ntoken: ${{ secrets.GITHUB_TOKEN }}\npassword: !vault |\npassword: '***'",
+    "PASSWORD_FILE=/run/secrets/db1 TOKEN_TTL=3600 SECRET_NAME=prod/db1 password: /run/secrets/db1",
+    "LLM_DAILY_TOKEN_BUDGET=2000000 max_tokens: 100000 tokens: 12345678 REDACT_SECRETS=true",
+    "secret: arn:aws:secretsmanager:eu-west-1:123456789012:secret:db1",
+    # URLs without credentials
+    "https://example.org:8443/a@b http://localhost:3000/v1?x=me@example.org ssh://git@github.com:22/x",
+    "git@github.com:org/repo1.git postgres://db.example.org:5432/app postgres://app:${PASSWORD}@db/app",
+    # French
+    "Le mot de passe : il faut le changer avant 2027. Mot de passe : 8 caractères minimum",
+    "mot de passe : obligatoire\nLe secret : 1000 heures de travail. Mot de passe oublié ?",
+    # Hashes and ids by other names
+    "key: 247651a5bb8d cache_key: 5d41402abc4b2a76b9719d911017c592 ETag: 5d41402abc4b2a76b9719d911017c592",
+    "Idempotency-Key: job-17-step-3 idempotency-key-5d41402abc4b2a76b9719d911017c592",
+    "commit 247651a5bb8d1d4cbd0c47b0ff99a05f82100fab parent: 8717e82 revision=56f475c",
 ]
 
 
@@ -154,7 +231,8 @@ def test_what_is_no_secret_stays(text: str):
 
 FRAGMENTS = """----- BEGIN END PRIVATE KEY \\n \\ % %2F sk- xoxb-1- xoxd- eyJ . .. _ - / lm_ ghp_ AKIA aws key ' " = :
 a1 A0 secret_access_key PuTTY-User-Key-File-2: Private-MAC: hooks.slack.com/services sk-proj- eyJhbGciOiJub25lIn0
-12345678901234567890 [redacted: [redacted:aws] [redacted:private-key]""".split()
+12345678901234567890 [redacted: [redacted:aws] [redacted:private-key] PASSWORD= password: token= password: "password":
+Bearer authorization: ://user: @ *** hunter2 glpat- secret_access_key= 8Q~ mdp: { } , ; & ) --token""".split()
 PIECES = st.one_of(
     st.sampled_from(FRAGMENTS),
     st.sampled_from([BEGIN, END, KEY_LINE, MIXED, "aws_secret_access_key='", "\nPuTTY-User-Key-File-2: x", "\n", " "]),
@@ -185,6 +263,10 @@ def test_any_text_is_redacted_once_and_for_all_and_never_grows(text: str):
         "aws key '" + "a" * 39, "a", "A", "0", "-", "----- ", "-----BEGIN ", "-----BEGIN A A A ", BEGIN, BEGIN + "\n",
         f"{BEGIN}\nProc-Type: x\n", f"{BEGIN}\n{KEY_LINE}", END, "\nPuTTY-User-Key-File-2: x\n", "\nPrivate-MAC: ",
         "P", "[", " ", "\n", "[redacted:private-key]", "\U0001f511",
+        "password", "password=", "password: ", 'password="', "password='a\"", "token:", "token: a1", "PASSWORD=a1 ",
+        "password: str", "password  ", "mdp", "mot de passe", "://", "://a:", "://a:b@", "://a:b", "@", "Bearer ",
+        "Bearer a1.", "authorization: basic ", "glpat-", "SG.", "SG.a", "8Q~", "a8Q~", ":AA", "1:AA", "sl.", "hf_",
+        "password=a.", "password=a(", "password=" + "a1" * 40, "secret_", "pat", "--token ", "password\\\\\"",
     ],
 )  # fmt: skip
 def test_a_hostile_note_of_a_hundred_kilobytes_is_read_in_one_go(unit: str):

@@ -1,0 +1,100 @@
+# Copied by scripts/client.py from invisible.py of the service: do not edit.
+r"""Letters that nobody sees, but that a terminal obeys or a model reads: shown as what they are, `\u{200B}`.
+
+Unicode has characters without a shape: controls (C0, C1, and ESC among them), marks that turn the direction of a text
+around, blanks without width, tags, variation selectors, halves of surrogate pairs. With them a text reads otherwise
+than it is, moves the cursor, or holds a message for the model that no person sees. One decision for every door:
+
+- Terminal (command line, local runtime), Markdown of the API, answers, resources and prompts of MCP, contexts, what
+  hooks give: they are shown (`visible`).
+- JSON for prompts of the LLM, and that of the command line: they are spelt as JSON can (`json_escaped`). The value is
+  the same.
+- JSON of the API, archives, what is stored: they stay as they are, byte for byte. That is data.
+- Names (tags, authors, folders, hosts, members of archives): controls are refused (`has_controls`).
+
+What people write stays readable: joiners in emoji and in scripts that need them, the three flags that are made of tags,
+variation selectors behind what they vary, single direction marks beside letters of scripts from right to left, blanks
+without width between words of scripts that write none, soft hyphens between letters. All of them only where they
+belong, and one at a time: a run of them is a message.
+
+Sources: Unicode 16, Default_Ignorable_Code_Point and Bidi_Control; UTS #51 (emoji) 1.4 and ED-14a (flags); UTR #36, 3.
+"""
+
+import re
+
+CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029"
+"""For a class of a pattern: controls, and what ends a line for some readers."""
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"  # controls but tab and line break; a return alone: below
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_PICTURE = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_VARIED = "\ufe0e\ufe0f"
+_JOINING = "\u0600-\u08ff\u0900-\u0dff\u0e80-\u109f\u1780-\u18af\ua800-\uabff\U00010a00-\U00011fff\U0001e900-\U0001e95f"
+"""Scripts whose letters take another shape, or none, with a joiner: Arabic, those of India, and others."""
+_FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+_WITHOUT_BLANKS = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff"
+"""Thai, Lao, Tibetan, Myanmar, Khmer."""
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTER = r"[^\W\d_]"
+_FLAGS = tuple("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
+_ALONE, _FIRST = f"(?![{_HIDDEN}])", f"(?<![{_HIDDEN}])"
+"""Neither behind another one nor in front of one."""
+_DIRECTION = "[\u061c\u200e\u200f]"
+_KEPT = "|".join(
+    (
+        f"\U0001f3f4(?:{'|'.join(_FLAGS)})\U000e007f",
+        # A picture that is varied, and joined with the next one.
+        f"(?<=[{_PICTURE}])[{_VARIED}](?:\u200d(?=[{_PICTURE}])|{_ALONE})",
+        f"(?<=[{_PICTURE}])\u200d(?=[{_PICTURE}])",
+        "(?<=[0-9#*])\ufe0f(?=\u20e3)",
+        f"(?<=[{_IDEOGRAPHS}])[\ufe00-\ufe0f\U000e0100-\U000e01ef]{_ALONE}",
+        f"(?<=[\u1820-\u18af])[\u180b-\u180d\u180f]{_ALONE}",
+        f"{_FIRST}(?<=[{_JOINING}])[\u200c\u200d]{_ALONE}",
+        f"{_FIRST}(?<=[{_FROM_RIGHT}]){_DIRECTION}{_ALONE}",
+        rf"{_FIRST}{_DIRECTION}{_ALONE}(?=[^\w{_HIDDEN}]{{0,2}}(?![{_HIDDEN}])[{_FROM_RIGHT}])",
+        f"{_FIRST}(?<=[{_WITHOUT_BLANKS}])\u200b{_ALONE}(?=[{_WITHOUT_BLANKS}])",
+        f"(?<={_LETTER})\u00ad(?={_LETTER})",
+        "\r(?=\n)",
+    )
+)
+_FOUND = re.compile(f"(?P<kept>{_KEPT})|[\r{_HIDDEN}]")
+_ANY = re.compile(f"[\r{_HIDDEN}]")
+_CONTROL = re.compile(f"[{CONTROLS}]")
+
+
+def visible(text: str) -> str:
+    r"""The text with every letter that nobody sees shown, such as `\u{E0041}`; the same for a text without them."""
+    # Most texts have none, and that is told many times faster.
+    return _FOUND.sub(_shown, text) if _ANY.search(text) else text
+
+
+def json_escaped(text: str) -> str:
+    """The JSON document with the same letters spelt as JSON can spell them: it says the same, and may go anywhere."""
+    return _FOUND.sub(_spelt, text) if _ANY.search(text) else text
+
+
+def visible_values(value: object) -> object:
+    """JSON values with all texts in them, and all names, visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(name): visible_values(part) for name, part in value.items()}
+    return [visible_values(part) for part in value] if isinstance(value, list) else value
+
+
+def has_controls(text: str) -> bool:
+    """Whether the name holds a control character, or what ends a line for some readers: such a name is refused."""
+    return _CONTROL.search(text) is not None
+
+
+def _shown(found: re.Match[str]) -> str:
+    return found[0] if found["kept"] else f"\\u{{{ord(found[0]):X}}}"
+
+
+def _spelt(found: re.Match[str]) -> str:
+    if found["kept"]:
+        return found[0]
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))

@@ -1,0 +1,192 @@
+# Copied by scripts/client.py from redaction/named_secrets.py of the service: do not edit.
+"""Secrets that are known by their name: `PASSWORD=...`, `"api_key": "..."`, `mot de passe : ...`, `--token ...`.
+
+A name is cheap to find, and mostly no secret follows it: a type, a variable, a call, a word of a sentence. So each
+value is judged. What is a password may be a word, but then it must stand in quotes, or behind a name in capitals; a
+token or a key has digits. A plain word behind a colon stays: nobody can tell `password: swordfish` from `password:
+required`.
+
+Time is linear: a name and what separates it from its value have bounded lengths, of a value 300 characters are read
+before it is judged, and what is a secret is passed over as a whole.
+"""
+
+import re
+from collections.abc import Iterator
+
+READ = 300
+"""Characters of a value by which it is judged."""
+SHORTEST, SHORTEST_KEY, LEAST_KEY = 4, 6, 8
+"""Characters that a password has at least, a key behind a name in capitals, and any other key."""
+SHORT = 6
+"""Characters of a name up to which it may be the end of another word."""
+NAME_CHARACTERS = 60
+_PASSWORDS = (
+    r"pass(?:word|wd|phrase|code|wort)|pwd|kennwort|contrase(?:ñ|n)a|senha|mot[ _-]?de[ _-]?passe|mdp"
+    r"|secret(?![ _-]?key)"
+)
+_KEYS = (
+    r"(?:api|access|secret|private|signing|encryption|account|master|bootstrap|service|auth|shared)[ _-]?key"
+    r"|tokens?|credentials?|jeton"
+)
+_BLANK = "[ \t\u00a0\u202f]{0,4}"
+_CLOSING = r"""(?:\\{0,3}["'`]|[*\]]){0,3}"""
+_ANNOTATION = rf"(?::{_BLANK}[A-Za-z][A-Za-z0-9_.|\[\]]{{0,30}}(?={_BLANK}=))?"
+_NAME = (
+    rf"(?P<known>(?i:(?P<password>{_PASSWORDS})|{_KEYS})"
+    r"[0-9]{0,3}(?P<suffix>(?:_[A-Z0-9]{1,20}){0,4})(?![A-Za-z0-9_-]))"
+)
+_NAMED = re.compile(
+    rf"{_NAME}{_CLOSING}{_BLANK}{_ANNOTATION}{_BLANK}"
+    rf"(?P<sign>=>|:=|={{1,2}}|[:|]|(?<=[A-Za-z0-9])>(?! )|(?<= ))[*]{{0,2}}{_BLANK}"
+)
+_WORDS = (
+    "pass pwd kennwort contrase senha mot mdp secret token credential jeton api access private signing encryption "
+    "account master bootstrap service auth shared"
+)
+_BEGINNINGS = tuple(spelled for word in _WORDS.split() for spelled in (word, word.capitalize(), word.upper()))
+_AT_END = re.compile(rf"{_NAME}\Z")
+_QUOTED = re.compile(
+    r"""(?P<open>\\{0,3}["'`])(?P<value>(?:\\["'`\\]|(?!["'`\n]|\[redacted:)[\s\S]|(?!\n|(?P=open))["'`]){1,300}?)(?P=open)"""
+)
+# A mark is no part of a value.
+_PLAIN = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>,;&|)\]}]){1,300}""")
+_CAPITAL = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>]){1,300}""")
+_REST = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>,;&|)\]}])*+""")
+_END_OF_LINE = re.compile(r"""[ \t"'`,;.)]{0,4}(?:\r?\n|\\n|$)""")
+_OPTION = re.compile(r"--[A-Za-z-]{0,30}\Z")
+
+_VARIABLE = re.compile(r"\$[A-Za-z_({]|[{<]|%[(sd{]|!(?:Ref|Sub|GetAtt|vault|ENV)\b")
+_REFERENCE = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{0,20}://|(?:arn|op|vault|env|file|data|ref):|(?:~|\.{0,2})/[\w.-]+(?:/|\Z)"
+)
+_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_][\w$]*)*[(\[]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
+_TECHNICAL = re.compile(
+    r"(?i)base(?:64|32|58)|sha-?(?:1|224|256|384|512)|[hre]s(?:256|384|512)|utf-?(?:8|16)|u?int(?:8|16|32|64)|md5"
+    r"|oauth-?2|argon2|pbkdf2|ed25519|x509|aes-?(?:128|256)|rfc-?\d{4}|http/?[12]|ipv[46]|v\d(?:\.\d+)*|2fa|s3"
+)
+_ABOUT = frozenset(
+    """AGE ALGORITHM ARN AT AUDIENCE BUDGET CHARACTERS COUNT DAYS ENABLED ENV EXPIRES EXPIRY FIELD FILE FORMAT HASH
+    HEADER HOURS ID ISSUER LENGTH LIMIT MINUTES NAME PARAMETER PATH POLICY PREFIX REQUIRED ROTATION SECONDS SIZE TTL
+    TYPE URI URL USER VERSION""".split()
+)
+_SPECIAL = re.compile(r"[@#$%^&*+=~!?](?!\Z)")
+_DIGITS = re.compile(r"[0-9]")
+
+_ORDINARY = frozenset(
+    """access admin any api apikey aucun aucune auto automatic basic bearer bool boolean bytes changed changeme char
+    chaîne client config cookie default denied digest disabled dummy empty enabled encoded encrypted env environment
+    erforderlich example expired expiré expirée facultatif facultative false field file forgotten generated hashed
+    header hidden hint incorrect incorrecte input insert int integer invalid invalide jwt key keyring label leer
+    ldap manquant manquante mandatory manual masked missing my needed nil no non none null number oauth object
+    obligatoire off on optional optionnel optionnelle oublié oubliée oui here pass passwd password passwort
+    placeholder plain plaintext prompt pwd random redacted refresh requis requise required reset same secret
+    secretstr set sso stdin str string test text texte the this todo token true undefined unchanged unknown unset
+    user username valid value varchar vault vide wrong yes your""".split()
+)
+"""Words that stand behind such names and are no secret, also as parts of a placeholder (`your-api-key-here`)."""
+
+
+def places(text: str) -> Iterator[tuple[int, int]]:
+    """Where the secrets stand that are known by their names, from the first to the last."""
+    at = 0
+    for start in _beginnings(text):
+        named = _NAMED.match(text, start) if start >= at else None
+        found = _place(text, named) if named else None
+        if found:
+            at = found[1]
+            yield found
+
+
+def _beginnings(text: str) -> list[int]:
+    """Where a name may begin. To look for words is many times faster than to search for the pattern of all names."""
+    found = set()
+    for word in _BEGINNINGS:
+        at = text.find(word)
+        while at >= 0:
+            found.add(at)
+            at = text.find(word, at + 1)
+    return sorted(found)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether the value of a JSON object's member of this name is a secret."""
+    named = _AT_END.search(name[-NAME_CHARACTERS:])
+    if not named or _names_something_else(named.string, named):
+        return False
+    return _judged(value, password=bool(named["password"]), quoted=True, capital=named["known"].isupper(), last=True)
+
+
+def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
+    sign, start = named["sign"], named.end()
+    if _names_something_else(text, named) or not (sign or _is_option(text, named)):
+        return None
+    capital = named["known"].isupper()
+    quoted = _QUOTED.match(text, start)
+    if quoted:
+        start, end = quoted.span("value")
+    else:
+        start += text[start : start + 1] in ("'", '"', "`")
+        run = (_CAPITAL if capital and sign == "=" else _PLAIN).match(text, start)
+        if not run:
+            return None
+        end = run.end() if run.end() - start == READ else start + len(run[0].rstrip(".,;:)]}"))
+    last = bool(_END_OF_LINE.match(text, end))
+    judged = _judged(
+        text[start:end],
+        password=bool(named["password"]),
+        quoted=bool(quoted),
+        capital=capital and (sign == "=" or last),
+        last=last or "=" in sign,
+    )
+    if not judged:
+        return None
+    # Of a longer one no more is read before it is judged: else each name in it would read it again.
+    rest = _REST.match(text, end) if end - start == READ and not quoted else None
+    return start, rest.end() if rest else end
+
+
+def _is_option(text: str, named: re.Match[str]) -> bool:
+    return _OPTION.search(text[max(0, named.start() - NAME_CHARACTERS) : named.start()]) is not None
+
+
+def _names_something_else(text: str, named: re.Match[str]) -> bool:
+    """Whether it is the end of another word (`cmdp`; `userPassword` is a name), or the name of what is told about a
+    secret (`PASSWORD_FILE`).
+    """
+    before, first = text[max(0, named.start() - 1) : named.start()], named["known"][0]
+    within = before.isalpha() and not (before.islower() and first.isupper()) and len(named["known"]) <= SHORT
+    return within or named["suffix"].rpartition("_")[2] in _ABOUT
+
+
+def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bool) -> bool:
+    """Whether the value of such a name is a secret. `capital`: it stands behind a name that takes it as it is;
+    `last`: nothing follows it on its line.
+    """
+    if len(value) < SHORTEST or not _is_own(value, quoted=quoted):
+        return False
+    if " " in value and not (capital and password):
+        return False
+    plain = _TECHNICAL.sub("", value)
+    digits, letters = len(_DIGITS.findall(plain)), any(char.isalpha() for char in plain)
+    special = bool(_SPECIAL.search(plain))
+    if password:
+        return (letters or special or last or quoted) if digits or special else quoted or capital
+    if not letters or len(value) < SHORTEST_KEY:
+        return False
+    return (digits >= 2 and (capital or len(value) >= LEAST_KEY)) or (
+        capital and bool(digits or special or len(value) >= LEAST_KEY)
+    )
+
+
+def _is_own(value: str, *, quoted: bool) -> bool:
+    """Whether it is no variable, reference, call, elision or placeholder."""
+    if _VARIABLE.match(value) or _REFERENCE.match(value) or "..." in value or "…" in value:
+        return False
+    if not quoted and _CODE.match(value):
+        return False
+    words = [word for word in re.split(r"[\W_]+", value.lower()) if word]
+    told = [word.strip("0123456789") for word in words if len(word) > 2 or not word.isdigit()]
+    if all(word in _ORDINARY or set(word) <= {"x"} for word in told):
+        # A number behind placeholders is part of them; a long one is not.
+        return sum(char.isdigit() for char in value) > 2
+    return True

@@ -1,0 +1,80 @@
+# Copied by scripts/client.py from redaction/provider_keys.py of the service: do not edit.
+"""Keys and tokens of common providers that begin with a fixed text, and how each goes on behind it.
+
+Sources: the providers' own documents, and the rules of gitleaks 8 and GitHub's secret scanning. Each tail either has a
+bounded length or takes a run as a whole (`++`), so a search never reads the same text twice.
+"""
+
+_WORD = "[A-Za-z0-9_-]"
+_HEX = "[a-f0-9]"
+
+PREFIXED: tuple[tuple[str, str], ...] = (
+    # Google: API keys, OAuth access tokens, client secrets.
+    ("AIza", f"{_WORD}{{30,}}+"),
+    ("ya29.", f"{_WORD}{{20,}}+"),
+    ("GOCSPX-", f"{_WORD}{{20,}}+"),
+    # GitLab.
+    *(
+        (f"{prefix}-", f"{_WORD}{{20,}}+")
+        for prefix in ("glpat", "gldt", "glrt", "glptt", "glcbt", "glsoat", "glagent")
+    ),
+    # Payments and shops: Stripe, Square, Shopify.
+    *((f"{kind}_{mode}_", "[A-Za-z0-9]{16,}+") for kind in ("sk", "rk") for mode in ("live", "test")),
+    ("whsec_", "[A-Za-z0-9+/]{24,}+=*"),
+    ("sq0atp-", f"{_WORD}{{22}}"),
+    ("sq0csp-", f"{_WORD}{{43}}"),
+    *((f"{prefix}_", "[a-fA-F0-9]{32}") for prefix in ("shpat", "shpca", "shppa", "shpss")),
+    # Packages and images: npm, PyPI, Docker.
+    ("npm_", "[A-Za-z0-9]{30,}+"),
+    ("pypi-AgE", f"{_WORD}{{50,}}+"),
+    ("dckr_pat_", f"{_WORD}{{20,}}+"),
+    ("dckr_oat_", f"{_WORD}{{20,}}+"),
+    # Models: Hugging Face, Groq, xAI, Perplexity, Replicate, NVIDIA, Pinecone, Tavily, LangSmith.
+    ("hf_", "[A-Za-z0-9]{30,}+"),
+    ("gsk_", "[A-Za-z0-9]{40,}+"),
+    ("xai-", "[A-Za-z0-9]{60,}+"),
+    ("pplx-", "[A-Za-z0-9]{40,}+"),
+    ("r8_", "[A-Za-z0-9]{30,}+"),
+    ("nvapi-", f"{_WORD}{{60,}}+"),
+    ("pcsk_", f"{_WORD}{{50,}}+"),
+    ("tvly-", f"{_WORD}{{20,}}+"),
+    ("lsv2_", f"(?:pt|sk)_{_HEX}{{32}}_{_HEX}{{10}}"),
+    # Mail and messages: SendGrid, Twilio.
+    ("SG.", f"{_WORD}{{16,32}}\\.{_WORD}{{16,64}}"),
+    ("SK", f"{_HEX}{{32}}"),
+    # Clouds and operations: DigitalOcean, Databricks, Doppler, Heroku, Vault, Grafana, Tailscale, New Relic, Sentry.
+    *((f"{prefix}_v1_", f"{_HEX}{{64}}") for prefix in ("dop", "doo", "dor")),
+    ("dapi", f"{_HEX}{{32}}"),
+    ("dp.", "(?:pt|st|ct|sa|scim|audit)\\.[A-Za-z0-9_.-]{40,}+"),
+    ("HRKU-", f"{_WORD}{{30,}}+"),
+    ("hvs.", f"{_WORD}{{24,}}+"),
+    ("hvb.", f"{_WORD}{{24,}}+"),
+    ("glsa_", "[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}"),
+    ("glc_", "[A-Za-z0-9+/]{32,}+=*"),
+    ("tskey-", f"(?:auth|api|client|scim|webhook)-{_WORD}{{20,}}+"),
+    ("NRAK-", "[A-Z0-9]{27}"),
+    ("sntrys_", "[A-Za-z0-9+/_-]{50,}+=*"),
+    ("sntryu_", f"{_HEX}{{64}}"),
+    # Databases: Supabase, PlanetScale.
+    ("sbp_", f"{_HEX}{{40}}"),
+    ("sb_secret_", f"{_WORD}{{20,}}+"),
+    *((f"pscale_{kind}_", "[A-Za-z0-9_.-]{32,}+") for kind in ("tkn", "pw", "oauth")),
+    # Work: Atlassian, Linear, Notion, Figma, Postman, Dropbox.
+    ("ATATT3", "[A-Za-z0-9_=-]{50,}+"),
+    ("lin_api_", "[A-Za-z0-9]{30,}+"),
+    ("ntn_", "[A-Za-z0-9]{40,}+"),
+    ("secret_", "[A-Za-z0-9]{43}"),
+    ("figd_", f"{_WORD}{{40,}}+"),
+    ("PMAK-", f"{_HEX}{{24}}-{_HEX}{{34}}"),
+    ("sl.", f"{_WORD}{{100,}}+"),
+    ("AGE-SECRET-KEY-1", "[A-Z0-9]{58}"),
+)
+"""What a key begins with, at the beginning of a word, and the pattern of what follows it."""
+
+ELSEWHERE: tuple[tuple[str, str], ...] = (
+    # Azure's client secrets, Telegram's bots, Discord's webhooks.
+    ("8Q~", r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"),
+    (":AA", r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
+    ("/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{10,20}/[A-Za-z0-9_-]{40,}+"),
+)
+"""A text that each of these holds, and the whole pattern."""

@@ -1,0 +1,271 @@
+"""What looks like a secret is taken out of a text: `[redacted:<kind>]` stands in its place, `***` where that is longer.
+
+Four ways to know one: by its own form, by its provider's prefix (provider_keys.py), by what stands before it
+(`Bearer`, the user in a URL), and by its name (named_secrets.py). The forms are those that detect-secrets 1.5 knows,
+and newer ones of the same services. Its own search is quadratic in hostile texts (benchmarks/redaction.py) and it
+loads an HTTP client, so it is an oracle of the tests alone.
+
+Why no text takes long. A search is quadratic where a long run of token characters is read to its end, does not fit
+after all, and is read again from the next beginning within it (`sk-sk-sk-...`). Here a pattern either gives up after a
+bounded number of characters, or takes the run as a whole (a `+` behind a quantifier: nothing is given back) and asks
+afterwards whether it was a secret, so that the search goes on behind it. Only blocks of private keys are read to an end
+that may be missing, and never beyond the beginning of another block.
+
+Why redacting twice changes nothing. A secret ends where no letter or digit follows, and a mark is neither part of a
+secret, nor between a name and its value, nor within a block of a key. No token takes up the dashes that begin a block.
+
+The client has a copy (scripts/client.py): hooks take secrets out before they send anything.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+from livemem.redaction import named_secrets, provider_keys
+
+KINDS = ("api-key", "aws", "bearer", "github", "jwt", "openai", "password", "private-key", "slack", "token")
+SHORT_MARK = "***"
+OF_HASH = 12
+"""Hex digits of the hash in an identifier: two of a space are the same by accident once in 10^14."""
+T = TypeVar("T")
+_OPENAI_KINDS = ("proj-", "svcacct-", "admin-", "ant-")
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A kind of secret. What the group `name` holds stays. A text without `hint` has none, and is not searched."""
+
+    kind: str
+    source: str
+    is_secret: Callable[[re.Match[str]], bool]
+    hint: str = ""
+
+    @classmethod
+    def of(
+        cls, kind: str, pattern: str, is_secret: Callable[[re.Match[str]], bool] = lambda _: True, hint: str = ""
+    ) -> "_Rule":
+        return cls(kind, pattern, is_secret, hint)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when a text is searched for it: hooks live for a moment, and most texts have no hint of most."""
+        return _compiled(self.source)
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.ASCII)
+
+
+# Escapes of JSON and of URLs end with what looks like the beginning of a word.
+_ESCAPES = (r"\\[nrt]", "%[0-9A-Fa-f]{2}")
+
+
+def _word(prefix: str) -> str:
+    """A prefix that begins a word. It stands before the look back, so that the search leaps from one to the next."""
+    escaped = "".join(f"|(?<={escape}{prefix})" for escape in _ESCAPES)
+    return f"{prefix}(?:(?<![A-Za-z0-9]{prefix}){escaped})"
+
+
+def _private_key(dash: str) -> str:
+    """A block with its last line, or as many lines of one without as hold headers and Base64."""
+    label = "(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+    # PuTTY's lines stand alone, behind nothing that a token or a mark can end with.
+    putty, mac = (
+        rf"{name}(?:(?<![^\s\"'`>|=]{name})|(?<=\\n{name}))" for name in ("PuTTY-User-Key-File-", "Private-MAC: ")
+    )
+    opening = f"(?:-{{4,5}} ?BEGIN {label}|{putty}[0-9]: ?(?:[a-z0-9]|-(?!-)){{0,40}}+)"
+    closing = f"(?:-{{4,5}} ?END {label}|{mac}[0-9a-f]++)"
+    # Atomic groups where repeated groups nest: Python before 3.11.5 loses characters in possessive ones.
+    inside = rf"(?>(?:[^-P\[]++|{dash}|(?!{putty}|{mac})P|\[(?!redacted:private-key\]))*)"
+    new_line = r"""(?:[\s"'`>|+,]|\\[nrt])*+"""
+    header = rf"{new_line}[A-Za-z][A-Za-z-]{{2,20}}: [^\n\\]{{0,80}}"
+    base64 = f"{new_line}[A-Za-z0-9+/]{{32,}}+={{0,2}}"
+    return f"{opening}(?:{inside}{closing}|(?>(?:(?>(?:{header}){{0,8}})(?>(?:{base64})+))+))"
+
+
+def _aws_secret() -> str:
+    """Forty characters near their name, with large and small letters: a commit or a path has small ones alone."""
+    near = r"(?:(?!\[redacted:|\*\*\*)[\s\S]){0,20}?"
+    begins = f"(?:(?<![A-Za-z0-9/+]){''.join(f'|(?<={escape})' for escape in _ESCAPES)})"
+    named = rf"(?i:secret[_\s-]?(?:access[_\s-]?)?key){near}{begins}"
+    # Other names say less: what they name must stand in quotes.
+    quoted = f"(?i:aws{near}(?:key|password|pass|pwd|pw|token)){near}[\"'`]"
+    mixed = "(?=[a-z0-9/+]{0,39}[A-Z])(?=[A-Z0-9/+]{0,39}[a-z])"
+    return f"(?P<name>{named}|{quoted}){mixed}[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])"
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    """The rules in their order: blocks first, which begin and end with lines of theirs, whatever else they hold."""
+    # A dash that does not begin a line of a block, and a URL-safe character.
+    dash = "-(?!-{3,4} ?(?:BEGIN|END) )"
+    safe = f"(?:[A-Za-z0-9_]|{dash})"
+    hook = r"(?i:(?:https?:\\?/\\?/)?+hooks\.slack\.com\\?/(?:services|triggers|workflows))"
+    return (
+        _Rule.of("private-key", _private_key(dash)),
+        _Rule.of(
+            "jwt",
+            rf"{_word('eyJ')}{safe}{{12,}}+(?>(?P<rest>\.{{1,2}}{safe}{{2,}}+(?>(?:\.{safe}++){{0,3}}))?)",
+            lambda match: match["rest"] is not None,
+        ),
+        _Rule.of("openai", f"{_word('sk-')}(?P<run>{safe}{{20,}}+)", _looks_random),
+        _Rule.of("slack", f"(?i:xox[a-z]|xapp)-[0-9]++-{safe}{{9,}}+|xoxd-(?:{safe}|[%+/]){{20,}}+"),
+        _Rule.of("slack", rf"{hook}(?:\\?/[A-Za-z0-9_]++){{3,}}+"),
+        _Rule.of("github", "gh[opsur]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+"),
+        _Rule.of("token", f"{_word('lm_')}{safe}{{43}}(?![A-Za-z0-9])"),
+        _Rule.of("aws", f"{_word('(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)')}[A-Z0-9]{{16}}(?![A-Za-z0-9])"),
+        _Rule.of("aws", _aws_secret()),
+        *(
+            _Rule.of("api-key", f"{_word(re.escape(prefix))}{tail}(?![A-Za-z0-9])", hint=prefix)
+            for prefix, tail in provider_keys.PREFIXED
+        ),
+        *(_Rule.of("api-key", f"{pattern}(?![A-Za-z0-9])", hint=hint) for hint, pattern in provider_keys.ELSEWHERE),
+        _Rule.of("password", _in_a_url(), _is_no_placeholder, hint="://"),
+        _Rule.of("bearer", _bearer(), _has_letters_and_digits),
+    )
+
+
+def _in_a_url() -> str:
+    """What stands between a user and the last `@` before the path: `scheme://user:password@host`."""
+    user = r"""[^\s/?#@:\[\]"'`<>]{0,100}"""
+    return rf"""(?P<name>://{user}:)(?P<run>(?:(?!\[redacted:)[^\s/?#"'`<>]){{2,200}})(?=@)"""
+
+
+def _bearer() -> str:
+    """A token of HTTP's Authorization header (RFC 6750, 2.1; RFC 7617)."""
+    run = r"(?P<run>(?:[A-Za-z0-9_~+/=-]|\.(?=[A-Za-z0-9_~+/=-])){8,}+)"
+    other = r"""authorization(?:\\{0,3}["'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}["'])?(?:basic|token|apikey)"""
+    return rf"(?P<name>(?i:\bbearer|{other})[ \t]{{1,4}}){run}"
+
+
+def _is_no_placeholder(match: re.Match[str]) -> bool:
+    return not re.match(r"[${]|[*.x]+\Z", match["run"])
+
+
+def _has_letters_and_digits(match: re.Match[str]) -> bool:
+    return bool(re.search("[0-9]", match["run"]) and re.search("[A-Za-z]", match["run"]))
+
+
+def _looks_random(match: re.Match[str]) -> bool:
+    """Whether what follows `sk-` is a key, and no name of words and numbers with hyphens."""
+    run = match["run"]
+    if run.startswith(_OPENAI_KINDS):
+        return bool(re.search("[0-9]", run) and re.search("[A-Z]", run))
+    return any(len(part) >= 20 and re.search("[0-9]", part) for part in re.split("[_-]", run))
+
+
+def redact(text: str) -> tuple[str, Counter[str]]:
+    """Replace what looks like a secret; returns the text and how many of each kind (one of KINDS) were replaced.
+
+    The text grows neither in characters nor in bytes; a redacted text stays as it is. Time is linear in its length,
+    and no text raises anything.
+    """
+    found: Counter[str] = Counter()
+    for rule in _rules():
+        if rule.hint in text:
+            text, count = _apply(rule, text)
+            found += Counter({rule.kind: count})
+    text, count = _without_named(text)
+    found += Counter({"password": count})
+    return text, found
+
+
+def identifier(text: str) -> str:
+    """A name by which something is found again (a message's id, a user, a folder), without secrets.
+
+    The hash of what was sent stands behind it, so that the same name is the same still, and two are two. What this
+    gives stays as it is: whoever is shown it can find by it.
+    """
+    shown, found = redact(text)
+    return named(shown, text) if found else text
+
+
+def named(shown: str, sent: str) -> str:
+    """What is shown of a name, with the hash of what was sent."""
+    return f"{shown} {hashlib.sha256(sent.encode()).hexdigest()[:OF_HASH]}"
+
+
+def when(wanted: bool, text: T) -> T:
+    """The text without secrets if that is wanted (REDACT_SECRETS); what is no text stays as it is."""
+    return redact(text)[0] if wanted and isinstance(text, str) else text  # type: ignore[return-value]
+
+
+def mark(kind: str, length: int) -> str:
+    """What stands in the place of a secret of so many characters."""
+    whole = f"[redacted:{kind}]"
+    return whole if len(whole) <= length else SHORT_MARK[:length]
+
+
+def _apply(rule: _Rule, text: str) -> tuple[str, int]:
+    count = 0
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal count
+        if not rule.is_secret(match):
+            return match[0]
+        count += 1
+        name = match.groupdict().get("name", "")
+        return f"{name}{mark(rule.kind, len(match[0]) - len(name))}"
+
+    return rule.pattern.sub(replace, text), count
+
+
+def _without_named(text: str) -> tuple[str, int]:
+    parts, at, count = [], 0, 0
+    for start, end in named_secrets.places(text):
+        parts += [text[at:start], mark("password", end - start)]
+        at, count = end, count + 1
+    return "".join([*parts, text[at:]]), count
+
+
+@dataclass
+class Redaction:
+    """Texts and JSON values without secrets, and what was taken out of all of them together."""
+
+    found: Counter[str] = field(default_factory=Counter)
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        text, found = redact(text)
+        self.found += found
+        return text
+
+    def identifier(self, text: str) -> str:
+        """The name without secrets (identifier)."""
+        self.found += redact(text)[1]
+        return identifier(text)
+
+    def value(self, value: Any) -> Any:
+        """The same of a JSON value: of its texts, of the names in it, and of what is a secret by its name."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.value(one) for one in value]
+        return self._members(value) if isinstance(value, Mapping) else value
+
+    def _members(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        done: dict[str, Any] = {}
+        for name, value in members.items():
+            shown = base = self.text(name)
+            # Two names that are secrets are two members still.
+            place = 2
+            while shown in done:
+                shown, place = f"{base} {place}", place + 1
+            done[shown] = self._member(name, value)
+        return done
+
+    def _member(self, name: str, value: Any) -> Any:
+        value = self.value(value)
+        if isinstance(value, str) and named_secrets.is_secret(name, value):
+            self.found["password"] += 1
+            return mark("password", len(value))
+        return value
+
+    def counted(self) -> dict[str, int]:
+        """How many of each kind were taken out, by kind."""
+        return dict(sorted(self.found.items()))
