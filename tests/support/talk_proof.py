@@ -275,6 +275,11 @@ class Scene:
             if not world.queued and not world.keys(keys.DUE):
                 break
         world.settle()
+        if self.deleted:
+            # Not only a day later, as a tombstone and what no marker tells of.
+            folder = keys.folder(SPACE, self.id)
+            below = {key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)}
+            self.bucket.wrong += [f"the sweep left behind: {name}" for name in below - {"conversation.json", "deleted"}]
         self.look_after()
 
     def look_after(self) -> None:

@@ -1,13 +1,14 @@
 """What can happen to conversations, told as in stories.py."""
 
 from http.server import BaseHTTPRequestHandler
-from json import dumps
+from json import dumps, loads
 from typing import Any
 
 import pytest
 
 from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
+from tests.support.policy import BUCKET, Request
 from tests.support.stories import HOUR, SPACE, Account, Story
 from tests.support.talk import extract
 
@@ -126,11 +127,35 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
     call(account, "DELETE", ONE, 204, conversation_id=one, token=token)
     call(account, "GET", ONE, 404, conversation_id=one)
-    assert left(account, one) == [f"demo/conversations/{one}/conversation.json"]
+    stays = [f"demo/conversations/{one}/conversation.json", f"demo/conversations/{one}/deleted"]
+    assert left(account, one) == stays
+    # What comes late goes with the next sweep.
+    account.put(f"demo/conversations/{one}/g1/summaries/l1/000001/{'0' * 64}.json")
+    account.clock.move(HOUR / 4)
+    account.sweep()
+    assert left(account, one) == stays
     account.service.index()
     account.clock.move(2 * HOUR)
     account.sweep(everything=True)
     assert left(account, one) == []
+
+
+def a_conversation_that_is_deleted_while_its_summary_is_made(account: Account) -> None:
+    one = begun(account)
+    say(account, one, "why")
+    here = f"demo/conversations/{one}/conversation.json"
+
+    def bury(request: Request) -> bool:
+        """Between the worker's last look and its write."""
+        if request.action == "s3:PutObject" and "/summaries/" in request.resource:
+            with account.service.recorder.beside():
+                known = loads(account.service.s3.get_object(Bucket=BUCKET, Key=here)["Body"].read())
+                account.put(here, dumps({**known, "deleted_at": "2026-02-20T12:00:00Z"}))
+        return False
+
+    account.service.recorder.deadly = bury
+    assert told(account, one) == "gone"
+    assert not [key for key in left(account, one) if "/summaries/" in key]
 
 
 def left(account: Account, one: str) -> list[str]:
@@ -330,6 +355,7 @@ def _slowly(account: Account) -> Any:
 
 STORIES: list[Story] = [
     a_conversation_from_its_beginning_to_its_deletion,
+    a_conversation_that_is_deleted_while_its_summary_is_made,
     summaries_by_hand,
     a_budget_of_tokens_for_summaries,
     all_anew_and_one_anew,

@@ -125,11 +125,17 @@ def create(
 
 
 def bury(process: Process, space_id: str, conversation: Conversation) -> None:
-    """Leave a tombstone in its place, which says nothing of it: 1 PUT."""
+    """Leave a tombstone in its place, which says nothing of it, and a sign of it for listings: 2 PUTs."""
     told = {"title": None, "cwd": None, "host": None, "project_path": None}
     tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
     key = keys.conversation(space_id, conversation.conversation_id)
     process.store.put(key, tombstone.to_bytes(), content_type=documents.JSON)
+    sign(process, space_id, conversation.conversation_id)
+
+
+def sign(process: Process, space_id: str, conversation_id: str) -> None:
+    """Say beside a tombstone that the conversation is deleted: a search lists, and reads no tombstone. 1 PUT."""
+    process.store.put(keys.deleted(space_id, conversation_id), b"", content_type=documents.JSON)
 
 
 def markers(space_id: str, conversation: Conversation) -> list[str]:
@@ -147,9 +153,14 @@ def _mark(process: Process, key: str) -> None:
 
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
     """The conversation, or None where there is none, or no more: 1 GET."""
-    found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    conversation = parsed(Conversation, found) if found else None
+    conversation = look(process, space_id, conversation_id)
     return conversation if conversation and not conversation.deleted_at else None
+
+
+def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
+    """The conversation, or its tombstone, or None where there is neither: 1 GET."""
+    found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
+    return parsed(Conversation, found) if found else None
 
 
 def parsed(kind: type[D], found: Object) -> D:

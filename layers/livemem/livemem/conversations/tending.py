@@ -46,9 +46,14 @@ def start_due(process: Process, deadline: datetime) -> dict[str, float]:
 
 
 def _start(process: Process, markers: list[str], space_id: str, conversation_id: str) -> bool:
-    """Whether something was started; the markers stay until nothing is due any more."""
+    """Whether something was started; the markers stay until nothing is due any more, or left of a deletion."""
     try:
-        if _is_due(process, space_id, conversation_id):
+        there = conversations.look(process, space_id, conversation_id) if heads.find(process, space_id) else None
+        if there and there.deleted_at:
+            if not removal.go_on(process, space_id, conversation_id):
+                due.clear(process, markers)
+            return False
+        if there and _is_due(process, space_id, there):
             process.summarize({"space_id": space_id, "conversation_id": conversation_id})
             return True
         due.clear(process, markers)
@@ -57,10 +62,7 @@ def _start(process: Process, markers: list[str], space_id: str, conversation_id:
     return False
 
 
-def _is_due(process: Process, space_id: str, conversation_id: str) -> bool:
-    conversation = conversations.find(process, space_id, conversation_id) if heads.find(process, space_id) else None
-    if not conversation:
-        return False
+def _is_due(process: Process, space_id: str, conversation: Conversation) -> bool:
     standing = generations.read(process, space_id, conversation)
     if standing.known.building:
         return True

@@ -189,6 +189,8 @@ def _redo_beside(task: _Task, job: Job, redo: Redo) -> Outcome:
         error = _first_failure(done)
     except RunError as refused:
         error = refused
+    except Vanished:
+        return _vanished(task, job, done)
     job = _counted(job, done)
     if error:
         return Outcome("failed", _end(task, job, "failed", jobs.Problem(code=error.code, detail=error.detail)))
@@ -211,12 +213,8 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     except RunError as refused:
         finished, error = False, refused
     except Vanished:
-        # Removed, or replaced by another generation, under our hands.
         claims.release(process, held)
-        if conversations.find(process, task.space_id, task.conversation_id):
-            due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
-            _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm)
-        raise
+        return _vanished(task, job, done)
     except LiveMemoryError:
         # Lambda tries again: then the claim must not keep it out, and what was asked is paid for.
         jobs.note(process, task.space_id, _counted(job, done), job.llm)
@@ -240,6 +238,17 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         _hand_on(task, {"space_id": task.space_id, "conversation_id": task.conversation_id})
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
     return Outcome("done", job, made=done.made)
+
+
+def _vanished(task: _Task, job: Job, done: Done) -> Outcome:
+    """What it worked on was removed, or replaced by another generation, under its hands."""
+    process = task.process
+    if not conversations.find(process, task.space_id, task.conversation_id):
+        # The job's own document, for one, is written beside the tombstone by now.
+        due.mark_at(process, task.space_id, task.conversation_id, process.clock())
+        return Outcome("gone")
+    due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
+    return Outcome("failed", _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm), made=done.made)
 
 
 def _go_on(task: _Task, job: Job, done: Done) -> None:

@@ -5,13 +5,11 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations import names
-from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import FIRST, Generations
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolCall, Turn
@@ -37,7 +35,7 @@ GROWN = 500
 """Objects of conversations, about, that are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
 """Of a tool call that are searched: its name, what it was given, and how its result begins."""
-_CONVERSATION, _GENERATION = "/conversation.json", "/generation.json"
+_CONVERSATION, _DELETED, _GENERATION = "/conversation.json", "/deleted", "/generation.json"
 _NONE = 0
 """The generation that counts where nobody can tell: no summaries are found then."""
 _ORDER_BITS = 33
@@ -242,25 +240,30 @@ def _generations(item: Object) -> Generations | None:
 
 
 def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
-    """The turns and the summaries that count, of all that lies below conversations."""
+    """The turns and the summaries that count, of all that lies below conversations.
+
+    Of one that is deleted nothing does, also what came late.
+    """
     folders: dict[str, list[Entry]] = defaultdict(list)
     told: dict[str, Entry] = {}
-    conversation_of: dict[str, Entry] = {}
+    there: set[str] = set()
+    deleted: set[str] = set()
     for entry in entries:
         folder = keys.searched_folder(entry.key)
         if folder:
             folders[folder].append(entry)
         elif entry.key.endswith(_CONVERSATION):
-            conversation_of[entry.key.removesuffix(_CONVERSATION)] = entry
+            there.add(entry.key.removesuffix(_CONVERSATION))
+        elif entry.key.endswith(_DELETED):
+            deleted.add(entry.key.removesuffix(_DELETED))
         elif entry.key.endswith(_GENERATION):
             told[entry.key.removesuffix(_GENERATION)] = entry
     numbers = process.store.map(lambda entry: _kept_generation(process, entry), told.values())
     counting = dict(zip(told, numbers, strict=True))
-    there = _there(process, conversation_of, folders)
     chosen: list[Entry] = []
     for folder, some in folders.items():
         number, conversation = keys.generation_of(folder), _conversation_of(folder)
-        if conversation not in there:
+        if conversation not in there or conversation in deleted:
             continue
         if number is None:
             chosen += [entry for entry in some if keys.parse_turn(entry.key)]
@@ -271,33 +274,6 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
 
 def _conversation_of(folder: str) -> str:
     return "/".join(folder.split("/", 3)[:3])
-
-
-def _there(process: Process, conversation_of: Mapping[str, Entry], folders: Mapping[str, Sequence[Entry]]) -> set[str]:
-    """The conversations that are not deleted. A deletion first writes a tombstone over what it was, so only
-    where that was written after what was said need it be read.
-    """
-    begun: dict[str, datetime] = {}
-    for folder, some in folders.items():
-        name, first = _conversation_of(folder), min(entry.last_modified for entry in some)
-        begun[name] = min(first, begun.get(name, first))
-    late = [name for name, entry in conversation_of.items() if name in begun and entry.last_modified >= begun[name]]
-    deleted = process.store.map(lambda name: _is_deleted(process, conversation_of[name]), late)
-    return conversation_of.keys() - {name for name, gone in zip(late, deleted, strict=True) if gone}
-
-
-def _is_deleted(process: Process, entry: Entry) -> bool:
-    known = process.reads.get(Conversation, entry.key, entry.etag)
-    if known:
-        return known.deleted_at is not None
-    found = process.store.get(entry.key)
-    if not found:
-        return True
-    try:
-        told = Conversation.from_bytes(found.body)
-    except ValueError:
-        return False
-    return process.reads.put(found.key, found.etag, told, [found.body]).deleted_at is not None
 
 
 def _kept_generation(process: Process, entry: Entry) -> int:

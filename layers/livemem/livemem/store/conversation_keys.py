@@ -74,6 +74,11 @@ def conversation(space_id: str, conversation_id: str) -> str:
     return f"{folder(space_id, conversation_id)}conversation.json"
 
 
+def deleted(space_id: str, conversation_id: str) -> str:
+    """That the conversation is deleted, so that a listing tells it too: an object without content."""
+    return f"{folder(space_id, conversation_id)}deleted"
+
+
 def turns_prefix(space_id: str, conversation_id: str) -> str:
     """Below it the turns, the newest first."""
     return f"{folder(space_id, conversation_id)}turns/"
