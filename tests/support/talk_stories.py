@@ -158,6 +158,27 @@ def a_conversation_that_is_deleted_while_its_summary_is_made(account: Account) -
     assert not [key for key in left(account, one) if "/summaries/" in key]
 
 
+def a_turn_that_is_erased(account: Account) -> None:
+    # The test's store takes what was written and removed in one moment for removed.
+    account.clock.move(60)
+    one = begun(account)
+    say(account, one, "my number is 555 0199", message_id="m-1", tool_calls=[{"name": "read", "result": "x" * 40_000}])
+    assert told(account, one) == "done"
+    account.clock.move(60)
+    path = {"conversation_id": one, "turn_index": "1"}
+    done = account.call("backup", "POST", f"{ONE}/turns/{{turn_index}}/erase", 200, **path)
+    assert (done["status"], done["turns"]) == ("done", [f"{one}/1"])
+    turn = call(account, "GET", f"{ONE}/turns/{{turn_index}}", 200, **path)
+    assert turn["user_message"].startswith("Erased on ")
+    assert "tool_calls" not in turn
+    say(account, one, "my number is 555 0199", 200, message_id="m-1")
+    # The summary is made anew by whoever comes next.
+    account.clock.move(HOUR / 4)
+    account.sweep()
+    assert worked_off(account) == ["done"]
+    assert made(account, one) == [(1, 1)]
+
+
 def left(account: Account, one: str) -> list[str]:
     """What there is of a conversation, but for when to look at it again."""
     return [key for key in account.service.written() if one in key and not key.startswith("_due/")]
@@ -251,6 +272,7 @@ def a_deletion_of_a_conversation_that_is_interrupted(account: Account) -> None:
 
 def a_space_with_a_conversation_that_is_deleted(account: Account) -> None:
     one = something_of_everything(account)
+    account.put(f"demo/conversations/{one}/deleted")
     account.delete()
     assert told(account, one) == "gone"
     account.clock.move(HOUR)
@@ -356,6 +378,7 @@ def _slowly(account: Account) -> Any:
 STORIES: list[Story] = [
     a_conversation_from_its_beginning_to_its_deletion,
     a_conversation_that_is_deleted_while_its_summary_is_made,
+    a_turn_that_is_erased,
     summaries_by_hand,
     a_budget_of_tokens_for_summaries,
     all_anew_and_one_anew,

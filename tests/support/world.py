@@ -226,7 +226,9 @@ class World:
         twin.settings = self.settings
         twin.clock.moment = self.clock.moment
         self.inner.copy_to(twin.inner)
-        twin.llm = ScriptedLlm(self.llm.default, deque(self.llm.queue))
+        # Another model that tests have put there may be one that can be forked.
+        fork = getattr(self.llm, "fork", None)
+        twin.llm = fork() if fork else ScriptedLlm(self.llm.default, deque(self.llm.queue))
         twin.agent = ScriptedAgent(self.agent.default, deque(self.agent.queue))
         twin.ids.count = self.ids.count
         twin.queued = deque(self.queued)
@@ -237,7 +239,7 @@ class World:
     def state(self) -> Hashable:
         """All that what happens from here on depends on, where nobody is at work and no process has a cache."""
         objects = ((key, stored.etag, stored.last_modified) for key, stored in self.inner.objects.items())
-        queued = ((*waiting.items(), waiting.queued_at, waiting.ready_at, waiting.tries) for waiting in self.queued)
+        queued = ((str(waiting), waiting.queued_at, waiting.ready_at, waiting.tries) for waiting in self.queued)
         return frozenset(objects), tuple(queued), self.clock(), self.ids.count
 
     @property

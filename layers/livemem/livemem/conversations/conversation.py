@@ -18,6 +18,7 @@ from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
 TITLE_BYTES = 500
+TRIES = 5
 PATH_BYTES = 4_096
 HOST_BYTES = 255
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
@@ -43,6 +44,8 @@ class Conversation(Document):
     author: str
     deleted_at: Moment | None = None
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
+    erased_turns: list[int] = []
+    """Numbers of turns whose words were erased: what was made of them before is taken back."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,24 @@ def create(
         process.store.put(key, conversation.to_bytes(), if_none_match=True, content_type=documents.JSON)
     process.store.map(lambda marker: _mark(process, marker), markers(space_id, conversation))
     return conversation
+
+
+def note_erased(process: Process, space_id: str, conversation_id: str, index: int) -> None:
+    """Note that the words of a turn are erased: 1 GET, 1 PUT; none where that is noted, or there is no conversation.
+
+    Raises PreconditionLost, ConversationBroken.
+    """
+    key = keys.conversation(space_id, conversation_id)
+    for _ in range(TRIES):
+        found = process.store.get(key)
+        known = parsed(Conversation, found) if found else None
+        if not found or not known or known.deleted_at or index in known.erased_turns:
+            return
+        told = known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
+        with suppress(PreconditionLost):
+            process.store.put(key, told.to_bytes(), if_match=found.etag, content_type=documents.JSON)
+            return
+    raise PreconditionLost("The conversation changes too often.")
 
 
 def bury(process: Process, space_id: str, conversation: Conversation) -> None:

@@ -87,27 +87,32 @@ def make(
         prompt_version=prompt.version(),
         usage=asked.usage,
         redo=redo,
+        erased=list(material.erased),
+        overlaps=material.overlaps,
         flaws=list(asked.flaws),
     )
     # The model takes long: often that is when somebody deletes.
-    _check_there(process, at)
+    _check_source(process, at, summary)
     _store(process, at, summary, name)
     return Made(level, number, name, asked.usage, process.timer() - started)
 
 
-def _check_there(process: Process, at: At) -> None:
-    if not conversations.find(process, at.space_id, at.conversation_id):
+def _check_source(process: Process, at: At, summary: Summary) -> None:
+    """Raise Vanished if the conversation was deleted, or a turn erased that the summary was made of: 1 GET."""
+    there = conversations.find(process, at.space_id, at.conversation_id)
+    if not there or any(summary.says_of(index) for index in there.erased_turns):
         raise Vanished(at.conversation_id)
 
 
 def _store(process: Process, at: At, summary: Summary, name: str) -> None:
-    """Write the summary, and take it back if the conversation was deleted at that moment: 1 PUT, 1 GET.
+    """Write the summary, and take it back if the conversation was deleted, or one of its turns erased, at that moment:
+    1 PUT, 1 GET.
 
     Whoever dies in between leaves it to the sweep; a search does not find it (recall/talk.py).
     """
     _write(process, at, summary, name)
     try:
-        _check_there(process, at)
+        _check_source(process, at, summary)
     except Vanished:
         process.store.delete(at.summary_key(summary.level, summary.number, name))
         raise

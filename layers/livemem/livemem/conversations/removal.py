@@ -25,8 +25,9 @@ REMAINS_AFTER = timedelta(hours=1)
 def delete(process: Process, space_id: str, conversation_id: str) -> None:
     """Remove a conversation: 1 LIST and 1 DeleteObjects per 1,000 objects. Raises NotFound.
 
-    First a tombstone takes its place, so from then on nobody writes to it. What was under way then, and what comes late,
-    is removed by each sweep until nothing can come any more. Who dies in between leaves the rest to a repeat, or to the sweep.
+    First a tombstone takes its place, so from then on nobody writes to it. What was under way then, and what comes
+    late, is removed by each sweep until nothing can come any more. Who dies in between leaves the rest to a repeat, or
+    to the sweep.
     """
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)

@@ -84,6 +84,14 @@ class Looks:
             return None
         return _generation(told) if told else FIRST
 
+    def erased(self) -> Sequence[int]:
+        """The numbers of its turns that were erased."""
+        try:
+            found = self.conversation()
+        except ConversationBroken:
+            return ()
+        return found.erased_turns if found else ()
+
     def _is_there(self) -> bool:
         try:
             return self.conversation() is not None
@@ -178,8 +186,13 @@ def follow(
         view.follow(process.store, sources, in_time)
         return []
 
+    erased: dict[str, Sequence[int]] = {}
+
     def standing_of(conversation_id: str) -> int | None:
-        return (looks or Looks(process, space_id, conversation_id)).standing(process)
+        at_it = looks or Looks(process, space_id, conversation_id)
+        number = at_it.standing(process)
+        erased[conversation_id] = at_it.erased()
+        return number
 
     guessed = {one: _known_generation(view, space_id, one) for one in conversation_ids}
     steps: list[Callable[[], list[int | None]]] = [
@@ -192,6 +205,7 @@ def follow(
         if number is None:
             view.forget(keys.folder(space_id, one))
         else:
+            _drop_erased(view, space_id, one, erased.get(one, ()))
             # Also where the one that counts has no summary yet, so that no listing of it would tell.
             for folder in _other_generations(view, space_id, one, number):
                 view.forget(folder)
@@ -199,6 +213,25 @@ def follow(
     if others and any(levels):
         look([part for one in others for part in of_one(process, space_id, *one, keys.LEVELS)])
     return [one for one, number in standing.items() if number is not None]
+
+
+def _drop_erased(view: View, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
+    """Drop what the view knows of turns that were erased since, and summaries of before: turns are listed up to the
+    newest one that is known, and summaries whole once a minute alone. No request.
+    """
+    doomed = []
+    for index in erased:
+        told = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+        if any(one and not one.more.get("erased_on") for one in told):
+            doomed.append(keys.turn(space_id, conversation_id, index))
+    prefix = keys.generations_prefix(space_id, conversation_id)
+    some = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
+    for key in some if erased else ():
+        parsed = keys.parse_summary(key)
+        document = view.index.named(f"{conversation_id}/l{parsed.level}/{parsed.number}") if parsed else None
+        if document and any(summary_of(document).says_of(index) for index in erased):
+            doomed.append(key)
+    view.drop(doomed)
 
 
 def known(view: View, space_id: str) -> set[str]:
@@ -348,7 +381,9 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             role=role,
             title=title,
             source={"conversation_id": conversation_id, "turn_index": str(index)},
-            more={"timestamp": turn.timestamp} | ({"role": turn.role} if turn.role else {}),
+            more={"timestamp": turn.timestamp}
+            | ({"role": turn.role} if turn.role else {})
+            | ({"erased_on": turn.erased_on} if turn.erased_on else {}),
         )
         for place, (side, role, said, title) in enumerate(sides)
         if said.strip()
@@ -358,8 +393,9 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
 SHOWN = {
     *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
     *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
+    *("erased", "overlaps"),
 }
-"""Of a summary, what is needed to show it."""
+"""Of a summary, what is needed to show it, and to know whether it says what was erased since."""
 
 
 def _call(call: ToolCall) -> str:
