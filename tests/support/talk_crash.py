@@ -96,7 +96,7 @@ def _deliver(scene: Scene, process: Any, until: Any) -> None:
     if not scene.world.queued:
         return
     invocation = scene.world.queued[0]
-    scene.work(process, until, Order.of(invocation))
+    scene.work(process, until, Order.of(invocation, invocation.delivery))
     with suppress(ValueError):
         scene.world.queued.remove(invocation)
 

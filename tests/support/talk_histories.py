@@ -175,7 +175,7 @@ class History(Mishaps):
         invocation = queued[self.random.randrange(len(queued))]
         if self.calm or self.random.random() < 0.8:
             queued.remove(invocation)
-        order = update.Order.of(invocation)
+        order = update.Order.of(invocation, invocation.delivery)
         actor = self._spawn(
             "worker", lambda actor: self.scene.work(actor.process, actor.until, order), seconds=900, steps=0
         )

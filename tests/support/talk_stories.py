@@ -158,6 +158,26 @@ def a_conversation_that_is_deleted_while_its_summary_is_made(account: Account) -
     assert not [key for key in left(account, one) if "/summaries/" in key]
 
 
+def a_worker_that_dies(account: Account) -> None:
+    one = begun(account)
+    say(account, one, "why")
+    with account.dying("s3:PutObject", f"demo/conversations/{one}/g1/summaries/"):
+        told(account, one)
+    account.sweep()
+    assert worked_off(account) == ["done"]
+    (job,) = call(account, "GET", f"{ONE}/jobs", 200, conversation_id=one)["items"]
+    assert job["status"] == "done"
+    # One that died when it had written the end.
+    account.put(f"demo/conversations/{one}/claims/summaries.json", dumps(_claim_of(job["job_id"])))
+    account.clock.move(HOUR)
+    account.sweep()
+    assert worked_off(account) == []
+
+
+def _claim_of(job_id: str) -> dict[str, Any]:
+    return {"worker": "x", "job_id": job_id, "kind": "work", "seconds": 90}
+
+
 def a_turn_that_is_erased(account: Account) -> None:
     # The test's store takes what was written and removed in one moment for removed.
     account.clock.move(60)
@@ -378,6 +398,7 @@ def _slowly(account: Account) -> Any:
 STORIES: list[Story] = [
     a_conversation_from_its_beginning_to_its_deletion,
     a_conversation_that_is_deleted_while_its_summary_is_made,
+    a_worker_that_dies,
     a_turn_that_is_erased,
     summaries_by_hand,
     a_budget_of_tokens_for_summaries,

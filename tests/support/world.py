@@ -157,6 +157,9 @@ class Invocation(dict[str, Any]):
     def __init__(self, payload: Mapping[str, Any], queued_at: datetime, tries: int = 0) -> None:
         super().__init__(payload)
         self.queued_at = queued_at
+        # The same in each run of a history.
+        self.delivery = f"{queued_at.isoformat()} {json.dumps(payload, sort_keys=True)}"
+        """The id of the invocation, which a retry keeps."""
         self.tries = tries
         self.ready_at = queued_at
 
@@ -165,6 +168,7 @@ class Invocation(dict[str, Any]):
         if self.tries == len(RETRIES):
             return None
         later = Invocation(self, self.queued_at, self.tries + 1)
+        later.delivery = self.delivery
         later.ready_at = now + timedelta(seconds=RETRIES[self.tries])
         return later
 
@@ -372,12 +376,15 @@ class World:
             where = todo["space_id"], todo["request_id"]
             return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
         if "conversation_id" in todo:
-            order = update.Order.of(todo)
+            order = update.Order.of(todo, getattr(todo, "delivery", ""))
             where = todo["space_id"], todo["conversation_id"]
             return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
         if "slot" in todo or "forced" in todo:
             return digesting.carry_out(
-                self.process, todo["space_id"], digesting.Order.of(todo), self.clock() + INVOCATION
+                self.process,
+                todo["space_id"],
+                digesting.Order.of(todo, getattr(todo, "delivery", "")),
+                self.clock() + INVOCATION,
             )
         if "do" in todo:
             return work.carry_out(self.process, todo, self.clock() + INVOCATION)
