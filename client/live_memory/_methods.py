@@ -586,6 +586,24 @@ class Operations:
         )
         return answer
 
+    def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
+        """Erase a turn.
+
+        Remove what was said in a turn for ever, with all that its tools were given and gave: from the conversation,
+        backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it
+        was erased; the summaries that cover it are removed, and made anew without it. A repeat of the message brings
+        nothing back. 202: it goes on and will be finished, look at `Location`. There is no way back.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            turn_index: The number of the turn in the conversation, from 1.
+        """
+        answer: models.ErasureView = self._invoke(
+            "erase_turn", {"space_id": space_id, "conversation_id": conversation_id, "turn_index": turn_index}
+        )
+        return answer
+
     def export_space(self, space_id: str) -> models.ArchiveView:
         """Export a space.
 
@@ -2777,6 +2795,24 @@ class AsyncOperations:
         """
         answer: models.ErasureView = await self._invoke(
             "erase_note", {"space_id": space_id, "note_id": note_id, "erase": erase}
+        )
+        return answer
+
+    async def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
+        """Erase a turn.
+
+        Remove what was said in a turn for ever, with all that its tools were given and gave: from the conversation,
+        backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it
+        was erased; the summaries that cover it are removed, and made anew without it. A repeat of the message brings
+        nothing back. 202: it goes on and will be finished, look at `Location`. There is no way back.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            turn_index: The number of the turn in the conversation, from 1.
+        """
+        answer: models.ErasureView = await self._invoke(
+            "erase_turn", {"space_id": space_id, "conversation_id": conversation_id, "turn_index": turn_index}
         )
         return answer
 

@@ -1925,6 +1925,8 @@ class TurnView(Model):
     """True while the assistant's side is missing."""
     close: Literal[True] | None = None
     """True if it only closes the conversation."""
+    erased_on: str | None = None
+    """The day on which its words were erased, UTC. Its number, times, author and length stay."""
 
 
 class TurnWritten(Model):
@@ -2298,6 +2300,8 @@ class ErasureView(Model):
     """The notes."""
     memory_ids: list[str] | None = []
     """Or the memory, an ULID."""
+    turns: list[str] | None = []
+    """Or the turn: the conversation's id and the turn's number, with a slash between."""
     requested_by: str
     """The token that asked for it."""
     started_at: AwareDatetime

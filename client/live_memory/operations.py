@@ -795,6 +795,36 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             answer="ErasureView",
             needs="admin",
         ),
+        "erase_turn": Operation(
+            name="erase_turn",
+            method="POST",
+            path="/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}/erase",
+            tag="erasure",
+            summary="Erase a turn",
+            description="Remove what was said in a turn for ever, with all that its tools were given and gave: from the conversation, backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it was erased; the summaries that cover it are removed, and made anew without it. A repeat of the message brings nothing back. 202: it goes on and will be finished, look at `Location`. There is no way back.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                ),
+                "conversation_id": Field(
+                    name="conversation_id",
+                    type="string",
+                    required=True,
+                    description="The id of the conversation, as the answer to its beginning and every list give it.",
+                ),
+                "turn_index": Field(
+                    name="turn_index",
+                    type="string",
+                    required=True,
+                    description="The number of the turn in the conversation, from 1.",
+                ),
+            },
+            answer="ErasureView",
+            needs="admin",
+        ),
         "export_space": Operation(
             name="export_space",
             method="GET",

@@ -15,9 +15,9 @@ from livemem_http.logs import function_logger
 logger = function_logger("digest")
 
 
-def carry_out(event: dict[str, Any], deadline: datetime) -> dict[str, Any]:
+def carry_out(event: dict[str, Any], deadline: datetime, delivery: str) -> dict[str, Any]:
     """Carry out the digests of an invocation, and tell what became of them."""
-    outcomes = work.carry_out(process(), event["space_id"], Order.of(event), deadline)
+    outcomes = work.carry_out(process(), event["space_id"], Order.of(event, delivery), deadline)
     metrics.report_digests("digest", outcomes)
     logger.info("digests carried out", extra={"results": [outcome.result for outcome in outcomes]})
     return {"results": [{"slot": one.slot, "result": one.result, "error": one.error} for one in outcomes]}
@@ -36,4 +36,4 @@ def start_due(deadline: datetime) -> dict[str, Any]:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Do what is to be done; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    return carry_out(event, deadline) if "space_id" in event else start_due(deadline)
+    return carry_out(event, deadline, context.aws_request_id) if "space_id" in event else start_due(deadline)

@@ -18,12 +18,12 @@ from livemem_http.logs import function_logger
 logger = function_logger("summarize")
 
 
-def work(event: dict[str, Any], deadline: datetime) -> Sequence[Outcome]:
+def work(event: dict[str, Any], deadline: datetime, delivery: str) -> Sequence[Outcome]:
     """Bring up the conversations of an event, or the one of an invocation."""
     if "Records" in event:
         event_keys = [unquote_plus(record.s3.get_object.key) for record in S3Event(event).records]
-        return update.hear(process(), event_keys, deadline)
-    order = Order.of(event)
+        return update.hear(process(), event_keys, deadline, delivery)
+    order = Order.of(event, delivery)
     return [update.carry_out(process(), event["space_id"], event["conversation_id"], order, deadline)]
 
 
@@ -31,7 +31,7 @@ def work(event: dict[str, Any], deadline: datetime) -> Sequence[Outcome]:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Do what is to be done; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    outcomes = work(event, deadline)
+    outcomes = work(event, deadline, context.aws_request_id)
     made = [one for outcome in outcomes for one in outcome.made]
     failed = any(outcome.result == "failed" for outcome in outcomes)
     if made or failed:

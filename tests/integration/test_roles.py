@@ -35,6 +35,8 @@ UNTOUCHED = {
     "Reads": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Digest": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Sweep": {("s3:GetObject", "{space}/memories/*/snapshot/*.npz")},
+    # Who may read what lies below a conversation may read an object without content too.
+    "Conversations": {("s3:GetObject", "{space}/conversations/*/deleted")},
     **{name: {("s3:GetObject", "{space}/conversations/*/generation.json")} for name in ("Questions", "Ask")},
 }
 

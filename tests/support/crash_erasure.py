@@ -1,14 +1,15 @@
 """Kills or breaks an erasure at every single S3 request, lets it recover, and looks for the erased text in all that the
 bucket holds or keeps: objects, former versions, backups, archives, parts of uploads.
 
-The same for a live note and for one that was folded, as crash.py does it for the changes of a bank.
+The same for a live note, for one that was folded, and for a turn of a conversation, as crash.py does it for the changes
+of a bank.
 """
 
 import gzip
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import count
 from typing import Any
@@ -17,31 +18,36 @@ from botocore.exceptions import ClientError
 
 from livemem.backups import manifest as manifests
 from livemem.changes.settling import WATCHED_FOR
+from livemem.conversations import reading
+from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
 from livemem.erasure.receipts import Receipt
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import append_once
+from livemem.process import Process
 from livemem.runs import space_change
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of
 from tests.support.counting import WRITES, Killed, Request
 from tests.support.crash import LATER, Fault
+from tests.support.talk import Talk, frank
 from tests.support.world import EVERYONE, INVOCATION, World
 
 SPACE = "demo"
 SECRET = "Alice lives in Paris with her two cats"
 """What the erased note says, and what must be nowhere afterwards."""
+CALL = ToolCall(name="read", result=f"{'r' * 40_000} {SECRET}")
 WATCHED = WATCHED_FOR.total_seconds() + 60
 
 
 @dataclass(frozen=True)
 class Erasure:
-    """Which note is erased, in a world that `prepare` makes and of which it returns the note's id."""
+    """Which note or turn is erased, in a world that `prepare` makes and of which it returns its id."""
 
     name: str
     prepare: Callable[[World], str]
@@ -92,6 +98,24 @@ def _planned(world: World) -> str:
     return note_id
 
 
+def _said(world: World) -> str:
+    """A turn that a summary repeats, with a large result of a tool, and a backup of it."""
+    world.inner.versioned = True
+    talk = Talk("turns", world=world, ratio=0.5)
+    talk.llm.default = frank
+    world.note("The build is green again.", agent="bob")
+    talk.say("Which port do we use for the build?", "We use port 8080.", message_id="other")
+    world.clock.move(1)
+    talk.say(f"{SECRET}.", "So be it.", message_id="secret", tool_calls=(CALL,))
+    talk.update()
+    world.back_up(SPACE)
+    _leave_archive(world)
+    world.clock.move(WATCHED)
+    world.sweep_all()
+    world.settle()
+    return conversation_keys.turn_id(talk.id, 2)
+
+
 def _leave_archive(world: World) -> None:
     """An archive to be downloaded, and one that is being made."""
     store, key = world.inner, keys.export(SPACE, "2026-02-20T14-00-02")
@@ -105,6 +129,7 @@ ERASURES = (
     Erasure("live", _live),
     Erasure("given back", _given_back),
     Erasure("planned", _planned),
+    Erasure("said", _said),
 )
 
 
@@ -122,7 +147,14 @@ def begun(which: Erasure) -> tuple[World, str]:
 
 
 def erase(world: World, note_id: str) -> Receipt:
-    return erasure.erase_note(world.process, EVERYONE, SPACE, note_id, world.clock() + INVOCATION, erase=True)
+    return _ordered(world.process, note_id, world.clock() + INVOCATION)
+
+
+def _ordered(process: Process, one: str, until: datetime) -> Receipt:
+    turn = conversation_keys.parse_turn_id(one)
+    if turn:
+        return erasure.erase_turn(process, EVERYONE, SPACE, *turn, until)
+    return erasure.erase_note(process, EVERYONE, SPACE, one, until, erase=True)
 
 
 def requests_of(which: Erasure) -> list[str]:
@@ -193,6 +225,10 @@ def come_to_end(world: World, others: list[str]) -> list[str]:
         world.settle()
         if not heads.load(world.process, SPACE).meta.erasing:
             break
+    # What the last look removed of a conversation is made anew.
+    world.clock.move(LATER)
+    world.sweep()
+    world.settle()
     return list(wrong_at_end(world, others))
 
 
@@ -212,6 +248,18 @@ def wrong_at_end(world: World, others: list[str]) -> Iterator[str]:
     if not found.clean():
         yield str(found)
     yield from damaged_backups(world)
+    yield from _unfinished_conversations(world)
+
+
+def _unfinished_conversations(world: World) -> Iterator[str]:
+    """Conversations whose turns are not dense, or which lack a summary that was there."""
+    folders = {key.split("/")[2] for key in world.inner.objects if key.startswith(conversation_keys.prefix(SPACE))}
+    for conversation_id in folders:
+        told = reading.detail(world.process, SPACE, conversation_id)
+        turns = reading.turns(world.process, SPACE, conversation_id, limit=100).turns
+        if [turn.turn_index for turn in turns] != list(range(len(turns), 0, -1)):
+            yield "the numbers of turns are not dense"
+        yield from (f"summaries of level {one.level} are not made anew" for one in told.levels if one.pending)
 
 
 def damaged_backups(world: World) -> Iterator[str]:
@@ -275,7 +323,7 @@ def between_invocations(which: Erasure, work: Callable[[World, Actor], Any]) -> 
         world, note_id = begun(which)
         others = [other for other in notes_of(world) if other != note_id]
         soon = world.clock() + timedelta(seconds=1)
-        erasure.erase_note(world.process, EVERYONE, SPACE, note_id, soon, erase=True)
+        _ordered(world.process, note_id, soon)
         invocation = world.queued.popleft()
         actor = _enter(world, work)
         actor.step(done)
@@ -308,7 +356,7 @@ def overtaken(which: Erasure, work: Callable[[World], Any]) -> Iterator[tuple[st
 
 
 def _erase_as(note_id: str, _: World, actor: Actor) -> Receipt:
-    return erasure.erase_note(actor.process, EVERYONE, SPACE, note_id, actor.until, erase=True)
+    return _ordered(actor.process, note_id, actor.until)
 
 
 def _enter(world: World, work: Callable[[World, Actor], Any]) -> Actor:

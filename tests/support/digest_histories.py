@@ -145,7 +145,7 @@ class History(Mishaps):
         invocation = queued[self.random.randrange(len(queued))]
         if self.calm or self.random.random() < 0.8:
             queued.remove(invocation)
-        order = Order.of(invocation)
+        order = Order.of(invocation, invocation.delivery)
         actor = self._spawn(
             "worker", lambda actor: self.scene.digest(actor.process, order, actor.until), seconds=900, steps=40
         )

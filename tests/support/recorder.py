@@ -152,6 +152,15 @@ class Recorder:
             refused, self.refused = self.refused, []
             assert not refused, f"the role of {role} in template.yaml does not allow {', '.join(sorted(set(refused)))}"
 
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """What is asked for within is asked for by somebody else, while the role is at work."""
+        role, self._acting = self._acting, None
+        try:
+            yield
+        finally:
+            self._acting = role
+
     def keys(self) -> set[str]:
         """The keys of the bucket that any role was asked for, and the prefixes of what was listed below one."""
         asked = [request for requests in self.asked.values() for request in requests]

@@ -33,6 +33,12 @@ def extract(messages: Messages) -> str:
     )
 
 
+def frank(messages: Messages) -> str:
+    """A summary that repeats all that it was told."""
+    parts = [part.get("summary") or f"{part['user']} {part['assistant']}" for part in asked_for(messages)]
+    return json.dumps({"summary": " ".join(parts), "key_findings": parts[:3]})
+
+
 @dataclass
 class Summariser:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept."""
@@ -40,6 +46,10 @@ class Summariser:
     default: Callable[[Messages], str] = extract
     queue: deque[str | LlmError | Callable[[Messages], str]] = field(default_factory=deque)
     asked: list[Messages] = field(default_factory=list)
+
+    def fork(self) -> "Summariser":
+        """One that goes on from here on its own."""
+        return Summariser(self.default, deque(self.queue))
 
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None

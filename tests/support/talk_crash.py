@@ -96,7 +96,7 @@ def _deliver(scene: Scene, process: Any, until: Any) -> None:
     if not scene.world.queued:
         return
     invocation = scene.world.queued[0]
-    scene.work(process, until, Order.of(invocation))
+    scene.work(process, until, Order.of(invocation, invocation.delivery))
     with suppress(ValueError):
         scene.world.queued.remove(invocation)
 
@@ -115,6 +115,11 @@ def _begin_redo(scene: Scene) -> None:
 
 def _delete(scene: Scene, process: Any, until: Any) -> None:
     delete(scene, process)
+
+
+def _erase(scene: Scene, process: Any, until: Any) -> None:
+    """The turn that is longer than a block."""
+    scene.erase(process, until, 4)
 
 
 def _sweep(scene: Scene, process: Any, until: Any) -> None:
@@ -142,6 +147,7 @@ APPEND = Operation("append", _append, _wants())
 UPDATE = Operation("update", _event)
 IMPORT = Operation("import", _bring, _wants_lines)
 DELETE = Operation("deletion", _delete)
+ERASE = Operation("erasure of a turn", _erase)
 SWEEP = Operation("sweep", _sweep, _long_ago)
 REBUILD = Operation("work of a rebuild", _deliver, _begin_rebuild, rounds=1)
 REGROUP = Operation("work of a rebuild that reuses", _deliver, _begin_regroup, rounds=1)
@@ -161,6 +167,7 @@ OPERATIONS = (
     REDO,
     Operation("work of a redo below three levels", _deliver, _begin_redo, rounds=4),
     DELETE,
+    ERASE,
     SWEEP,
     Operation("daily look", _daily, _rebuilt),
 )
@@ -169,11 +176,12 @@ PAIRS = tuple(
     for first, others in (
         (APPEND, (APPEND, IMPORT, UPDATE, DELETE)),
         (IMPORT, (APPEND, IMPORT, DELETE)),
-        (UPDATE, (APPEND, UPDATE, DELETE, SWEEP, REBUILD, REDO)),
-        (REBUILD, (APPEND, UPDATE, REBUILD, DELETE, REDO)),
-        (REDO, (UPDATE, REDO, APPEND, DELETE)),
+        (UPDATE, (APPEND, UPDATE, DELETE, SWEEP, REBUILD, REDO, ERASE)),
+        (REBUILD, (APPEND, UPDATE, REBUILD, DELETE, REDO, ERASE)),
+        (REDO, (UPDATE, REDO, APPEND, DELETE, ERASE)),
         (SWEEP, (APPEND, UPDATE, DELETE)),
-        (DELETE, (APPEND, UPDATE, DELETE)),
+        (DELETE, (APPEND, UPDATE, DELETE, ERASE)),
+        (ERASE, (APPEND, UPDATE, DELETE, REDO)),
     )
     for second in others
 )
@@ -232,6 +240,7 @@ _CHECKED: dict[Hashable, list[str]] = {}
 def _checked(scene: Scene) -> list[str]:
     """What is wrong when all has come to rest. Many ways lead to one state: what follows is then the same."""
     told = tuple(scene.told), scene.doomed, scene.deleted, scene.late, tuple(scene.bucket.wrong)
+    told += (frozenset(scene.erasing), frozenset(scene.erased))
     queued = tuple((str(waiting), waiting.ready_at, waiting.tries) for waiting in scene.world.queued)
     objects = frozenset((key, one.etag, one.last_modified) for key, one in scene.bucket.objects.items())
     state = (objects, queued, scene.world.clock(), scene.world.ids.count, told)

@@ -90,6 +90,8 @@ class History(Mishaps):
             steps += [(self.kill, 2), (self.lose, 3), (self.repeat, 2), (self.break_model, 2), (self.lose_queued, 1)]
             if self.random.random() < 0.12:
                 steps.append((self.delete, 2))
+            if self.random.random() < 0.12:
+                steps.append((self.erase, 2))
         self.write()
         kinds, weights = zip(*steps, strict=True)
         for step in self.random.choices(kinds, weights, k=self.random.randint(*STEPS)):
@@ -160,6 +162,13 @@ class History(Mishaps):
     def delete(self) -> None:
         self._spawn("delete", lambda actor: delete(self.scene, actor.process))
 
+    def erase(self) -> None:
+        """One of the turns that there are; it takes an invocation of its own."""
+        last = log.last_index(self.world.process, SPACE, self.scene.id)
+        if last:
+            index = self.random.randint(1, last)
+            self._spawn("erasure", lambda actor: self.scene.erase(actor.process, actor.until, index), seconds=900)
+
     # What events and schedules do
 
     def event(self) -> None:
@@ -175,7 +184,7 @@ class History(Mishaps):
         invocation = queued[self.random.randrange(len(queued))]
         if self.calm or self.random.random() < 0.8:
             queued.remove(invocation)
-        order = update.Order.of(invocation)
+        order = update.Order.of(invocation, invocation.delivery)
         actor = self._spawn(
             "worker", lambda actor: self.scene.work(actor.process, actor.until, order), seconds=900, steps=0
         )

@@ -20,17 +20,19 @@ from livemem.conversations.layers import Layers
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.planner import Child, Place, Size
 from livemem.conversations.seals import At, BlockSeal
-from livemem.conversations.turn import Draft
+from livemem.conversations.turn import Draft, Turn, erased_name
 from livemem.conversations.update import Order, Outcome, carry_out
+from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
+from livemem.spaces import head as heads
 from livemem.spaces import room
 from livemem.store import conversation_keys as keys
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient
 from tests.support.talk import extract
-from tests.support.world import INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 SPACE = "demo"
 SMALL: dict[str, Any] = {
@@ -76,12 +78,16 @@ class Watched(FakeS3):
             self._check_call(summary)
         done = super().put_object(**arguments)
         self.written[key] = self.now
-        once = any(part in key for part in ONCE)
+        # But for a turn that is erased, and its conversation, which is told of it.
+        erased = b'"erased_on": "' in arguments["Body"] or b'"erased_turns": [\n' in arguments["Body"]
+        once = any(part in key for part in ONCE) and not erased
         if once and "IfNoneMatch" not in arguments:
             # Two seldom write different things there; that nothing stands in the way is wrong each time.
             self.wrong.append(f"would have been written over: {key}")
         if before and before.body != arguments["Body"]:
-            if once or (key.endswith("/conversation.json") and b'"deleted_at"' not in arguments["Body"]):
+            if once or (
+                key.endswith("/conversation.json") and not erased and b'"deleted_at": "' not in arguments["Body"]
+            ):
                 self.wrong.append(f"written over: {key}")
             if key.endswith("/generation.json"):
                 self._check_switch(key, json.loads(before.body), json.loads(arguments["Body"]))
@@ -187,6 +193,10 @@ class Scene:
     deleted: bool = False
     """Whether somebody was told that it is."""
     begun: int = 0
+    erasing: set[str] = field(default_factory=set)
+    """Messages whose turns somebody has begun to erase."""
+    erased: set[str] = field(default_factory=set)
+    """Those of whose turns somebody was told that they are erased."""
     wanted: list[Draft] = field(default_factory=list)
     """What is to be appended by an operation of talk_crash.py."""
     promised: dict[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -223,7 +233,8 @@ class Scene:
         bucket = twin.inner
         bucket.written, bucket.now, bucket.raced = dict(self.bucket.written), self.bucket.now, self.bucket.raced
         bucket.wrong = list(self.bucket.wrong)
-        return replace(self, world=twin, told=dict(self.told), wanted=list(self.wanted), promised=dict(self.promised))
+        own = {"told": dict(self.told), "wanted": list(self.wanted), "promised": dict(self.promised)}
+        return replace(self, world=twin, erasing=set(self.erasing), erased=set(self.erased), **own)
 
     # What users and workers do: each is given the process that does it.
 
@@ -254,6 +265,17 @@ class Scene:
         job = orders.redo(process, SPACE, self.id, level, number)
         self.promised[job.job_id] = (job.generation, level, number)
 
+    def erase(self, process: Any, until: Any, index: int) -> None:
+        """Erase a turn, if there is one of this number."""
+        found = self.bucket.objects.get(keys.turn(SPACE, self.id, index))
+        if not found:
+            return
+        turn = Turn.from_bytes(found.body)
+        named = {message_id for message_id in self.told if turn.is_of(message_id)}
+        self.erasing |= named
+        if erasure.erase_turn(process, EVERYONE, SPACE, self.id, index, until).status == "done":
+            self.erased |= named
+
     def work(self, process: Any, until: Any, order: Order | None = None) -> Outcome:
         return carry_out(process, SPACE, self.id, order or Order(), until)
 
@@ -271,10 +293,19 @@ class Scene:
         for _ in range(12):
             world.settle()
             world.pass_time(20 * 60)
-            tending.start_due(world.new_process(), world.clock() + INVOCATION)
-            if not world.queued and not world.keys(keys.DUE):
+            world.new_process()
+            if self.erasing:
+                world.sweep()
+            else:
+                tending.start_due(world.process, world.clock() + INVOCATION)
+            if not world.queued and not world.keys(keys.DUE) and not heads.load(world.process, SPACE).meta.erasing:
                 break
         world.settle()
+        if self.deleted:
+            # Not only a day later, as a tombstone and what no marker tells of.
+            folder = keys.folder(SPACE, self.id)
+            below = {key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)}
+            self.bucket.wrong += [f"the sweep left behind: {name}" for name in below - {"conversation.json", "deleted"}]
         self.look_after()
 
     def look_after(self) -> None:
@@ -373,9 +404,11 @@ def _wrong_turns(scene: Scene) -> Iterator[str]:
         yield f"in the log twice: {twice}"
     there = {turn.message_id: turn for turn in turns}
     for message_id, draft in scene.told.items():
-        turn = there.get(message_id)
+        turn = there.get(message_id) or there.get(erased_name(message_id))
         if not turn:
             yield f"lost: {message_id}"
+        elif message_id in scene.erased or (turn.erased_on and message_id in scene.erasing):
+            yield from _wrong_erasure(scene, turn, draft)
         elif (turn.user_message, turn.assistant_message, turn.close) != (
             draft.user_message,
             draft.assistant_message,
@@ -389,6 +422,17 @@ def _wrong_turns(scene: Scene) -> Iterator[str]:
                 result = json.loads(apart.body) if apart and shown.result_size else shown.result
                 if result != call.result:
                     yield f"another result of a tool: {message_id}"
+
+
+def _wrong_erasure(scene: Scene, turn: Turn, draft: Draft) -> Iterator[str]:
+    if not turn.erased_on:
+        yield f"not erased: turn {turn.turn_index}"
+    # Each draft repeats a number of its own.
+    words = draft.user_message[:11].encode()
+    if len(words) == 11:
+        yield from (f"words are left in {key}" for key, one in scene.bucket.objects.items() if words in one.body)
+    results = keys.tool_results_prefix(SPACE, scene.id, turn.turn_index)
+    yield from (f"a result is left: {key}" for key in scene.bucket.objects if key.startswith(results))
 
 
 def _wrong_blocks(scene: Scene, layers: Layers) -> Iterator[str]:
@@ -443,7 +487,9 @@ def _wrong_groups(scene: Scene, layers: Layers) -> Iterator[str]:
         for seal in found.group_seals(process, layers, level, range(1, layers.sealed[level] + 1)):
             group = planner.next_group(at.built.profile, at.parameters, level, waiting)
             first, last = seal.children
-            if not group or (group[0].number, group[-1].number) != (first, last):
+            # Of a turn that was erased other summaries are made, which have other lengths; seals stay.
+            stays = scene.erasing and waiting and waiting[0].number == first
+            if not stays and (not group or (group[0].number, group[-1].number) != (first, last)):
                 yield f"a group of level {level} that the planner does not give: {seal.children}, not {group}"
                 return
             if (covers[first][0], covers[last][1]) != tuple(seal.covers):
@@ -458,7 +504,9 @@ def _wrong_jobs(scene: Scene, layers: Layers) -> Iterator[str]:
         if scene.kept and not (job and job.ended()):
             yield f"a job never ended: {job}"
         there = layers.names[level].get(number, [])
-        if job and job.status == "done" and generation == layers.at.generation and not any(map(names.redo_of, there)):
+        # What was made anew is made once more where a turn is erased.
+        anew = job and job.status == "done" and not scene.erasing
+        if anew and generation == layers.at.generation and not any(map(names.redo_of, there)):
             yield f"a job says that it made {level}/{number} anew"
 
 

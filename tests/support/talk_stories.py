@@ -1,13 +1,14 @@
 """What can happen to conversations, told as in stories.py."""
 
 from http.server import BaseHTTPRequestHandler
-from json import dumps
+from json import dumps, loads
 from typing import Any
 
 import pytest
 
 from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
+from tests.support.policy import BUCKET, Request
 from tests.support.stories import HOUR, SPACE, Account, Story
 from tests.support.talk import extract
 
@@ -126,11 +127,76 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
     call(account, "DELETE", ONE, 204, conversation_id=one, token=token)
     call(account, "GET", ONE, 404, conversation_id=one)
-    assert left(account, one) == [f"demo/conversations/{one}/conversation.json"]
+    stays = [f"demo/conversations/{one}/conversation.json", f"demo/conversations/{one}/deleted"]
+    assert left(account, one) == stays
+    # What comes late goes with the next sweep.
+    account.put(f"demo/conversations/{one}/g1/summaries/l1/000001/{'0' * 64}.json")
+    account.clock.move(HOUR / 4)
+    account.sweep()
+    assert left(account, one) == stays
     account.service.index()
     account.clock.move(2 * HOUR)
     account.sweep(everything=True)
     assert left(account, one) == []
+
+
+def a_conversation_that_is_deleted_while_its_summary_is_made(account: Account) -> None:
+    one = begun(account)
+    say(account, one, "why")
+    here = f"demo/conversations/{one}/conversation.json"
+
+    def bury(request: Request) -> bool:
+        """Between the worker's last look and its write."""
+        if request.action == "s3:PutObject" and "/summaries/" in request.resource:
+            with account.service.recorder.beside():
+                known = loads(account.service.s3.get_object(Bucket=BUCKET, Key=here)["Body"].read())
+                account.put(here, dumps({**known, "deleted_at": "2026-02-20T12:00:00Z"}))
+        return False
+
+    account.service.recorder.deadly = bury
+    assert told(account, one) == "gone"
+    assert not [key for key in left(account, one) if "/summaries/" in key]
+
+
+def a_worker_that_dies(account: Account) -> None:
+    one = begun(account)
+    say(account, one, "why")
+    with account.dying("s3:PutObject", f"demo/conversations/{one}/g1/summaries/"):
+        told(account, one)
+    account.sweep()
+    assert worked_off(account) == ["done"]
+    (job,) = call(account, "GET", f"{ONE}/jobs", 200, conversation_id=one)["items"]
+    assert job["status"] == "done"
+    # One that died when it had written the end.
+    account.put(f"demo/conversations/{one}/claims/summaries.json", dumps(_claim_of(job["job_id"])))
+    account.clock.move(HOUR)
+    account.sweep()
+    assert worked_off(account) == []
+
+
+def _claim_of(job_id: str) -> dict[str, Any]:
+    return {"worker": "x", "job_id": job_id, "kind": "work", "seconds": 90}
+
+
+def a_turn_that_is_erased(account: Account) -> None:
+    # The test's store takes what was written and removed in one moment for removed.
+    account.clock.move(60)
+    one = begun(account)
+    say(account, one, "my number is 555 0199", message_id="m-1", tool_calls=[{"name": "read", "result": "x" * 40_000}])
+    assert told(account, one) == "done"
+    account.clock.move(60)
+    path = {"conversation_id": one, "turn_index": "1"}
+    done = account.call("backup", "POST", f"{ONE}/turns/{{turn_index}}/erase", 200, **path)
+    assert (done["status"], done["turns"]) == ("done", [f"{one}/1"])
+    turn = call(account, "GET", f"{ONE}/turns/{{turn_index}}", 200, **path)
+    assert turn["user_message"].startswith("Erased on ")
+    assert "tool_calls" not in turn
+    say(account, one, "my number is 555 0199", 200, message_id="m-1")
+    # The summary is made anew by whoever comes next.
+    account.clock.move(HOUR / 4)
+    account.sweep()
+    assert worked_off(account) == ["done"]
+    assert made(account, one) == [(1, 1)]
 
 
 def left(account: Account, one: str) -> list[str]:
@@ -226,6 +292,7 @@ def a_deletion_of_a_conversation_that_is_interrupted(account: Account) -> None:
 
 def a_space_with_a_conversation_that_is_deleted(account: Account) -> None:
     one = something_of_everything(account)
+    account.put(f"demo/conversations/{one}/deleted")
     account.delete()
     assert told(account, one) == "gone"
     account.clock.move(HOUR)
@@ -330,6 +397,9 @@ def _slowly(account: Account) -> Any:
 
 STORIES: list[Story] = [
     a_conversation_from_its_beginning_to_its_deletion,
+    a_conversation_that_is_deleted_while_its_summary_is_made,
+    a_worker_that_dies,
+    a_turn_that_is_erased,
     summaries_by_hand,
     a_budget_of_tokens_for_summaries,
     all_anew_and_one_anew,

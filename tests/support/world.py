@@ -157,6 +157,9 @@ class Invocation(dict[str, Any]):
     def __init__(self, payload: Mapping[str, Any], queued_at: datetime, tries: int = 0) -> None:
         super().__init__(payload)
         self.queued_at = queued_at
+        # The same in each run of a history.
+        self.delivery = f"{queued_at.isoformat()} {json.dumps(payload, sort_keys=True)}"
+        """The id of the invocation, which a retry keeps."""
         self.tries = tries
         self.ready_at = queued_at
 
@@ -165,6 +168,7 @@ class Invocation(dict[str, Any]):
         if self.tries == len(RETRIES):
             return None
         later = Invocation(self, self.queued_at, self.tries + 1)
+        later.delivery = self.delivery
         later.ready_at = now + timedelta(seconds=RETRIES[self.tries])
         return later
 
@@ -226,7 +230,9 @@ class World:
         twin.settings = self.settings
         twin.clock.moment = self.clock.moment
         self.inner.copy_to(twin.inner)
-        twin.llm = ScriptedLlm(self.llm.default, deque(self.llm.queue))
+        # Another model that tests have put there may be one that can be forked.
+        fork = getattr(self.llm, "fork", None)
+        twin.llm = fork() if fork else ScriptedLlm(self.llm.default, deque(self.llm.queue))
         twin.agent = ScriptedAgent(self.agent.default, deque(self.agent.queue))
         twin.ids.count = self.ids.count
         twin.queued = deque(self.queued)
@@ -237,7 +243,7 @@ class World:
     def state(self) -> Hashable:
         """All that what happens from here on depends on, where nobody is at work and no process has a cache."""
         objects = ((key, stored.etag, stored.last_modified) for key, stored in self.inner.objects.items())
-        queued = ((*waiting.items(), waiting.queued_at, waiting.ready_at, waiting.tries) for waiting in self.queued)
+        queued = ((str(waiting), waiting.queued_at, waiting.ready_at, waiting.tries) for waiting in self.queued)
         return frozenset(objects), tuple(queued), self.clock(), self.ids.count
 
     @property
@@ -370,12 +376,15 @@ class World:
             where = todo["space_id"], todo["request_id"]
             return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
         if "conversation_id" in todo:
-            order = update.Order.of(todo)
+            order = update.Order.of(todo, getattr(todo, "delivery", ""))
             where = todo["space_id"], todo["conversation_id"]
             return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
         if "slot" in todo or "forced" in todo:
             return digesting.carry_out(
-                self.process, todo["space_id"], digesting.Order.of(todo), self.clock() + INVOCATION
+                self.process,
+                todo["space_id"],
+                digesting.Order.of(todo, getattr(todo, "delivery", "")),
+                self.clock() + INVOCATION,
             )
         if "do" in todo:
             return work.carry_out(self.process, todo, self.clock() + INVOCATION)

@@ -85,6 +85,7 @@ ROUTES = {
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
         "DELETE /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
+        "POST /v1/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}/erase",
         "GET /v1/spaces/{space_id}/erasures",
         "GET /v1/spaces/{space_id}/erasures/{erasure_id}",
         "POST /v1/admin/gc",

@@ -10,9 +10,10 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.spaces import room
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 from tests.support.counting import Killed
-from tests.support.talk import Talk
+from tests.support.talk import Talk, extract
+from tests.support.world import INVOCATION
 
 A_DAY = 25 * 3_600
 
@@ -84,7 +85,8 @@ def test_no_request_of_its_creation_brings_it_back():
     assert reading.page(talk.process, "demo", cwd="/work", host="ada", limit=5, after=None) == ([], None)
     talk.world.pass_time(A_DAY)
     daily(talk)
-    assert not [key for key in talk.world.inner.objects if conversation.conversation_id in key]
+    gone = conversation.conversation_id
+    assert not [key for key in talk.world.inner.objects if gone in key and not key.startswith("_due/")]
 
 
 @pytest.mark.parametrize("done", [True, False])
@@ -150,3 +152,96 @@ def test_the_daily_look_leaves_what_lives_alone():
     talk.world.pass_time(A_DAY)
     assert not daily(talk)
     assert talk.names() == before
+
+
+def summarised_while_it_is_deleted(talk, *, after_write=False, dies=False):
+    """The worker's summary comes when the conversation is deleted: while the model answers, or behind its last look."""
+    other = talk.world.with_parts()
+
+    def delete():
+        talk.world.client.before = lambda index, verb: None
+        removal.delete(other, "demo", talk.id)
+
+    def meanwhile(index, verb):
+        if verb == "PUT" and "/summaries/" in talk.world.client.requests[index][1]:
+            delete()
+            if dies:
+                talk.world.client.after = killed
+
+    def killed(index, verb):
+        raise Killed
+
+    def answer(messages):
+        delete()
+        return extract(messages)
+
+    talk.say("Where is the treasure?", "The treasure is buried below the old oak.", message_id="t")
+    if after_write:
+        talk.world.client.before = meanwhile
+    else:
+        talk.llm.queue.append(answer)
+    with suppress(Killed):
+        assert talk.update().result == "gone"
+    talk.world.new_process()
+
+
+@pytest.mark.parametrize("after_write", [False, True])
+def test_a_summary_that_comes_when_its_conversation_is_deleted_is_taken_back_at_once(after_write):
+    talk = Talk("turns")
+    summarised_while_it_is_deleted(talk, after_write=after_write)
+    assert not talk.names("g1/summaries/")
+    assert not [key for key, one in talk.world.inner.objects.items() if b"treasure" in one.body]
+
+
+def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goes_with_the_next_sweep():
+    talk = Talk("turns")
+    summarised_while_it_is_deleted(talk, after_write=True, dies=True)
+    assert talk.names("g1/summaries/"), "it died before it looked"
+    talk.world.pass_time(15 * 60)
+    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    assert [key for key in left(talk) if not key.startswith("_due/")] == [
+        conversation_keys.conversation("demo", talk.id),
+        conversation_keys.deleted("demo", talk.id),
+    ]
+    assert not talk.world.queued
+    for _ in range(5):
+        talk.world.pass_time(15 * 60)
+        tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    assert not [key for key in left(talk) if key.startswith("_due/")], "nothing can come any more"
+    talk.world.pass_time(A_DAY)
+    daily(talk)
+    assert not left(talk)
+
+
+def test_whatever_comes_late_below_a_tombstone_goes_with_the_next_sweep():
+    talk = talked()
+    folder = conversation_keys.folder("demo", talk.id)
+    before = dict(talk.world.inner.objects)
+    removal.delete(talk.process, "demo", talk.id)
+    for key, stored in before.items():
+        # Each turn, id, tool result, seal, summary and job is written once more.
+        if key.startswith(folder) and not key.endswith("conversation.json"):
+            talk.world.inner.put_object(Bucket="", Key=key, Body=stored.body)
+    assert len(left(talk)) > 8
+    talk.world.pass_time(15 * 60)
+    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    assert len([key for key in left(talk) if not key.startswith("_due/")]) == 2
+
+
+def test_an_update_by_hand_of_a_conversation_whose_turns_go_meanwhile_does_not_say_that_there_is_none():
+    talk = Talk("turns")
+    talk.say("a" * 100, "b" * 100)
+    talk.world.client.before = lambda index, verb: vanish(talk, index)
+    answered = orders.carry_out(talk.process, "demo", talk.id, orders.Wish(), talk.world.clock() + INVOCATION)
+    assert answered.status == "failed"
+    assert answered.job
+    assert answered.job.error
+    assert answered.job.error.code == "interrupted"
+
+
+def vanish(talk, index):
+    """The turns are gone in the moment in which they are read, as a restore or a hand may have it."""
+    verb, key = talk.world.client.requests[index]
+    if verb == "PUT" and "/seals/" in key:
+        talk.world.client.before = lambda index, verb: None
+        talk.world.store.delete_many([f"demo/conversations/{talk.id}/{name}" for name in talk.names("turns/")])

@@ -428,7 +428,7 @@ def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_pai
     talk.world.client.before = lambda index, verb: None
     assert claims.look(talk.process, keys.claim("demo", talk.id)) is None
     (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
-    assert (job.status, job.llm.calls) == ("running", 1)
+    assert (job.status, job.error.code, job.llm.calls) == ("failed", "store_unavailable", 1)
     assert talk.update().result == "done"
 
 

@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from pydantic.errors import PydanticUserError
 
 from livemem.digests import due, progress, reading, retrying, tending, work
 from livemem.digests.papers import DeadChunk, Try
@@ -12,7 +13,8 @@ from livemem.llm.client import LlmError
 from livemem.spaces import room as rooms
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts
-from tests.support.world import INVOCATION
+from tests.support.counting import Killed
+from tests.support.world import INVOCATION, RETRIES
 
 POISON = "fact zebra poison"
 
@@ -375,3 +377,35 @@ def test_answers_are_asked_for_with_a_schema_that_providers_take_as_strict():
     assert schema["additionalProperties"] is False
     found = schema["$defs"]["FoundMemory"]
     assert sorted(found["required"]) == sorted(found["properties"])
+
+
+def test_the_retry_of_a_digest_whose_worker_was_killed_fails_until_it_can_go_on(chatter):
+    chatter.say(fact(1))
+
+    def killed(messages):
+        raise Killed
+
+    chatter.llm.queue.append(killed)
+    with pytest.raises(Killed):
+        chatter.digest(delivery="event")
+    chatter.world.new_process()
+    first, second = RETRIES
+    chatter.world.pass_time(first)
+    with pytest.raises(StillAtWork):
+        chatter.digest(delivery="event")
+    assert [one.result for one in chatter.digest(delivery="another")] == ["busy"]
+    chatter.world.pass_time(second)
+    assert [one.result for one in chatter.digest(delivery="event")] == ["done"]
+    assert chatter.memories() == [fact(1)]
+
+
+def test_a_digest_that_fails_by_an_error_that_nobody_reckoned_with_keeps_no_retry_out(chatter):
+    chatter.say(fact(1))
+
+    def broken(messages):
+        raise PydanticUserError("not fully defined", code="class-not-fully-defined")
+
+    chatter.llm.queue.append(broken)
+    with pytest.raises(PydanticUserError):
+        chatter.digest(delivery="event")
+    assert [one.result for one in chatter.digest(delivery="event")] == ["done"]

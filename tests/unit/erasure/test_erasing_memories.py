@@ -1,7 +1,6 @@
 """Erasing a memory: nothing of what it ever said is left anywhere, and all other memories are as they were."""
 
 import base64
-import json
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -11,13 +10,14 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.settling import WATCHED_FOR
+from livemem.digests.papers import Extract, Fact
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
 from livemem.memories import correcting, erasing, forgetting, log, reading, rows, snapshots, vectors
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
-from livemem.store import keys, memory_keys
+from livemem.store import keys, memory_keys, room_keys
 from tests.support.counting import WRITES, Killed
 from tests.support.crash import ERRORS, KILLS, LATER
 from tests.support.crash_erasure import damaged_backups, left_of
@@ -28,6 +28,7 @@ FIRST = "1: Alice lives in Paris with her two cats"
 NOW = "1: Alice has moved to Rome, where she lives with three dogs"
 VAGUER = "1: Alice lives abroad by now"
 SUBJECT = "alice-from-paris"
+EXTRACT = room_keys.extract("demo", "20260220T140000", 0)
 OTHER = "2: The port is 8080."
 WATCHED = WATCHED_FOR.total_seconds() + 60
 SECRETS = (*(text.removeprefix("1: ") for text in (FIRST, NOW, VAGUER)), SUBJECT)
@@ -59,7 +60,9 @@ def everything(world: World) -> str:
     world.clock.move(60)
     world.back_up()
     snapshot(world)
-    world.store.put("demo/_digests/20260220T1400/extract/0000.json", json.dumps({"facts": [{"content": NOW}]}).encode())
+    facts = [Fact(kind="fact", content=NOW, subjects=[SUBJECT]), Fact(kind="fact", content=OTHER, subjects=["port"])]
+    extract = Extract(room="main", facts=facts, messages=2, at="2026-02-20T14:00:00Z")
+    world.store.put(EXTRACT, extract.to_bytes())
     world.store.put("demo/bank/people.md", f"# People\n\n- {NOW}.\n".encode())
     world.clock.move(60)
     world.back_up()
@@ -101,6 +104,15 @@ def test_nothing_of_what_a_memory_ever_said_is_left_in_a_space_that_has_everythi
     assert list(damaged_backups(world)) == []
     with pytest.raises(NotFound):
         reading.load(world.process, "demo", memory_id)
+
+
+def test_what_a_digest_took_from_the_same_room_beside_it_stays_with_whom_it_is_about(world):
+    memory_id = everything(world)
+    erase(world, memory_id)
+    stored = world.store.get(EXTRACT)
+    first, second = Extract.from_bytes(stored.body).facts
+    assert (first.content, first.subjects) == ("[erased]", [])
+    assert (second.content, second.subjects) == (OTHER, ["port"])
 
 
 def test_all_other_memories_stand_as_before_for_warm_processes_and_for_cold_ones(world):

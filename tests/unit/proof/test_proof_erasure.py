@@ -12,6 +12,9 @@ from livemem.backups.snapshots import Wanted
 from livemem.bank import corrections
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline
+from livemem.conversations import log, orders, update
+from livemem.conversations.turn import Draft
+from livemem.conversations.update import Order
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
 from livemem.markdown.edits import Edit
@@ -23,7 +26,7 @@ from tests.support.crash import ERRORS, KILLS, Fault
 from tests.support.crash_erasure import ERASURES, SPACE, WATCHED, Erasure
 from tests.support.world import EVERYONE, INVOCATION, World
 
-FOLDED, LIVE, GIVEN_BACK, PLANNED = ERASURES
+FOLDED, LIVE, GIVEN_BACK, PLANNED, SAID = ERASURES
 
 
 def name(item: Erasure | Fault) -> str:
@@ -32,8 +35,17 @@ def name(item: Erasure | Fault) -> str:
 
 @pytest.mark.parametrize(
     ("which", "repeated"),
-    [(FOLDED, True), (FOLDED, False), (LIVE, True), (LIVE, False), (GIVEN_BACK, False), (PLANNED, False)],
-    ids=["folded, repeated", "folded, sweep", "live, repeated", "live, sweep", "given back, sweep", "planned, sweep"],
+    [
+        (FOLDED, True),
+        (FOLDED, False),
+        (LIVE, True),
+        (LIVE, False),
+        (GIVEN_BACK, False),
+        (PLANNED, False),
+        (SAID, True),
+        (SAID, False),
+    ],
+    ids=lambda item: item.name if isinstance(item, Erasure) else "repeated" if item else "sweep",
 )
 def test_an_erasure_killed_anywhere_is_finished(which, repeated):
     before, after = KILLS
@@ -72,8 +84,8 @@ def _folded_before_others(world: World) -> str:
 
 @pytest.mark.parametrize(
     "prepare",
-    [_just_folded, GIVEN_BACK.prepare, PLANNED.prepare, _folded_before_others],
-    ids=["folded", "given back", "planned", "folded before others"],
+    [_just_folded, GIVEN_BACK.prepare, PLANNED.prepare, _folded_before_others, SAID.prepare],
+    ids=["folded", "given back", "planned", "folded before others", "said"],
 )
 def test_no_write_that_comes_late_brings_an_erased_note_back(prepare):
     for where, wrong in crash_erasure.repeats(prepare):
@@ -100,10 +112,26 @@ def _back_up(_: World, actor: Actor) -> None:
     snapshots.take(actor.process, SPACE, Wanted("api", "another"), deadline=actor.until)
 
 
+def _conversation(world: World) -> str:
+    return next(key.split("/")[2] for key in world.inner.objects if key.startswith(f"{SPACE}/conversations/"))
+
+
+def _summarise(world: World, actor: Actor) -> None:
+    """All summaries are made anew, of turns that are read now."""
+    one = _conversation(world)
+    orders.rebuild(actor.process, SPACE, one, None, {"ratio": 0.4})
+    update.carry_out(actor.process, SPACE, one, Order(), actor.until)
+
+
+def _say_again(world: World, actor: Actor) -> None:
+    draft = Draft(f"{crash_erasure.SECRET}.", "So be it.", message_id="secret", tool_calls=(crash_erasure.CALL,))
+    log.append(actor.process, SPACE, _conversation(world), "ann", draft)
+
+
 @pytest.mark.parametrize(
     ("which", "work"),
-    [(LIVE, _consolidate), (FOLDED, _undo), (LIVE, _back_up)],
-    ids=["consolidation", "undo", "backup"],
+    [(LIVE, _consolidate), (FOLDED, _undo), (LIVE, _back_up), (SAID, _summarise), (SAID, _say_again)],
+    ids=["consolidation", "undo", "backup", "summaries", "repeated message"],
 )
 def test_who_read_the_note_before_it_was_erased_brings_nothing_of_it_back(
     which: Erasure, work: Callable[[World, Actor], Any]

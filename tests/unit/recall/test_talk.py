@@ -295,6 +295,25 @@ def test_what_a_tombstone_stands_for_is_found_no_more_though_what_was_said_is_st
         searched(talked, "store")
 
 
+def test_what_comes_late_beside_a_tombstone_is_found_by_nobody():
+    talked = three_turns()
+    talked.update()
+    warm = talked.world.with_parts()
+    find(warm, "store", scope="conversations")
+    store, folder = talked.world.inner, keys.folder("demo", talked.id)
+    before = {key: stored.body for key, stored in store.objects.items() if key.startswith(folder)}
+    removal.delete(talked.process, "demo", talked.id)
+    talked.world.pass_time(60)
+    for key, body in before.items():
+        # A worker that died before it could look, or a write that the client sent once more.
+        if key != keys.conversation("demo", talked.id):
+            store.put_object(Bucket="", Key=key, Body=body)
+
+    for process in (warm, talked.process, talked.world.with_parts()):
+        assert not find(process, "store", scope="conversations").hits
+        assert not holdings(process)
+
+
 def test_a_damaged_object_is_no_document_and_no_error():
     talked = three_turns()
     talked.update()

@@ -22,6 +22,7 @@ from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
 TITLE_BYTES = 500
+TRIES = 5
 PATH_BYTES = 4_096
 HOST_BYTES = 255
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
@@ -46,6 +47,8 @@ class Conversation(Document):
     author: str
     deleted_at: Moment | None = None
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
+    erased_turns: list[int] = []
+    """Numbers of turns whose words were erased: what was made of them before is taken back."""
     redacted: dict[str, int] = Field(default={}, exclude=True)
     """What was taken out of it when it was begun, by kind: told then, and not stored."""
 
@@ -147,12 +150,36 @@ def create(
     return conversation
 
 
+def note_erased(process: Process, space_id: str, conversation_id: str, index: int) -> None:
+    """Note that the words of a turn are erased: 1 GET, 1 PUT; none where that is noted, or there is no conversation.
+
+    Raises PreconditionLost, ConversationBroken.
+    """
+    key = keys.conversation(space_id, conversation_id)
+    for _ in range(TRIES):
+        found = process.store.get(key)
+        known = parsed(Conversation, found) if found else None
+        if not found or not known or known.deleted_at or index in known.erased_turns:
+            return
+        told = known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
+        with suppress(PreconditionLost):
+            process.store.put(key, told.to_bytes(), if_match=found.etag, content_type=documents.JSON)
+            return
+    raise PreconditionLost("The conversation changes too often.")
+
+
 def bury(process: Process, space_id: str, conversation: Conversation) -> None:
-    """Leave a tombstone in its place, which says nothing of it: 1 PUT."""
+    """Leave a tombstone in its place, which says nothing of it, and a sign of it for listings: 2 PUTs."""
     told = {"title": None, "cwd": None, "host": None, "project_path": None}
     tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
     key = keys.conversation(space_id, conversation.conversation_id)
     process.store.put(key, tombstone.to_bytes(), content_type=documents.JSON)
+    sign(process, space_id, conversation.conversation_id)
+
+
+def sign(process: Process, space_id: str, conversation_id: str) -> None:
+    """Say beside a tombstone that the conversation is deleted: a search lists, and reads no tombstone. 1 PUT."""
+    process.store.put(keys.deleted(space_id, conversation_id), b"", content_type=documents.JSON)
 
 
 def markers(space_id: str, conversation: Conversation) -> list[str]:
@@ -170,9 +197,14 @@ def _mark(process: Process, key: str) -> None:
 
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
     """The conversation, or None where there is none, or no more: 1 GET."""
-    found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    conversation = parsed(Conversation, found) if found else None
+    conversation = look(process, space_id, conversation_id)
     return conversation if conversation and not conversation.deleted_at else None
+
+
+def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
+    """The conversation, or its tombstone, or None where there is neither: 1 GET."""
+    found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
+    return parsed(Conversation, found) if found else None
 
 
 def parsed(kind: type[D], found: Object) -> D:

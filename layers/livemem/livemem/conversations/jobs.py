@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import suppress
+from datetime import timedelta
 from typing import Literal
 
 from livemem import clock
@@ -15,12 +16,17 @@ from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
 from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
 
 logger = logging.getLogger(__name__)
 
 Strategy = Literal["incremental", "full", "redo"]
 Status = Literal["queued", "running", "done", "failed"]
 FINAL = ("done", "failed")
+SILENT = timedelta(minutes=80)
+"""After which nothing of a job can come any more that was not written in the meantime: an invocation takes 15 minutes
+at most, and is delivered for an hour (MaximumEventAgeInSeconds in the template).
+"""
 
 
 class Problem(Document):
@@ -102,6 +108,15 @@ def note(process: Process, space_id: str, job: Job, before: Usage | None = None)
             usage.note(process, space_id, job.job_id, (job.job_id, earlier.calls), used)
 
 
+def _shown(found: Object) -> Job:
+    """The job as it is told: one that was not heard of for long has ended, though nobody could write that down."""
+    job = parsed(Job, found)
+    if job.ended() or found.age <= SILENT:
+        return job
+    lost = Problem(code="interrupted", detail="Nothing was heard of it for more than an hour; what is missing is made.")
+    return job.model_copy(update={"status": "failed", "error": lost})
+
+
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:
     """The job, or None: 1 GET. Raises InvalidName."""
     found = process.store.get(keys.job(space_id, conversation_id, job_id))
@@ -112,10 +127,10 @@ def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
     """The job: 2 GETs. Raises InvalidName, NotFound."""
     all_keys.check_ulid("job_id", job_id)
     conversations.load(process, space_id, conversation_id)
-    found = find(process, space_id, conversation_id, job_id)
+    found = process.store.get(keys.job(space_id, conversation_id, job_id))
     if not found:
         raise NotFound("job", job_id)
-    return found
+    return _shown(found)
 
 
 def page(
@@ -131,5 +146,5 @@ def page(
     ids = [one for one in ids if after is None or one < after]
     some = ids[:limit]
     items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
-    jobs = [parsed(Job, item) for item in items if item]
+    jobs = [_shown(item) for item in items if item]
     return jobs, some[-1] if len(ids) > limit else None

@@ -133,8 +133,9 @@ def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: date
     for draft, message_id in zip(drafts, named, strict=True):
         if until is not None and process.clock() >= until:
             break
-        if message_id in there:
-            done.append(_repeated(process, at, draft, there[message_id]))
+        mine = there.get(message_id) or there.get(turns.erased_name(message_id))
+        if mine:
+            done.append(_repeated(process, at, draft, mine))
         else:
             # Turns that others write meanwhile may be of later lines: what is met on the way is not passed over.
             done.append(_write(process, at, draft, message_id, tail + 1, there))
@@ -189,7 +190,7 @@ def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> T
     """The message's turn among these, or None."""
     for start in range(first, last + 1, AT_ONCE):
         some = read(process, at.space_id, at.conversation_id, range(start, min(start + AT_ONCE, last + 1)))
-        mine = next((turn for turn in some if turn.message_id == message_id), None)
+        mine = next((turn for turn in some if turn.is_of(message_id)), None)
         if mine:
             return mine
     return None
@@ -212,7 +213,7 @@ def _write(
                 raise NotFound("conversation", at.conversation_id) from None
             other = conversations.parsed(Turn, there)
             met[other.message_id] = other
-            if other.message_id == message_id:
+            if other.is_of(message_id):
                 return _repeated(process, at, draft, other)
             continue
         met[message_id] = turn
@@ -235,6 +236,9 @@ def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) 
 
 
 def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
+    if there.erased_on:
+        # What it said is erased for good: a repeat, however late, brings nothing back.
+        return Appended(there.model_copy(update={"message_id": draft.message_id or there.message_id}), fresh=False)
     wanted, apart = turns.made(draft, there.message_id, there.turn_index, at.author, process.clock())
     if not turns.same(wanted, there):
         raise InvalidRequest.of("message_id", OTHER)

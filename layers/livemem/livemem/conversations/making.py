@@ -5,6 +5,7 @@ from datetime import datetime
 
 from livemem import clock
 from livemem.conversations import answer, asking, names, prompt
+from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
 from livemem.conversations.layers import Layers, Vanished
 from livemem.conversations.seals import At
@@ -49,8 +50,8 @@ def make(
     redo: int = 0,
     earlier: Layers | None = None,
 ) -> Made:
-    """Make a summary and store it: 1 or 2 calls of the LLM, 1 PUT; where an `earlier` generation has one of the very
-    same input, 1 GET and 1 PUT instead.
+    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT; where an `earlier` generation has one of the
+    very same input, 2 GETs and 1 PUT instead. Raises Vanished.
     """
     at, level, number = layers.at, material.level, material.number
     name = names.name(material.source, redo, maker(process, at))
@@ -86,13 +87,38 @@ def make(
         prompt_version=prompt.version(),
         usage=asked.usage,
         redo=redo,
+        erased=list(material.erased),
+        overlaps=material.overlaps,
         flaws=list(asked.flaws),
     )
+    # The model takes long: often that is when somebody deletes.
+    _check_source(process, at, summary)
     _store(process, at, summary, name)
     return Made(level, number, name, asked.usage, process.timer() - started)
 
 
+def _check_source(process: Process, at: At, summary: Summary) -> None:
+    """Raise Vanished if the conversation was deleted, or a turn erased that the summary was made of: 1 GET."""
+    there = conversations.find(process, at.space_id, at.conversation_id)
+    if not there or any(summary.says_of(index) for index in there.erased_turns):
+        raise Vanished(at.conversation_id)
+
+
 def _store(process: Process, at: At, summary: Summary, name: str) -> None:
+    """Write the summary, and take it back if the conversation was deleted, or one of its turns erased, at that moment:
+    1 PUT, 1 GET.
+
+    Whoever dies in between leaves it to the sweep; a search does not find it (recall/talk.py).
+    """
+    _write(process, at, summary, name)
+    try:
+        _check_source(process, at, summary)
+    except Vanished:
+        process.store.delete(at.summary_key(summary.level, summary.number, name))
+        raise
+
+
+def _write(process: Process, at: At, summary: Summary, name: str) -> None:
     key = at.summary_key(summary.level, summary.number, name)
     try:
         process.store.put(key, summary.to_bytes(), if_none_match=True, content_type=documents.JSON)

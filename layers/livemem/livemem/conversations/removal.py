@@ -1,11 +1,12 @@
 """Removing a conversation: its turns, summaries, markers, and what a search keeps of them."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
 from livemem.conversations import conversation as conversations
+from livemem.conversations import due
 from livemem.errors import NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -24,27 +25,45 @@ REMAINS_AFTER = timedelta(hours=1)
 def delete(process: Process, space_id: str, conversation_id: str) -> None:
     """Remove a conversation: 1 LIST and 1 DeleteObjects per 1,000 objects. Raises NotFound.
 
-    First a tombstone takes its place, so from then on nobody writes to it; the sweep removes that later, with what was
-    under way meanwhile. Who dies in between leaves the rest to a repeat, or to the sweep.
+    First a tombstone takes its place, so from then on nobody writes to it. What was under way then, and what comes
+    late, is removed by each sweep until nothing can come any more. Who dies in between leaves the rest to a repeat, or
+    to the sweep.
     """
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     conversation = conversations.find(process, space_id, conversation_id)
-    tombstone = keys.conversation(space_id, conversation_id)
     if conversation:
+        due.mark_at(process, space_id, conversation_id, process.clock())
         conversations.bury(process, space_id, conversation)
         process.store.delete_many(conversations.markers(space_id, conversation))
-    elif all(entry.key == tombstone for entry in process.store.first(keys.folder(space_id, conversation_id)).entries):
+    elif not _below(process.store.first(keys.folder(space_id, conversation_id)).entries, space_id, conversation_id):
         raise NotFound("conversation", conversation_id)
-    clear(process, space_id, conversation_id, but=tombstone)
+    _clear_below(process, space_id, conversation_id)
     logger.info("conversation removed", extra={"space_id": space_id, "conversation_id": conversation_id})
 
 
-def clear(process: Process, space_id: str, conversation_id: str, but: str = "") -> None:
-    """Remove all that is below a conversation except for one key, and tell the search to forget it."""
+def _stays(space_id: str, conversation_id: str) -> set[str]:
+    """What stays of a deleted conversation for a while."""
+    return {keys.conversation(space_id, conversation_id), keys.deleted(space_id, conversation_id)}
+
+
+def _below(entries: Collection[Entry], space_id: str, conversation_id: str) -> list[Entry]:
+    """What is there beside a tombstone and its sign."""
+    stays = _stays(space_id, conversation_id)
+    return [entry for entry in entries if entry.key not in stays]
+
+
+def _clear_below(process: Process, space_id: str, conversation_id: str) -> None:
+    """Remove all that is beside a tombstone. Who died in the deletion has perhaps left no sign of it."""
+    conversations.sign(process, space_id, conversation_id)
+    clear(process, space_id, conversation_id, _stays(space_id, conversation_id))
+
+
+def clear(process: Process, space_id: str, conversation_id: str, but: Collection[str] = ()) -> None:
+    """Remove all that is below a conversation except for some keys, and tell the search to forget it."""
     for _ in range(ROUNDS):
         found = False
-        below = (entry for entry in process.store.scan(keys.folder(space_id, conversation_id)) if entry.key != but)
+        below = (entry for entry in process.store.scan(keys.folder(space_id, conversation_id)) if entry.key not in but)
         for batch in _batches(below):
             found = True
             process.store.delete_many([entry.key for entry in batch])
@@ -73,18 +92,33 @@ def forget(process: Process, space_id: str, order_id: str) -> None:
         process.reindex(space_id)
 
 
+def go_on(process: Process, space_id: str, conversation_id: str) -> bool:
+    """Remove what came beside a tombstone; whether more can come. The tombstone itself goes with the daily look.
+
+    1 LIST; where there is something to be removed 2 PUTs, 2 LISTs and 1 DeleteObjects per 1,000 objects more.
+    """
+    entries = list(process.store.scan(keys.folder(space_id, conversation_id)))
+    came = _below(entries, space_id, conversation_id)
+    if came:
+        _clear_below(process, space_id, conversation_id)
+    return bool(came) or not _is_over(entries)
+
+
+def _is_over(entries: Collection[Entry]) -> bool:
+    """Whether nothing that was under way when it was deleted can come any more."""
+    return all(entry.age > REMAINS_AFTER for entry in entries)
+
+
 def clear_remains(process: Process, space_id: str, names: Sequence[str], there: set[str]) -> int:
     """Of the conversations that have a folder (`names`) remove the folders and markers of those that are not `there`,
-    an hour after they were last written to; returns how many. Nothing that was under way when they were deleted can
-    come any more then.
+    an hour after they were last written to; returns how many.
     """
     count = 0
     for name in names:
         if name in there:
             continue
         entries = list(process.store.scan(keys.folder(space_id, name)))
-        old = bool(entries) and all(entry.age > REMAINS_AFTER for entry in entries)
-        if old and not conversations.find(process, space_id, name):
+        if entries and _is_over(entries) and not conversations.find(process, space_id, name):
             clear(process, space_id, name)
             count += 1
     stray = [

@@ -35,6 +35,10 @@ class Material:
     range_end: str
     tools: Sequence[str]
     files: Sequence[str]
+    erased: Sequence[int] = ()
+    """Numbers of the turns that were erased."""
+    overlaps: bool | None = False
+    """Whether the turn before the first is shown too."""
     _turns: Sequence[tuple[Turn, str, str]] = ()
     _before: str = ""
     _children: Sequence[Summary] = ()
@@ -73,6 +77,8 @@ def of_block(process: Process, at: At, seal: BlockSeal, number: int) -> Material
         range_end=seal.range_end,
         tools=tidy([call.name for call in calls]),
         files=tidy([path for value in arguments for path in paths(value)]),
+        erased=[turn.turn_index for turn in turns if turn.erased_on],
+        overlaps=first < seal.start,
         _turns=parts,
         _before=_before(at, seal, turns),
     )
@@ -129,6 +135,8 @@ def of_group(process: Process, layers: Layers, level: Literal[2, 3], number: int
         range_end=seal.range_end,
         tools=tidy([tool for child in children for tool in child.tools_used]),
         files=(),
+        erased=sorted({index for child in children for index in child.erased}),
+        overlaps=children[0].overlaps,
         _children=children,
     )
 

@@ -55,5 +55,14 @@ class Summary(Document):
     usage: Usage = Usage()
     redo: int = 0
     """How often it was made anew by hand."""
+    erased: list[int] = []
+    """Numbers of those turns it was made of that were erased already."""
+    overlaps: bool | None = None
+    """Whether the turn before the first was shown to the model; None where that was not noted yet."""
     flaws: list[str] = []
     """What is not as it was asked for, where even the second answer was so."""
+
+    def says_of(self, index: int) -> bool:
+        """Whether it may say what a turn said: it was made of it, before that was erased."""
+        first, last = self.covers.turns
+        return first - (self.overlaps is not False) <= index <= last and index not in self.erased

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, generations, removal, work
+from livemem.conversations import due, generations, jobs, removal, work
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.layers import Vanished
 from livemem.conversations.seals import At
 from livemem.errors import LiveMemoryError, PreconditionLost
 from livemem.process import Process
+from livemem.spaces import claims
 from livemem.spaces import head as heads
 from livemem.spaces.room import Room, Space
 from livemem.store import conversation_keys as keys
@@ -46,10 +47,17 @@ def start_due(process: Process, deadline: datetime) -> dict[str, float]:
 
 
 def _start(process: Process, markers: list[str], space_id: str, conversation_id: str) -> bool:
-    """Whether something was started; the markers stay until nothing is due any more."""
+    """Whether something was started; the markers stay until nothing is due any more, or left of a deletion."""
     try:
-        if _is_due(process, space_id, conversation_id):
-            process.summarize({"space_id": space_id, "conversation_id": conversation_id})
+        there = conversations.look(process, space_id, conversation_id) if heads.find(process, space_id) else None
+        if there and there.deleted_at:
+            if not removal.go_on(process, space_id, conversation_id):
+                due.clear(process, markers)
+            return False
+        dead = _dead_job(process, space_id, conversation_id) if there else None
+        if there and (dead or _is_due(process, space_id, there)):
+            told = {"space_id": space_id, "conversation_id": conversation_id}
+            process.summarize(told | ({"job_id": dead} if dead else {}))
             return True
         due.clear(process, markers)
     except LiveMemoryError as error:
@@ -57,10 +65,22 @@ def _start(process: Process, markers: list[str], space_id: str, conversation_id:
     return False
 
 
-def _is_due(process: Process, space_id: str, conversation_id: str) -> bool:
-    conversation = conversations.find(process, space_id, conversation_id) if heads.find(process, space_id) else None
-    if not conversation:
-        return False
+def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | None:
+    """The job of a worker that died before it wrote the job's end: 1 GET, where somebody died 1 more, and where the end
+    was written 1 GET and 1 DELETE for the claim.
+    """
+    key = keys.claim(space_id, conversation_id)
+    job_id = claims.abandoned(process, key)
+    if not job_id:
+        return None
+    job = jobs.find(process, space_id, conversation_id, job_id)
+    if job and not job.ended():
+        return job_id
+    claims.forget(process, key, job_id)
+    return None
+
+
+def _is_due(process: Process, space_id: str, conversation: Conversation) -> bool:
     standing = generations.read(process, space_id, conversation)
     if standing.known.building:
         return True

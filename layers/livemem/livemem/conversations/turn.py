@@ -1,9 +1,10 @@
 """A turn: what a user said, with everything up to what the user says next. Also a lone message, with one side empty."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal
 
 from livemem import clock, limits
@@ -58,17 +59,27 @@ class Turn(Document):
     """Of a lone message."""
     close: bool = False
     """Whether it only closes the conversation."""
+    erased_on: str | None = None
+    """The day on which its words were erased: only when it was, by whom and how long stays, so that boundaries stay."""
 
     def said(self) -> str:
         """Both sides one after the other: what offsets in blocks count in."""
         return self.user_message + self.assistant_message
+
+    def is_of(self, message_id: str) -> bool:
+        """Whether it is the turn of the message with this id."""
+        return self.message_id in (message_id, erased_name(message_id))
 
     def size(self) -> Size:
         """What the planner must know of it."""
         return Size(self.turn_index, self.char_count, not self.open, self.close, clock.parse(self.timestamp))
 
     def sides(self, start: int = 0, end: int | None = None) -> tuple[str, str]:
-        """The parts of the user's and of the assistant's side between two characters of what was said."""
+        """The parts of the user's and of the assistant's side between two characters of what was said; of one that was
+        erased all that it says now.
+        """
+        if self.erased_on:
+            return self.user_message, self.assistant_message
         border, last = len(self.user_message), self.char_count if end is None else end
         return self.user_message[start:last], self.assistant_message[max(0, start - border) : max(0, last - border)]
 
@@ -175,6 +186,30 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
         close=draft.close,
     )
     return turn, apart
+
+
+def erased_name(message_id: str) -> str:
+    """What stays of a message's id when its turn is erased: enough to know it again."""
+    return f"erased:{hashlib.sha256(message_id.encode()).hexdigest()}"
+
+
+def erased(turn: Turn, day: date) -> Turn:
+    """What stays of a turn that was erased on a day: its place, its times, its author and its length."""
+    if turn.erased_on:
+        return turn
+    stub = f"Erased on {day.isoformat()}."
+    sides = [stub if side.strip() else "" for side in (turn.user_message, turn.assistant_message)]
+    if not any(sides) and not turn.close:
+        sides[0] = stub
+    return turn.model_copy(
+        update={
+            "message_id": erased_name(turn.message_id),
+            "user_message": sides[0],
+            "assistant_message": sides[1],
+            "tool_calls": [],
+            "erased_on": day.isoformat(),
+        }
+    )
 
 
 def same(turn: Turn, other: Turn) -> bool:

@@ -6,7 +6,7 @@ One job at a time by its claim, which only saves money. A look that finds nothin
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ Result = Literal["gone", "nothing", "busy", "done", "failed", "unfinished"]
 LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep looks whether a rebuild still goes on."""
 INTERRUPTED = jobs.Problem(code="interrupted", detail="What it worked on was replaced; it is looked at again.")
+GIVEN_UP = jobs.Problem(code="interrupted", detail="It was given up after several tries; order it again.")
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 
 
@@ -61,6 +62,8 @@ class Order:
     levels: Sequence[int] = keys.LEVELS
     later: bool = False
     redo: Redo | None = None
+    delivery: str = ""
+    """The invocation that brought it, which a retry has too; empty for a request."""
 
     def payload(self, space_id: str, conversation_id: str, job_id: str) -> dict[str, Any]:
         """The invocation that carries it out."""
@@ -77,8 +80,8 @@ class Order:
         return told
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> "Order":
-        """The order in an invocation's payload."""
+    def of(cls, payload: Mapping[str, Any], delivery: str = "") -> "Order":
+        """The order in the payload of an invocation."""
         redo = payload.get("redo")
         return cls(
             strategy=payload.get("strategy", "incremental"),
@@ -86,6 +89,7 @@ class Order:
             by_hand=bool(payload.get("by_hand")),
             levels=tuple(payload.get("levels") or keys.LEVELS),
             redo=Redo(redo["level"], redo["number"], redo["count"]) if redo else None,
+            delivery=delivery,
         )
 
 
@@ -125,8 +129,8 @@ class _Task:
 def carry_out(process: Process, space_id: str, conversation_id: str, order: Order, deadline: datetime) -> Outcome:
     """Do what is ordered until shortly before `deadline`; what is left then is handed on to another invocation.
 
-    Raises InvalidName; StoreUnavailable, and StillAtWork where the order of a job must wait for another one, so that
-    Lambda tries again.
+    Raises InvalidName; StoreUnavailable, and StillAtWork where the order of a job must wait for another one, or nobody
+    can tell whether who is at it lives (Claimed.fails), so that Lambda tries again.
     """
     all_keys.check_space_id(space_id)
     keys.check_conversation_id(conversation_id)
@@ -150,22 +154,53 @@ def _carry_out(task: _Task) -> Outcome:
     if order.redo and job and job.generation != standing.current().generation:
         problem = jobs.Problem(code="replaced", detail="All summaries were made anew in the meantime.")
         return Outcome("failed", _end(task, job, "failed", problem))
+    if job and job.strategy == "redo" and not order.redo:
+        # Its own invocation was given up, and which summary it was for only that knew.
+        _end(task, job, "failed", GIVEN_UP)
+        return _carry_out(replace(task, order=replace(order, job_id=None)))
     asked = order.redo or standing.known.building
     if not asked and not work.is_due(process, task.at(standing.current()), order.levels):
-        return Outcome("nothing", _end(task, job, "done", before=job.llm) if job else None)
+        return Outcome("nothing", _nothing_left(task, job) if job else None)
     job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
     try:
         key = keys.claim(task.space_id, task.conversation_id)
-        held = claims.acquire(process, key, job.job_id, by_hand=order.by_hand or bool(order.redo))
+        by_hand = order.by_hand or bool(order.redo)
+        held = claims.acquire(process, key, job.job_id, by_hand=by_hand, delivery=order.delivery)
     except Claimed as error:
         return _beside(task, job, error)
-    return _work_under_claim(task, job, held)
+    return _work_under_claim(task, _of_the_dead(task, job, held), held)
+
+
+def _nothing_left(task: _Task, job: Job) -> Job:
+    """The end of a job of which nothing is left to do. Perhaps its worker died when all was made."""
+    claims.forget(task.process, keys.claim(task.space_id, task.conversation_id), job.job_id)
+    return _end(task, job, "done", before=job.llm)
+
+
+def _of_the_dead(task: _Task, job: Job, held: Held) -> Job:
+    """The job of a dead worker instead of a new one, where there is one: so it ends as what it was begun for.
+
+    1 GET and 1 PUT where somebody died. A summary that was to be made anew is left to its own invocation.
+    """
+    if held.abandoned in (None, job.job_id):
+        return job
+    process = task.process
+    dead = jobs.find(process, task.space_id, task.conversation_id, held.abandoned or "")
+    if not dead or dead.ended() or dead.strategy == "redo":
+        return job
+    if task.order.job_id:
+        _end(task, dead, "failed", INTERRUPTED)
+        return job
+    claims.go_on_with(process, held, dead.job_id)
+    return dead
 
 
 def _beside(task: _Task, job: Job, claimed: Claimed) -> Outcome:
     """What becomes of an order while another job is at work, or failures are waited out."""
     process, order = task.process, task.order
     if not order.job_id:
+        if claimed.fails(order.delivery):
+            raise StillAtWork(claimed.detail) from claimed
         return Outcome("busy", None, claimed.claim.job_id)
     # What it would have made is not forgotten, whatever becomes of the job.
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + timedelta(minutes=1))
@@ -189,6 +224,8 @@ def _redo_beside(task: _Task, job: Job, redo: Redo) -> Outcome:
         error = _first_failure(done)
     except RunError as refused:
         error = refused
+    except Vanished:
+        return _vanished(task, job, done)
     job = _counted(job, done)
     if error:
         return Outcome("failed", _end(task, job, "failed", jobs.Problem(code=error.code, detail=error.detail)))
@@ -200,6 +237,9 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     job = job.model_copy(
         update={"status": "running", "started_at": job.started_at or clock.iso_millis(process.clock())}
     )
+    if task.order.by_hand or task.order.job_id:
+        # No turn has left a marker for it, should this worker die.
+        due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
     jobs.note(process, task.space_id, job)
     error: RunError | None = None
     done = Done(tell=lambda done: _go_on(task, job, done))
@@ -211,15 +251,11 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     except RunError as refused:
         finished, error = False, refused
     except Vanished:
-        # Removed, or replaced by another generation, under our hands.
         claims.release(process, held)
-        if conversations.find(process, task.space_id, task.conversation_id):
-            due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
-            _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm)
-        raise
-    except LiveMemoryError:
+        return _vanished(task, job, done)
+    except Exception as failed:
         # Lambda tries again: then the claim must not keep it out, and what was asked is paid for.
-        jobs.note(process, task.space_id, _counted(job, done), job.llm)
+        _broken_off(task, _counted(job, done), job.llm, failed)
         claims.release(process, held)
         raise
     # Who gets nowhere in a whole invocation would get nowhere in the next one.
@@ -240,6 +276,28 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         _hand_on(task, {"space_id": task.space_id, "conversation_id": task.conversation_id})
     logger.info("conversation summarised", extra={"space_id": task.space_id, "job_id": job.job_id})
     return Outcome("done", job, made=done.made)
+
+
+def _vanished(task: _Task, job: Job, done: Done) -> Outcome:
+    """What it worked on was removed, or replaced by another generation, under its hands."""
+    process = task.process
+    if not conversations.find(process, task.space_id, task.conversation_id):
+        # The job's own document, for one, is written beside the tombstone by now.
+        due.mark_at(process, task.space_id, task.conversation_id, process.clock())
+        return Outcome("gone")
+    due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
+    return Outcome("failed", _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm), made=done.made)
+
+
+def _broken_off(task: _Task, job: Job, before: Usage, failed: Exception) -> None:
+    """Note how far a job came that fails with its invocation. A retry goes on with it only if it knows its id."""
+    if task.order.job_id:
+        jobs.note(task.process, task.space_id, job, before)
+        return
+    # Nothing of what nobody reckoned with: its text may hold data.
+    known = failed if isinstance(failed, LiveMemoryError) else LiveMemoryError("Its worker failed.")
+    problem = jobs.Problem(code=known.code, detail=f"{known.detail} What is missing is made all the same.")
+    _end(task, job, "failed", problem, before)
 
 
 def _go_on(task: _Task, job: Job, done: Done) -> None:
@@ -368,8 +426,19 @@ def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job
     return job
 
 
-def hear(process: Process, event_keys: Sequence[str], deadline: datetime) -> list[Outcome]:
-    """Bring up the conversations whose turns these keys are of, once each; other keys are ignored."""
+def hear(process: Process, event_keys: Sequence[str], deadline: datetime, delivery: str = "") -> list[Outcome]:
+    """Bring up the conversations whose turns these keys are of, once each; other keys are ignored.
+
+    Raises as carry_out, when all of them were looked at.
+    """
     parsed = (keys.parse_turn(key) for key in event_keys)
     wanted = dict.fromkeys(one[:2] for one in parsed if one)
-    return [carry_out(process, *one, Order(), deadline) for one in wanted]
+    done, waits = [], None
+    for one in wanted:
+        try:
+            done.append(carry_out(process, *one, Order(delivery=delivery), deadline))
+        except StillAtWork as error:
+            waits = error
+    if waits:
+        raise waits
+    return done

@@ -48,6 +48,8 @@ class Order:
     slot: str | None = None
     forced: bool = False
     by_hand: bool = False
+    delivery: str = ""
+    """The invocation that brought it, which a retry has too."""
 
     def payload(self, space_id: str) -> dict[str, Any]:
         """The invocation that carries it out."""
@@ -55,13 +57,14 @@ class Order:
         return told | ({"by_hand": True} if self.by_hand else {})
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> "Order":
-        """The order in an invocation's payload. Raises InvalidName."""
+    def of(cls, payload: Mapping[str, Any], delivery: str = "") -> "Order":
+        """The order in the payload of an invocation. Raises InvalidName."""
         slot = payload.get("slot")
         return cls(
             keys.check_slot(slot) if slot is not None else None,
             bool(payload.get("forced")),
             bool(payload.get("by_hand")),
+            delivery,
         )
 
 
@@ -84,7 +87,7 @@ def carry_out(process: Process, space_id: str, order: Order, deadline: datetime)
     is handed on to another invocation.
 
     Raises InvalidName; StoreUnavailable, and StillAtWork where what is asked for by hand must wait for another worker,
-    so that Lambda tries again.
+    or nobody can tell whether that lives (Claimed.fails), so that Lambda tries again.
     """
     all_keys.check_space_id(space_id)
     require_conditional_writes(process.store)
@@ -156,9 +159,10 @@ def _carry_out(task: Task, order: Order) -> Outcome:
     """Work on the open slot under its claim."""
     process, slot = task.process, task.slot
     try:
-        held = claims.acquire(process, keys.claim(task.space_id, slot), task.job_id, by_hand=order.by_hand)
+        key = keys.claim(task.space_id, slot)
+        held = claims.acquire(process, key, task.job_id, by_hand=order.by_hand, delivery=order.delivery)
     except Claimed as error:
-        if order.by_hand:
+        if order.by_hand or error.fails(order.delivery):
             raise StillAtWork(error.detail) from error
         return Outcome("busy", slot, error=error.claim.error)
     try:
@@ -177,6 +181,10 @@ def _carry_out(task: Task, order: Order) -> Outcome:
         raise
     except LiveMemoryError as error:
         return _failed(task, order, held, error)
+    except Exception:
+        # Likewise, whatever it was.
+        claims.release(process, held)
+        raise
     claims.release(process, held)
     if not done:
         return _unfinished(task, order)

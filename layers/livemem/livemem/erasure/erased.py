@@ -1,4 +1,5 @@
-"""What becomes of each object of a space, or of a backup of it, when notes or memories are erased. Bytes in, bytes out.
+"""What becomes of each object of a space, or of a backup of it, when notes, memories or turns are erased. Bytes in,
+bytes out.
 
 A note that a record holds stays as a stub, so that history and undo go on; its words are taken out wherever else they
 are quoted (scrubbing.py). What other people wrote, notes of other ids, is not touched.
@@ -12,13 +13,13 @@ from typing import Any
 
 from livemem import clock
 from livemem.changes.records import NoteSource
-from livemem.erasure import of_memories, scrubbing
+from livemem.erasure import of_conversations, of_digests, of_memories, scrubbing
 from livemem.erasure.scrubbing import Pieces
 from livemem.erasure.task import Fate, Task
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import Note
-from livemem.store import documents, keys
+from livemem.store import conversation_keys, documents, keys
 
 _STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
 
@@ -62,19 +63,23 @@ def _without_space(body: bytes) -> list[bytes]:
 
 
 def contents_of(one: str, body: bytes) -> list[str]:
-    """The texts of a note's object, or of an operation of a memory, by the id of either."""
+    """The texts of a note's object, of an operation of a memory, or of a turn, by the id of either."""
+    if conversation_keys.parse_turn_id(one):
+        return of_conversations.contents_of(one, body)
     if keys.RUN_ID.fullmatch(one):
         return of_memories.contents_of(body)
     return [notes.parse_note("", keys.parse_note_id(one), body).content]
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:
-    """The notes that a record, a plan or a live note's object holds, or the memory that an operation is of: their
-    bytes by id, None for a stub.
+    """The notes that a record, a plan or a live note's object holds, or the memory that an operation, or the turn that
+    an object of a conversation is of: their bytes by id, None for a stub.
     """
-    of_memory = of_memories.held_in(name, body)
-    if of_memory is not None:
-        return of_memory
+    own = of_memories.held_in(name, body)
+    if own is None:
+        own = of_conversations.held_in(name, body)
+    if own is not None:
+        return own
     live = keys.parse_note(f"x/{name}")
     if live:
         return {live[1].note_id: _unless_stub(live[1].note_id, body)}
@@ -101,9 +106,10 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
     live = keys.parse_note(f"x/{name}")
     if live:
         return _of_live(live[1].note_id, body, task)
-    of_memory = of_memories.fate(name, body, task)
-    if of_memory:
-        return of_memory
+    own = of_memories.fate(name, body, task) or of_conversations.fate(name, body, task)
+    own = own or of_digests.fate(name, body, task)
+    if own:
+        return own
     if name.startswith("_idempotency/"):
         return Fate(None if claimed_note(body) in task.ids else body)
     if keys.is_plan(name) and not task.pieces.all:

@@ -1,4 +1,5 @@
-"""Erasing notes or a memory: the words go from the space, its backups, archives and former versions; a receipt tells.
+"""Erasing notes, a memory or a turn: the words go from the space, its backups, archives and former versions; a receipt
+tells.
 
 It is done under the lease, and gone on with by whoever comes next: the same request, its next invocation, or the sweep.
 While it is under way no backup is taken or restored. Afterwards the space is watched for as long as a write of before
@@ -17,7 +18,7 @@ from livemem.access.principal import Principal
 from livemem.changes import recovery, settling
 from livemem.erasure import holdings, receipts, steps, tending
 from livemem.erasure.holdings import Found, Wanted, Watch
-from livemem.erasure.receipts import NOT_REACHED, Receipt, Saved
+from livemem.erasure.receipts import NOT_REACHED, TOOLS, Receipt, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
 from livemem.memories import erasing
 from livemem.process import Process
@@ -27,7 +28,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision
-from livemem.store import keys, memory_keys
+from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,17 @@ def erase_memory(process: Process, principal: Principal, space_id: str, memory_i
     return _order(process, principal, space_id, Wanted(memory_ids=frozenset({memory_id})), deadline)
 
 
+def erase_turn(
+    process: Process, principal: Principal, space_id: str, conversation_id: str, index: int, deadline: datetime
+) -> Receipt:
+    """The same for a turn of a conversation, also of one that only a backup holds. Its place, its times and its length
+    stay; the summaries that were made of it go, and are made anew without it.
+    """
+    conversation_keys.check_conversation_id(conversation_id)
+    one = conversation_keys.turn_id(conversation_id, index)
+    return _order(process, principal, space_id, Wanted(turns=frozenset({one})), deadline)
+
+
 def _check_meant(*, erase: bool) -> None:
     if not erase:
         raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
@@ -112,12 +124,14 @@ def _find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Foun
 
 
 def _ids(wanted: Wanted) -> frozenset[str]:
-    return wanted.note_ids | wanted.memory_ids
+    return wanted.note_ids | wanted.memory_ids | wanted.turns
 
 
 def _unknown(wanted: Wanted) -> NotFound:
     if wanted.memory_ids:
         return NotFound("memory", next(iter(wanted.memory_ids)))
+    if wanted.turns:
+        return NotFound("turn", next(iter(wanted.turns)))
     if wanted.agent is None:
         return NotFound("note", next(iter(wanted.note_ids)))
     error = NotFound("note of agent", wanted.agent)
@@ -177,8 +191,9 @@ def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, f
         agent=wanted.agent,
         note_ids=sorted(found.known if found and wanted.has_notes else wanted.note_ids),
         memory_ids=sorted(wanted.memory_ids),
+        turns=sorted(wanted.turns),
         started_at=clock.iso(process.clock()),
-        not_reached=[*NOT_REACHED, *_copies(process, principal, space_id)],
+        not_reached=[*NOT_REACHED, *([TOOLS] if wanted.turns else []), *_copies(process, principal, space_id)],
     )
     head = heads.update(process, space_id, lambda meta: _begun(meta, erasure_id))
     recovery.recover(process, head)
@@ -243,7 +258,7 @@ def _close_logs(process: Process, receipt: Receipt) -> None:
 def _wanted(receipt: Receipt) -> Wanted:
     """What is looked for: the notes that there were when it began, so that it ends."""
     agent = None if receipt.ids else receipt.agent
-    return Wanted(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids))
+    return Wanted(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
 
 
 def _newest(process: Process, receipt: Receipt) -> Receipt:

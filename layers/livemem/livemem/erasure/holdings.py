@@ -1,4 +1,6 @@
-"""Where what is to be erased is, in the space and its backups: notes live, in records and plans; memories in logs."""
+"""Where what is to be erased is, in the space and its backups: notes live, in records and plans; memories in logs;
+turns in conversations.
+"""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -7,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem.backups import catalog
-from livemem.erasure import erased
+from livemem.erasure import erased, of_conversations
 from livemem.errors import InvalidName, OutOfTime
 from livemem.process import Process
-from livemem.store import keys, memory_keys
+from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.keys import RecordName
 from livemem.store.memory_keys import KINDS
 from livemem.store.objects import Entry
@@ -41,11 +43,12 @@ class Watch:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Notes by their ids, or all of an agent; or memories by their ids."""
+    """Notes by their ids, or all of an agent; or memories, or turns, by their ids."""
 
     note_ids: frozenset[str] = frozenset()
     agent: str | None = None
     memory_ids: frozenset[str] = frozenset()
+    turns: frozenset[str] = frozenset()
     _times: list[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,8 +64,8 @@ class Wanted:
         return bool(self.note_ids) or self.agent is not None
 
     def admits(self, note_id: str) -> bool:
-        """Whether the note, or memory, is one of them."""
-        if note_id in self.memory_ids:
+        """Whether the note, memory or turn is one of them."""
+        if note_id in self.memory_ids or note_id in self.turns:
             return True
         if self.agent is None:
             return note_id in self.note_ids
@@ -129,7 +132,7 @@ def find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found
     """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
     records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
     each plan, once for all that are the same. For memories: 1 LIST per 1,000 operations of each kind, 1 GET for each.
-    Raises OutOfTime.
+    For a turn: 2 LISTs, 1 GET, and 1 for each large result of its tools. Raises OutOfTime.
     """
     found = Found()
     read: dict[Known, Mapping[str, bytes | None]] = {}
@@ -153,6 +156,10 @@ def _candidates(process: Process, place: Place, wanted: Wanted) -> Iterator[tupl
         log = place.prefix + memory_keys.log_prefix("x", kind).removeprefix("x/")
         for entry in process.store.scan(log):
             yield entry.key.removeprefix(place.prefix), entry
+    for one in wanted.turns:
+        for prefix in _objects_of(one):
+            for entry in process.store.scan(place.prefix + prefix):
+                yield entry.key.removeprefix(place.prefix), entry
     if not wanted.has_notes:
         return
     live, records, runs = f"{place.prefix}live/", f"{place.prefix}_consolidations/", f"{place.prefix}_runs/"
@@ -167,7 +174,20 @@ def _candidates(process: Process, place: Place, wanted: Wanted) -> Iterator[tupl
             yield entry.key.removeprefix(place.prefix), entry
 
 
+def _objects_of(one: str) -> list[str]:
+    """What the names of a turn's objects begin with."""
+    parsed = conversation_keys.parse_turn_id(one)
+    assert parsed
+    return [
+        conversation_keys.turn("x", *parsed).removeprefix("x/"),
+        conversation_keys.tool_results_prefix("x", *parsed).removeprefix("x/"),
+    ]
+
+
 def _may_hold(name: str, wanted: Wanted) -> bool:
+    turn = of_conversations.turn_of(name)
+    if turn:
+        return turn in wanted.turns
     live = keys.parse_note(f"x/{name}")
     if live:
         return wanted.admits(live[1].note_id)

@@ -23,6 +23,7 @@ NOT_REACHED = (
     "What a model said in other words: the sections that rest on the note are listed, correct them.",
     "Notes and memories of others that quote it: they are listed, erase them as well if need be.",
 )
+TOOLS = "What tools were given and gave in the turn is removed with it, and was not looked for elsewhere."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 
@@ -45,6 +46,8 @@ class Receipt(Document):
     """Set where all notes of an agent are erased."""
     note_ids: list[str] = []
     memory_ids: list[str] = []
+    turns: list[str] = []
+    """As searches call them: the conversation's id and the turn's number, with a slash between."""
     status: Literal["working", "done"] = "working"
     started_at: Moment
     finished_at: Moment | None = None
@@ -62,11 +65,11 @@ class Receipt(Document):
 
     @property
     def ids(self) -> frozenset[str]:
-        """The notes and memories."""
-        return frozenset((*self.note_ids, *self.memory_ids))
+        """The notes, memories and turns."""
+        return frozenset((*self.note_ids, *self.memory_ids, *self.turns))
 
     def is_for(self, agent: str | None, ids: frozenset[str]) -> bool:
-        """Whether this was asked for: the notes of this agent, or just these notes and memories."""
+        """Whether this was asked for: the notes of this agent, or just these notes, memories or turns."""
         return self.agent == agent and (agent is not None or self.ids == ids)
 
 

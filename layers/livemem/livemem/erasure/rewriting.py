@@ -9,7 +9,7 @@ from hashlib import sha256
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Saved
-from livemem.erasure import erased
+from livemem.erasure import erased, of_conversations
 from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, Watch, places
 from livemem.erasure.task import Task
 from livemem.errors import NotFound, PreconditionLost
@@ -80,7 +80,8 @@ def kind(name: str) -> str:
         return "runs"
     if memory_keys.is_of_memories(name):
         return "memories"
-    return "bank_files" if keys.path_in_records(name) else "other"
+    of_talk = of_conversations.kind(name)
+    return of_talk or ("bank_files" if keys.path_in_records(name) else "other")
 
 
 def concerns(name: str, task: Task) -> bool:
@@ -88,6 +89,8 @@ def concerns(name: str, task: Task) -> bool:
     if task.pieces.all:
         return True
     found = kind(name)
+    if of_conversations.kind(name):
+        return name.split("/", 2)[1] in task.conversations
     return found in {"live", "records", "plans", "idempotency"} or (found == "memories" and task.is_of_memories)
 
 

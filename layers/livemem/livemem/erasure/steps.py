@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from livemem import clock
 from livemem.bank import citations, files
+from livemem.conversations import conversation as conversations
+from livemem.conversations import due
 from livemem.erasure import erased, former_versions, receipts, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
-from livemem.erasure.holdings import Found, Watch
+from livemem.erasure.holdings import Found, Place, Watch
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE, Receipt, Saved, Section
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
@@ -20,11 +22,11 @@ from livemem.errors import VersionsUnreachable
 from livemem.memories import erasing, rows
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 
 
 def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
-    """Erase the receipt's notes or memories, which were `found` where they are. Nobody else changes the space
+    """Erase the receipt's notes, memories or turns, which were `found` where they are. Nobody else changes the space
     meanwhile: who held the lease before was told so by a swap of the head.
 
     For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
@@ -51,6 +53,8 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     )
     saved = _note_sources(process, saved, found)
     _remove_sources(process, task, found, seen, receipt.erasure_id, watch)
+    for one in receipt.turns:
+        _tell_conversation(process, task, one, seen, watch)
     rewriting.clear_strays(process, receipt.space_id)
     # An indexer that has read the space before this looks at the head once more (recall/indexing.py); one that dies
     # before it does meets the second look.
@@ -72,6 +76,7 @@ def _task(process: Process, receipt: Receipt, found: Found) -> Task:
         scrubbing.pieces_of(contents),
         clock.parse(receipt.started_at).date(),
         vectors=frozenset(rows.name_of(text, prefix) for text in contents if receipt.memory_ids),
+        texts=frozenset(text.strip() for text in contents),
     )
 
 
@@ -108,6 +113,28 @@ def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark
         rewriting.rewrite(process, place, found.keys[place], here, mark, watch)
 
 
+def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch: Watch) -> None:
+    """Tell those who make summaries of the conversation right now that the turn is erased, remove what they made of it
+    since the look, and have it made anew: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each that is new.
+
+    Who looks after this takes back its own (conversations/making.py); who looked before has written before.
+    """
+    parsed = conversation_keys.parse_turn_id(one)
+    assert parsed
+    space_id, conversation_id = task.space_id, parsed[0]
+    conversations.note_erased(process, space_id, *parsed)
+    place = Place(space_id)
+    listed = process.store.scan(conversation_keys.generations_prefix(space_id, conversation_id))
+    named = ((entry.key.removeprefix(place.prefix), entry) for entry in listed)
+    fresh = [
+        name
+        for name, entry in named
+        if conversation_keys.parse_summary(entry.key) and (name, entry.etag, entry.size) not in seen.clean
+    ]
+    rewriting.rewrite(process, place, fresh, task, "", watch)
+    due.mark_at(process, space_id, conversation_id, process.clock())
+
+
 def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
     """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
     files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
@@ -115,6 +142,8 @@ def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
     space_id = saved.receipt.space_id
     now = {place.prefix + name for place, names in found.keys.items() for name in names}
     now |= {keys.note(space_id, note_id) for note_id in saved.receipt.note_ids}
+    turns = (conversation_keys.parse_turn_id(one) for one in saved.receipt.turns)
+    now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
     head = heads.load(process, space_id)
     if head.meta.settling and saved.receipt.status == "working":
         now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}

@@ -5,15 +5,16 @@ from datetime import date
 from functools import cached_property
 
 from livemem.erasure.scrubbing import Pieces
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is erased in one space or backup: notes and memories by their ids, and the pieces of their texts.
+    """What is erased in one space or backup: notes, memories and turns by their ids, and the pieces of their texts.
 
     `kept`: those that stay for now, because their pieces are still looked for elsewhere. `held`: the notes that a
     record of this space or backup holds, which stay as stubs. `vectors`: what the memories' vectors are found by.
+    `texts`: all that was said, whole.
     """
 
     space_id: str
@@ -23,11 +24,18 @@ class Task:
     kept: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()
     vectors: frozenset[bytes] = frozenset()
+    texts: frozenset[str] = frozenset()
 
     @cached_property
     def is_of_memories(self) -> bool:
         """Whether memories are erased."""
         return any(keys.RUN_ID.fullmatch(one) for one in self.ids)
+
+    @cached_property
+    def conversations(self) -> frozenset[str]:
+        """The conversations of the turns that are erased."""
+        parsed = (conversation_keys.parse_turn_id(one) for one in self.ids)
+        return frozenset(one[0] for one in parsed if one)
 
 
 @dataclass(frozen=True)

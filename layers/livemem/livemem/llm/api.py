@@ -11,6 +11,8 @@ from livemem.errors import LiveMemoryError
 from livemem.llm.excerpt import excerpt
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import openai
 
 T = TypeVar("T")
@@ -67,8 +69,7 @@ def call(
 
     `timeout` is in seconds, for all of it; no more than `most` bytes of the answer's body are read.
     """
-    # Imported here: the package takes a second to load, and few functions need it.
-    import openai  # noqa: PLC0415
+    openai = sdk(api.name)
 
     from livemem.llm import outbound  # noqa: PLC0415
 
@@ -101,6 +102,63 @@ def call(
         ) from error
     finally:
         http.close()
+
+
+def sdk(name: str) -> "ModuleType":
+    """The SDK, with the models of the answers of an API built that errors know by this name.
+
+    It builds them when an answer is first read. Where several threads do that at once, one may meet a model that
+    another has half built: PydanticUserError, or AttributeError. So the first thread reads an answer that needs all of
+    them, which takes some 0.2 s, and the others wait for it. Nothing is sent.
+    """
+    with _LOADING:
+        # Imported here: the package takes a second to load, and few functions need it.
+        import openai  # noqa: PLC0415
+
+        if name not in _READ:
+            _read_answer(openai, name)
+            _READ.add(name)
+    return openai
+
+
+def _read_answer(openai: "ModuleType", name: str) -> None:
+    import httpx  # noqa: PLC0415
+
+    embedded = name == "embedding"
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=_EMBEDDED if embedded else _SAID))
+    with httpx.Client(transport=transport) as http:
+        client = openai.OpenAI(base_url="http://nowhere.invalid/v1", api_key="none", max_retries=0, http_client=http)
+        if embedded:
+            client.embeddings.create(model="none", input="", encoding_format="float")
+        else:
+            client.chat.completions.create(model="none", messages=[])
+
+
+_LOADING = threading.Lock()
+_READ: set[str] = set()
+"""Of the interpreter, as the SDK is."""
+_CALL = {"id": "x", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+_TOKENS = {"prompt_tokens": 1, "total_tokens": 1}
+_SAID = {
+    "id": "x",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "none",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "x", "tool_calls": [_CALL]},
+        }
+    ],
+    "usage": {**_TOKENS, "completion_tokens": 0},
+}
+_EMBEDDED = {
+    "object": "list",
+    "model": "none",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
+    "usage": _TOKENS,
+}
 
 
 def _digits(seconds: float) -> int:

@@ -5,13 +5,11 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations import names
-from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import FIRST, Generations
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolCall, Turn
@@ -37,7 +35,7 @@ GROWN = 500
 """Objects of conversations, about, that are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
 """Of a tool call that are searched: its name, what it was given, and how its result begins."""
-_CONVERSATION, _GENERATION = "/conversation.json", "/generation.json"
+_CONVERSATION, _DELETED, _GENERATION = "/conversation.json", "/deleted", "/generation.json"
 _NONE = 0
 """The generation that counts where nobody can tell: no summaries are found then."""
 _ORDER_BITS = 33
@@ -85,6 +83,14 @@ class Looks:
         if not there:
             return None
         return _generation(told) if told else FIRST
+
+    def erased(self) -> Sequence[int]:
+        """The numbers of its turns that were erased."""
+        try:
+            found = self.conversation()
+        except ConversationBroken:
+            return ()
+        return found.erased_turns if found else ()
 
     def _is_there(self) -> bool:
         try:
@@ -180,8 +186,13 @@ def follow(
         view.follow(process.store, sources, in_time)
         return []
 
+    erased: dict[str, Sequence[int]] = {}
+
     def standing_of(conversation_id: str) -> int | None:
-        return (looks or Looks(process, space_id, conversation_id)).standing(process)
+        at_it = looks or Looks(process, space_id, conversation_id)
+        number = at_it.standing(process)
+        erased[conversation_id] = at_it.erased()
+        return number
 
     guessed = {one: _known_generation(view, space_id, one) for one in conversation_ids}
     steps: list[Callable[[], list[int | None]]] = [
@@ -194,6 +205,7 @@ def follow(
         if number is None:
             view.forget(keys.folder(space_id, one))
         else:
+            _drop_erased(view, space_id, one, erased.get(one, ()))
             # Also where the one that counts has no summary yet, so that no listing of it would tell.
             for folder in _other_generations(view, space_id, one, number):
                 view.forget(folder)
@@ -201,6 +213,25 @@ def follow(
     if others and any(levels):
         look([part for one in others for part in of_one(process, space_id, *one, keys.LEVELS)])
     return [one for one, number in standing.items() if number is not None]
+
+
+def _drop_erased(view: View, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
+    """Drop what the view knows of turns that were erased since, and summaries of before: turns are listed up to the
+    newest one that is known, and summaries whole once a minute alone. No request.
+    """
+    doomed = []
+    for index in erased:
+        told = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
+        if any(one and not one.more.get("erased_on") for one in told):
+            doomed.append(keys.turn(space_id, conversation_id, index))
+    prefix = keys.generations_prefix(space_id, conversation_id)
+    some = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
+    for key in some if erased else ():
+        parsed = keys.parse_summary(key)
+        document = view.index.named(f"{conversation_id}/l{parsed.level}/{parsed.number}") if parsed else None
+        if document and any(summary_of(document).says_of(index) for index in erased):
+            doomed.append(key)
+    view.drop(doomed)
 
 
 def known(view: View, space_id: str) -> set[str]:
@@ -242,25 +273,30 @@ def _generations(item: Object) -> Generations | None:
 
 
 def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
-    """The turns and the summaries that count, of all that lies below conversations."""
+    """The turns and the summaries that count, of all that lies below conversations.
+
+    Of one that is deleted nothing does, also what came late.
+    """
     folders: dict[str, list[Entry]] = defaultdict(list)
     told: dict[str, Entry] = {}
-    conversation_of: dict[str, Entry] = {}
+    there: set[str] = set()
+    deleted: set[str] = set()
     for entry in entries:
         folder = keys.searched_folder(entry.key)
         if folder:
             folders[folder].append(entry)
         elif entry.key.endswith(_CONVERSATION):
-            conversation_of[entry.key.removesuffix(_CONVERSATION)] = entry
+            there.add(entry.key.removesuffix(_CONVERSATION))
+        elif entry.key.endswith(_DELETED):
+            deleted.add(entry.key.removesuffix(_DELETED))
         elif entry.key.endswith(_GENERATION):
             told[entry.key.removesuffix(_GENERATION)] = entry
     numbers = process.store.map(lambda entry: _kept_generation(process, entry), told.values())
     counting = dict(zip(told, numbers, strict=True))
-    there = _there(process, conversation_of, folders)
     chosen: list[Entry] = []
     for folder, some in folders.items():
         number, conversation = keys.generation_of(folder), _conversation_of(folder)
-        if conversation not in there:
+        if conversation not in there or conversation in deleted:
             continue
         if number is None:
             chosen += [entry for entry in some if keys.parse_turn(entry.key)]
@@ -271,33 +307,6 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
 
 def _conversation_of(folder: str) -> str:
     return "/".join(folder.split("/", 3)[:3])
-
-
-def _there(process: Process, conversation_of: Mapping[str, Entry], folders: Mapping[str, Sequence[Entry]]) -> set[str]:
-    """The conversations that are not deleted. A deletion first writes a tombstone over what it was, so only
-    where that was written after what was said need it be read.
-    """
-    begun: dict[str, datetime] = {}
-    for folder, some in folders.items():
-        name, first = _conversation_of(folder), min(entry.last_modified for entry in some)
-        begun[name] = min(first, begun.get(name, first))
-    late = [name for name, entry in conversation_of.items() if name in begun and entry.last_modified >= begun[name]]
-    deleted = process.store.map(lambda name: _is_deleted(process, conversation_of[name]), late)
-    return conversation_of.keys() - {name for name, gone in zip(late, deleted, strict=True) if gone}
-
-
-def _is_deleted(process: Process, entry: Entry) -> bool:
-    known = process.reads.get(Conversation, entry.key, entry.etag)
-    if known:
-        return known.deleted_at is not None
-    found = process.store.get(entry.key)
-    if not found:
-        return True
-    try:
-        told = Conversation.from_bytes(found.body)
-    except ValueError:
-        return False
-    return process.reads.put(found.key, found.etag, told, [found.body]).deleted_at is not None
 
 
 def _kept_generation(process: Process, entry: Entry) -> int:
@@ -372,7 +381,9 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             role=role,
             title=title,
             source={"conversation_id": conversation_id, "turn_index": str(index)},
-            more={"timestamp": turn.timestamp} | ({"role": turn.role} if turn.role else {}),
+            more={"timestamp": turn.timestamp}
+            | ({"role": turn.role} if turn.role else {})
+            | ({"erased_on": turn.erased_on} if turn.erased_on else {}),
         )
         for place, (side, role, said, title) in enumerate(sides)
         if said.strip()
@@ -382,8 +393,9 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
 SHOWN = {
     *("level", "number", "covers", "children", "range_start", "range_end", "created_at", "generated_at", "summary"),
     *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
+    *("erased", "overlaps"),
 }
-"""Of a summary, what is needed to show it."""
+"""Of a summary, what is needed to show it, and to know whether it says what was erased since."""
 
 
 def _call(call: ToolCall) -> str:

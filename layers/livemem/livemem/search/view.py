@@ -274,10 +274,13 @@ class View:
 
     def forget(self, prefix: str) -> None:
         """Drop what was read of all objects below a prefix: they are gone."""
-        gone = [key for folder, marks in self.known.items() if folder.startswith(prefix) for key in marks]
-        if gone:
-            self._update([], gone)
-            self._forget(gone)
+        self.drop([key for folder, marks in self.known.items() if folder.startswith(prefix) for key in marks])
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """Drop what was read of these objects: it holds no more. They are read anew where they are listed."""
+        if keys:
+            self._update([], list(keys))
+            self._forget(keys)
 
     def _update(self, readings: list[Reading], gone: list[str]) -> list[str]:
         self.changed += 1

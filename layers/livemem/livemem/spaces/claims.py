@@ -25,6 +25,8 @@ class Claim(Document):
     """The document."""
 
     worker: str
+    delivery: str = ""
+    """The invocation that it works in: a retry of it has the same. Empty for a request, which nobody delivers again."""
     job_id: str
     kind: Literal["work", "backoff"] = "work"
     seconds: float
@@ -41,21 +43,49 @@ class Claimed(Busy):
         super().__init__(f"The work waits after a failure ({claim.error})." if claim.kind == "backoff" else at_work)
         self.claim = claim
 
+    def fails(self, delivery: str) -> bool:
+        """Whether an event must fail that finds the work claimed, so that it is delivered again behind the claim's end.
+
+        The claim may be that of its own former try, which is dead: nobody is tried again before it has ended. Or it is
+        that of a request, which is not tried again if it dies. Each other holder that dies comes again itself, and does
+        what the event asks for too: where a hundred events meet it not all of them have to fail.
+        """
+        return self.claim.kind == "work" and bool(delivery) and self.claim.delivery in ("", delivery)
+
 
 @dataclass
 class Held:
-    """A claim that is ours."""
+    """A claim that is ours. `abandoned` is the job of a dead worker whose claim it was before."""
 
     key: str
     claim: Claim
     etag: str
     renewed: float
+    abandoned: str | None = None
 
 
 def look(process: Process, key: str) -> Claim | None:
     """The claim that stands now, or None: 1 GET."""
     found = process.store.get(key)
     return _standing(found) if found else None
+
+
+def abandoned(process: Process, key: str) -> str | None:
+    """The job of a worker that died at its work, if the claim is one's: 1 GET."""
+    found = process.store.get(key)
+    return _abandoned(found) if found else None
+
+
+def _abandoned(found: Object) -> str | None:
+    claim = _read(found)
+    return claim.job_id if claim and claim.kind == "work" and not _standing(found) else None
+
+
+def forget(process: Process, key: str, job_id: str) -> None:
+    """Remove the claim of a worker that died at a job: 1 GET, 1 DELETE; none where it is not one's."""
+    found = process.store.get(key)
+    if found and _abandoned(found) == job_id:
+        process.store.delete(key, if_match=found.etag)
 
 
 def _standing(found: Object) -> Claim | None:
@@ -70,7 +100,7 @@ def _read(found: Object) -> Claim | None:
         return None
 
 
-def acquire(process: Process, key: str, job_id: str, *, by_hand: bool) -> Held:
+def acquire(process: Process, key: str, job_id: str, *, by_hand: bool, delivery: str = "") -> Held:
     """Take the claim for a job: 1 GET, 1 PUT. Who asks by hand does not wait for failures. Raises Claimed."""
     worker = process.new_id()
     for _ in range(TRIES):
@@ -80,7 +110,7 @@ def acquire(process: Process, key: str, job_id: str, *, by_hand: bool) -> Held:
             raise Claimed(standing)
         before = _read(found) if found else None
         failures = before.failures if before and before.kind == "backoff" else 0
-        fresh = Claim(worker=worker, job_id=job_id, seconds=LIFE.total_seconds(), failures=failures)
+        fresh = Claim(worker=worker, delivery=delivery, job_id=job_id, seconds=LIFE.total_seconds(), failures=failures)
         try:
             etag = process.store.put(
                 key,
@@ -95,7 +125,7 @@ def acquire(process: Process, key: str, job_id: str, *, by_hand: bool) -> Held:
             if not again or again.body != fresh.to_bytes():
                 continue
             etag = again.etag
-        return Held(key, fresh, etag, process.timer())
+        return Held(key, fresh, etag, process.timer(), _abandoned(found) if found else None)
     raise Busy("Another job began this work just now.")
 
 
@@ -120,6 +150,11 @@ def back_off(process: Process, held: Held, error_code: str, wait: timedelta | No
     changes = {"kind": "backoff", "seconds": wait.total_seconds(), "failures": failures, "error": error_code}
     _rewrite(process, held, held.claim.model_copy(update=changes))
     return wait
+
+
+def go_on_with(process: Process, held: Held, job_id: str) -> None:
+    """Let the claim be another job's: 1 PUT."""
+    _rewrite(process, held, held.claim.model_copy(update={"job_id": job_id}))
 
 
 def _rewrite(process: Process, held: Held, claim: Claim) -> None:

@@ -26,6 +26,8 @@ _SEAL = re.compile(
 _SUMMARY = re.compile(
     rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
 )
+_TOOL_RESULT = re.compile(rf"{_FOLDER}tools/(?P<index>[0-9]{{10}})/[0-9]{{3,4}}\.json")
+_TURN_ID = re.compile(rf"(?P<conversation>{_ID})/(?P<index>[1-9][0-9]{{0,9}})")
 _SEARCHED = re.compile(rf"{_FOLDER}(?:turns|g(?P<generation>[1-9][0-9]{{0,8}})/summaries)/")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
 _DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
@@ -74,6 +76,11 @@ def conversation(space_id: str, conversation_id: str) -> str:
     return f"{folder(space_id, conversation_id)}conversation.json"
 
 
+def deleted(space_id: str, conversation_id: str) -> str:
+    """That the conversation is deleted, so that a listing tells it too: an object without content."""
+    return f"{folder(space_id, conversation_id)}deleted"
+
+
 def turns_prefix(space_id: str, conversation_id: str) -> str:
     """Below it the turns, the newest first."""
     return f"{folder(space_id, conversation_id)}turns/"
@@ -98,7 +105,29 @@ def message(space_id: str, conversation_id: str, message_id: str) -> str:
 
 def tool_result(space_id: str, conversation_id: str, index: int, order: int) -> str:
     """A large result of the tool call at place `order`, from 0, of a turn."""
-    return f"{folder(space_id, conversation_id)}tools/{index:010d}/{order:03d}.json"
+    return f"{tool_results_prefix(space_id, conversation_id, index)}{order:03d}.json"
+
+
+def tool_results_prefix(space_id: str, conversation_id: str, index: int) -> str:
+    """Below it the large results of a turn's tools."""
+    return f"{folder(space_id, conversation_id)}tools/{index:010d}/"
+
+
+def parse_tool_result(key: str) -> tuple[str, str, int] | None:
+    """Space, conversation and index of the turn in the key of such a result; None for every other key."""
+    match = _TOOL_RESULT.fullmatch(key)
+    return (match["space"], match["conversation"], int(match["index"])) if match else None
+
+
+def turn_id(conversation_id: str, index: int) -> str:
+    """What a turn is called in its space, as searches call it."""
+    return f"{conversation_id}/{index}"
+
+
+def parse_turn_id(one: str) -> tuple[str, int] | None:
+    """Conversation and index in such an id; None for every other text."""
+    match = _TURN_ID.fullmatch(one)
+    return (match["conversation"], int(match["index"])) if match else None
 
 
 def generation(space_id: str, conversation_id: str) -> str:

@@ -1,13 +1,16 @@
 """JSON documents of the bucket: pydantic models that keep what they don't know, written for people to read."""
 
 import json
-from typing import Annotated, Self
+import threading
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from livemem import clock
 
 JSON = "application/json"
+_BUILDING = threading.RLock()
+"""Of the interpreter, as the models are. One document may hold another one."""
 
 
 def _check_moment(text: str) -> str:
@@ -29,6 +32,15 @@ class Document(BaseModel):
 
     # Built when one is first read or written: that is what a cold start of most functions never does.
     model_config = ConfigDict(extra="allow", defer_build=True)
+
+    @classmethod
+    def model_rebuild(cls, **how: Any) -> bool | None:
+        """Build the model if it is not built yet, as pydantic does when it is first needed; by one thread at a time.
+
+        Pydantic takes a half-built model apart before it builds it. Another thread that needs it then fails.
+        """
+        with _BUILDING:
+            return super().model_rebuild(**how)
 
     def to_bytes(self) -> bytes:
         """The document as it is stored."""

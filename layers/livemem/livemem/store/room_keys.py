@@ -234,6 +234,13 @@ def parse_part(rest: str) -> tuple[str, int] | None:
     return (rest.partition("/")[0], int(match["chunk"])) if match else None
 
 
+def is_extract(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is of what the model answered to a chunk."""
+    folder, _, rest = name.partition("/")
+    part = parse_part(rest.partition("/")[2]) if folder == "_digests" else None
+    return part is not None and part[0] == "extract"
+
+
 def is_of_rooms(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of a room."""
     return name.startswith(("rooms/", "_room_ids/"))

@@ -15,7 +15,7 @@ from livemem.backups import catalog, retention, snapshots
 from livemem.erasure import erasure, receipts
 from livemem.erasure.receipts import Receipt
 from livemem.spaces.head import Head
-from livemem.store import cursors
+from livemem.store import conversation_keys, cursors
 from livemem.upkeep import garbage
 from livemem_http import views
 from livemem_http.api import Api
@@ -250,6 +250,25 @@ def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
     finished, look at `Location`. There is no way back.
     """
     return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/conversations/{conversation_id}/turns/{turn_index}/erase",
+    needs="admin",
+    status=HTTPStatus.OK,
+    also=[HTTPStatus.ACCEPTED],
+    tag="erasure",
+    summary="Erase a turn",
+)
+def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response[views.ErasureView]:
+    """Remove what was said in a turn for ever, with all that its tools were given and gave: from the conversation,
+    backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it was
+    erased; the summaries that cover it are removed, and made anew without it. A repeat of the message brings nothing
+    back. 202: it goes on and will be finished, look at `Location`. There is no way back.
+    """
+    index = conversation_keys.check_index(turn_index)
+    return _receipt(erasure.erase_turn(process(), api.principal(), space_id, conversation_id, index, _soon()))
 
 
 def _receipt(receipt: Receipt) -> Response[views.ErasureView]:

@@ -191,6 +191,9 @@ class TurnView(Sparse):
     author: Annotated[Agent, told("Who wrote it: the name of the token.", "cline-dev")]
     open: Annotated[Literal[True] | None, told("True while the assistant's side is missing.")] = None
     close: Annotated[Literal[True] | None, told("True if it only closes the conversation.")] = None
+    erased_on: Annotated[
+        str | None, told("The day on which its words were erased, UTC. Its number, times, author and length stay.")
+    ] = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnView":
@@ -207,6 +210,7 @@ class TurnView(Sparse):
             author=turn.author,
             open=True if turn.open and not turn.close else None,
             close=turn.close or None,
+            erased_on=turn.erased_on,
         )
 
 

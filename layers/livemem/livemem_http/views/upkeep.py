@@ -30,6 +30,10 @@ class ErasureView(Sparse):
     agent: Annotated[str | None, told("Where all notes of an agent are erased: the agent.")] = None
     note_ids: Annotated[list[str], told("The notes.", ["20260220T140000_cline-dev_decision_1a2b3c4d"])]
     memory_ids: Annotated[list[str], told("Or the memory, an ULID.", [])] = []
+    turns: Annotated[
+        list[str],
+        told("Or the turn: the conversation's id and the turn's number, with a slash between.", []),
+    ] = []
     requested_by: Annotated[str, told("The token that asked for it.", "admin")]
     started_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00Z")]
     finished_at: Annotated[Moment | None, told("When it was done, UTC.", "2026-02-20T14:00:03Z")] = None

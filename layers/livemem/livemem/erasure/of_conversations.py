@@ -1,0 +1,85 @@
+"""What becomes of the objects of conversations when turns are erased. Bytes in, bytes out.
+
+The turn stays in its place as one that says nothing, so that numbers and boundaries stay; what its tools gave, and the
+summaries that were made of it, go.
+"""
+
+from collections.abc import Mapping
+
+from livemem.conversations import turn as turns
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import Turn
+from livemem.erasure.task import Fate, Task
+from livemem.store import conversation_keys as keys
+
+
+def turn_of(name: str) -> str | None:
+    """The id of the turn that the object of this name is, or is a tool's result of; None for every other one."""
+    key = f"x/{name}"
+    found = keys.parse_turn(key) or keys.parse_tool_result(key)
+    return keys.turn_id(*found[1:]) if found else None
+
+
+def kind(name: str) -> str | None:
+    """How a receipt counts the object; None for one that is neither of a turn nor a summary."""
+    if turn_of(name):
+        return "turns" if keys.parse_turn(f"x/{name}") else "tool_results"
+    return "summaries" if keys.parse_summary(f"x/{name}") else None
+
+
+def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
+    """The turn that the object is of: its bytes by its id, None where nothing is left of it; None for every other
+    object.
+    """
+    one = turn_of(name)
+    if not one:
+        return None
+    turn = _turn(name, body)
+    return {one: None if turn and turn.erased_on else body}
+
+
+def contents_of(one: str, body: bytes) -> list[str]:
+    """What was said on both sides of a turn. What its tools were given and gave is other people's text, a file or a
+    page: it goes with the turn, and is not looked for elsewhere.
+    """
+    parsed = keys.parse_turn_id(one)
+    try:
+        turn = Turn.from_bytes(body)
+    except ValueError:
+        return []
+    # A result of a tool can be any JSON.
+    sides = (turn.user_message, turn.assistant_message) if parsed and turn.turn_index == parsed[1] else ()
+    return [side for side in sides if side]
+
+
+def fate(name: str, body: bytes, task: Task) -> Fate | None:
+    """What becomes of the object; None for one that is none of an erased turn's, or can't be read."""
+    one = turn_of(name)
+    if one in task.ids:
+        if one in task.kept:
+            return Fate(body)
+        turn = _turn(name, body)
+        return Fate(turns.erased(turn, task.day).to_bytes() if turn else None)
+    key = keys.parse_summary(f"x/{name}")
+    if not key:
+        return None
+    indexes = [
+        parsed[1] for one in task.ids if (parsed := keys.parse_turn_id(one)) and parsed[0] == key.conversation_id
+    ]
+    return Fate(None) if indexes and _says_of(body, indexes) else None
+
+
+def _says_of(body: bytes, indexes: list[int]) -> bool:
+    try:
+        summary = Summary.from_bytes(body)
+    except ValueError:
+        # Whether it does can't be told; it is made again.
+        return True
+    return any(summary.says_of(index) for index in indexes)
+
+
+def _turn(name: str, body: bytes) -> Turn | None:
+    try:
+        return Turn.from_bytes(body) if keys.parse_turn(f"x/{name}") else None
+    except ValueError:
+        return None

@@ -1,0 +1,29 @@
+"""What becomes of the facts that a digest took from rooms when a note or a memory that says the same is erased."""
+
+from livemem.digests.papers import Extract, Fact
+from livemem.erasure import scrubbing
+from livemem.erasure.task import Fate, Task
+from livemem.store import room_keys as keys
+
+
+def fate(name: str, body: bytes, task: Task) -> Fate | None:
+    """What becomes of an extract; None for every other object, and for one that has nothing of what is erased.
+
+    Whom a fact is about goes with what it says: a name alone is too short to be looked for.
+    """
+    if not keys.is_extract(name):
+        return None
+    try:
+        extract = Extract.from_bytes(body)
+    except ValueError:
+        return None
+    facts = [_scrubbed(fact, task) for fact in extract.facts]
+    return Fate(extract.model_copy(update={"facts": facts}).to_bytes()) if facts != extract.facts else None
+
+
+def _scrubbed(fact: Fact, task: Task) -> Fact:
+    whole = fact.content.strip() in task.texts
+    content = scrubbing.ERASED if whole else scrubbing.scrub(fact.content, task.pieces)
+    if content == fact.content:
+        return fact
+    return fact.model_copy(update={"content": content, "subjects": [], "category": None})

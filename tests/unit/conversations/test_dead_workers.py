@@ -1,0 +1,146 @@
+"""A worker that dies leaves neither a job that runs for ever nor a summary that nobody makes."""
+
+import pytest
+from pydantic.errors import PydanticUserError
+
+from livemem.conversations import jobs, orders, tending, update
+from livemem.conversations.update import Order
+from livemem.errors import StillAtWork
+from livemem.spaces import claims
+from livemem.store import conversation_keys as keys
+from tests.support.counting import Killed
+from tests.support.talk import Talk
+from tests.support.world import INVOCATION, RETRIES
+
+
+@pytest.fixture
+def talk():
+    talk = Talk("turns", concurrency=1)
+    talk.said(100, 100, 100)
+    return talk
+
+
+def event(talk, delivery="event"):
+    return talk.update(delivery=delivery)
+
+
+def dies(talk, call, at="/summaries/l1/000002/"):
+    """The worker is killed before it writes this."""
+
+    def killed(index, verb):
+        if verb == "PUT" and at in talk.world.client.requests[index][1]:
+            raise Killed
+
+    talk.world.client.before = killed
+    with pytest.raises(Killed):
+        call()
+    talk.world.new_process()
+
+
+def all_jobs(talk):
+    return jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
+
+
+def made(talk):
+    return len(talk.names("g1/summaries/l1/"))
+
+
+def sweeps(talk, minutes):
+    for _ in range(minutes // 15):
+        talk.world.pass_time(15 * 60)
+        tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        talk.world.settle()
+
+
+def test_the_retry_of_an_event_whose_worker_was_killed_fails_until_it_can_go_on_and_ends_the_same_job(talk):
+    dies(talk, lambda: event(talk))
+    assert [job.status for job in all_jobs(talk)] == ["running"]
+    first, second = RETRIES
+    talk.world.pass_time(first)
+    with pytest.raises(StillAtWork):
+        event(talk)
+    talk.world.pass_time(second)
+    assert event(talk).result == "done"
+    assert made(talk) == 3
+    (job,) = all_jobs(talk)
+    assert (job.status, job.generated["1"]) == ("done", 3)
+
+
+def test_an_event_that_meets_another_one_at_work_does_not_fail_for_that_comes_again_itself_if_it_dies(talk):
+    dies(talk, lambda: event(talk))
+    assert event(talk, "another").result == "busy"
+
+
+def test_an_event_that_meets_a_request_at_work_fails_and_comes_again_for_nobody_else_would(talk):
+    dies(talk, lambda: orders.carry_out(talk.process, "demo", talk.id, orders.Wish(), talk.world.clock() + INVOCATION))
+    key = keys.turn("demo", talk.id, 3)
+    with pytest.raises(StillAtWork):
+        update.hear(talk.process, [key], talk.world.clock() + INVOCATION, "event")
+    talk.world.pass_time(sum(RETRIES))
+    (outcome,) = update.hear(talk.process, [key], talk.world.clock() + INVOCATION, "event")
+    assert outcome.result == "done"
+    assert [job.status for job in all_jobs(talk)] == ["done"]
+
+
+def test_the_sweep_ends_the_job_of_a_request_that_was_killed_though_no_event_comes(talk):
+    dies(talk, lambda: orders.carry_out(talk.process, "demo", talk.id, orders.Wish(), talk.world.clock() + INVOCATION))
+    (job,) = all_jobs(talk)
+    sweeps(talk, 30)
+    assert made(talk) == 3
+    assert [(one.job_id, one.status) for one in all_jobs(talk)] == [(job.job_id, "done")]
+
+
+def test_the_sweep_ends_the_job_of_a_worker_that_died_when_all_was_made(talk):
+    last = []
+
+    def killed(index, verb):
+        verb, key = talk.world.client.requests[index]
+        if verb == "PUT" and "/jobs/" in key and made(talk) == 3:
+            last.append(key)
+            raise Killed
+
+    talk.world.client.before = killed
+    with pytest.raises(Killed):
+        event(talk)
+    assert last
+    talk.world.new_process()
+    sweeps(talk, 60)
+    assert [job.status for job in all_jobs(talk)] == ["done"]
+    assert claims.abandoned(talk.process, keys.claim("demo", talk.id)) is None
+    assert not talk.world.keys(keys.DUE)
+
+
+def test_who_fails_by_an_error_that_nobody_reckoned_with_keeps_no_retry_out(talk):
+    def broken(messages):
+        raise PydanticUserError("`ChatCompletion` is not fully defined", code="class-not-fully-defined")
+
+    talk.llm.queue.append(broken)
+    with pytest.raises(PydanticUserError):
+        event(talk)
+    (job,) = all_jobs(talk)
+    assert (job.status, job.error.code) == ("failed", "internal_error")
+    assert event(talk).result == "done"
+    assert made(talk) == 3
+
+
+def test_a_redo_that_was_killed_is_told_to_have_failed_where_its_invocation_was_given_up_too(talk):
+    talk.update()
+    job = orders.redo(talk.process, "demo", talk.id, 1, 2)
+    invocation = talk.world.queued.popleft()
+    dies(talk, lambda: talk.update(**vars(Order.of(invocation, "redo"))))
+    sweeps(talk, 30)
+    told = jobs.load(talk.process, "demo", talk.id, job.job_id)
+    assert (told.status, told.error.code) == ("failed", "interrupted")
+    assert not [one for one in all_jobs(talk) if not one.ended()]
+
+
+def test_a_job_whose_invocation_was_lost_is_told_to_have_ended(talk):
+    talk.update()
+    job = orders.redo(talk.process, "demo", talk.id, 1, 2)
+    talk.world.queued.clear()
+    talk.world.pass_time(60 * 60)
+    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "queued"
+    talk.world.pass_time(30 * 60)
+    told = jobs.load(talk.process, "demo", talk.id, job.job_id)
+    assert (told.status, told.error.code) == ("failed", "interrupted")
+    assert [one.status for one in all_jobs(talk)] == ["failed", "done"]
