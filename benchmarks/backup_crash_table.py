@@ -90,7 +90,7 @@ def erasure_rows() -> Iterator[Row]:
             for fault in ERRORS
             for point in crash_erasure.writes_of(which)
         ]
-        yield f"erasure of a note that is {which.name}", len(found), _all(found)
+        yield f"erasure of a {which.what} that is {which.name}", len(found), _all(found)
 
 
 def garbage_rows() -> Iterator[Row]:

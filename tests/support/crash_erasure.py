@@ -51,6 +51,7 @@ class Erasure:
 
     name: str
     prepare: Callable[[World], str]
+    what: str = "note"
 
 
 def used(world: World) -> list[str]:
@@ -129,7 +130,7 @@ ERASURES = (
     Erasure("live", _live),
     Erasure("given back", _given_back),
     Erasure("planned", _planned),
-    Erasure("said", _said),
+    Erasure("summarised", _said, "turn"),
 )
 
 

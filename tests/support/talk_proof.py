@@ -233,8 +233,15 @@ class Scene:
         bucket = twin.inner
         bucket.written, bucket.now, bucket.raced = dict(self.bucket.written), self.bucket.now, self.bucket.raced
         bucket.wrong = list(self.bucket.wrong)
-        own = {"told": dict(self.told), "wanted": list(self.wanted), "promised": dict(self.promised)}
-        return replace(self, world=twin, erasing=set(self.erasing), erased=set(self.erased), **own)
+        return replace(
+            self,
+            world=twin,
+            told=dict(self.told),
+            wanted=list(self.wanted),
+            promised=dict(self.promised),
+            erasing=set(self.erasing),
+            erased=set(self.erased),
+        )
 
     # What users and workers do: each is given the process that does it.
 

@@ -85,7 +85,7 @@ def _folded_before_others(world: World) -> str:
 @pytest.mark.parametrize(
     "prepare",
     [_just_folded, GIVEN_BACK.prepare, PLANNED.prepare, _folded_before_others, SAID.prepare],
-    ids=["folded", "given back", "planned", "folded before others", "said"],
+    ids=["folded", "given back", "planned", "folded before others", "summarised"],
 )
 def test_no_write_that_comes_late_brings_an_erased_note_back(prepare):
     for where, wrong in crash_erasure.repeats(prepare):
