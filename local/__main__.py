@@ -65,7 +65,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
     if endpoints["admin_key_file"]:
         key = f'{endpoints["admin_key_file"]}  (export TOKEN=$(cat "{endpoints["admin_key_file"]}"))'
     else:
-        key = "the one in ADMIN_BOOTSTRAP_KEY"
+        key = "the one of ADMIN_BOOTSTRAP_KEY, or of ADMIN_BOOTSTRAP_KEY_SHA256"
     lines = [
         f"Live Memory is ready ({seconds:.1f} s).",
         f"  API        {endpoints['api']}/v1",

@@ -68,9 +68,12 @@ def _service(environment: Mapping[str, str]) -> Service:
     config = read_config(environment)
     try:
         endpoints: Mapping[str, Any] = json.loads((config.data / "endpoints.json").read_bytes())
-        key = config.admin_key or Path(endpoints["admin_key_file"]).read_text("ascii").strip()
+        key_file = endpoints["admin_key_file"]
+        key = config.admin_key or (Path(key_file).read_text("ascii").strip() if key_file else None)
     except (OSError, ValueError):
         raise NoServiceError(f"Nothing runs in {config.data}: start `make run` first, or set API and TOKEN.") from None
+    if not key:
+        raise NoServiceError("The service was given a key of your own: set ADMIN_BOOTSTRAP_KEY, or API and TOKEN.")
     return Service(f"{endpoints['api']}/v1", key)
 
 

@@ -58,7 +58,7 @@ def _describe(config: SamConfig, endpoints: dict[str, Any], seconds: float) -> s
     llm = endpoints["llm"]
     if endpoints["llm_is_offline_stand_in"]:
         llm += "  (offline stand-in: fixed rules, no language model; set LLMAAS_API_URL for a real one)"
-    key = "the one in ADMIN_BOOTSTRAP_KEY"
+    key = "the one of ADMIN_BOOTSTRAP_KEY, or of ADMIN_BOOTSTRAP_KEY_SHA256"
     if endpoints["admin_key_file"]:
         key = f'{endpoints["admin_key_file"]}  (export TOKEN=$(cat "{endpoints["admin_key_file"]}"))'
     lines = [
