@@ -391,7 +391,9 @@ def test_a_bank_file_is_answered_as_markdown_to_who_prefers_that(demo):
         return demo.invoke("reads", event)
 
     markdown = get("text/markdown, */*")
-    assert (markdown["statusCode"], markdown["body"], markdown["isBase64Encoded"]) == (200, content, False)
+    # What nobody sees is shown in Markdown, which goes to terminals and models; JSON has the very text.
+    shown = content.replace("\x07", "\\u{7}")
+    assert (markdown["statusCode"], markdown["body"], markdown["isBase64Encoded"]) == (200, shown, False)
     assert markdown["headers"]["Content-Type"] == "text/markdown; charset=utf-8"
     for accept in (None, "*/*", "application/json", "text/markdown;q=0.1, */*"):
         answer = get(accept)

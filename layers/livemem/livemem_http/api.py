@@ -280,7 +280,7 @@ class Api:
 
 
 def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
-    """A middleware: the handler's answer in the form that the client prefers."""
+    """A middleware: the handler's answer in the form that the client prefers. In Markdown what nobody sees is shown."""
 
     def negotiate(app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
         response = next_middleware(app)

@@ -30,7 +30,9 @@ def bank(answer: FileList) -> str:
 
 
 def file(answer: FileWithSources) -> str:
-    """The file as it is, byte for byte; with its name as heading if what its sections rest on was asked as well."""
+    """The file as it is; what nobody sees is shown at the door (api.py). With its name as heading if what its sections
+    rest on was asked as well.
+    """
     if answer.sections is None:
         return answer.content or ""
     parts = [_file(answer), "# Sources", "\n".join(map(_section, answer.sections))]

@@ -5,14 +5,14 @@ value is judged. What is a password may be a word, but then it must stand in quo
 token or a key has digits. A plain word behind a colon stays: nobody can tell `password: swordfish` from `password:
 required`.
 
-Time is linear: a name and what separates it from its value have bounded lengths, of a value 300 characters are read
+Time is linear: a name and what separates it from its value have bounded lengths, of a value 100 characters are read
 before it is judged, and what is a secret is passed over as a whole.
 """
 
 import re
 from collections.abc import Iterator
 
-READ = 300
+READ = 100
 """Characters of a value by which it is judged."""
 SHORTEST, SHORTEST_KEY, LEAST_KEY = 4, 6, 8
 """Characters that a password has at least, a key behind a name in capitals, and any other key."""
@@ -45,11 +45,11 @@ _WORDS = (
 _BEGINNINGS = tuple(spelled for word in _WORDS.split() for spelled in (word, word.capitalize(), word.upper()))
 _AT_END = re.compile(rf"{_NAME}\Z")
 _QUOTED = re.compile(
-    r"""(?P<open>\\{0,3}["'`])(?P<value>(?:\\["'`\\]|(?!["'`\n]|\[redacted:)[\s\S]|(?!\n|(?P=open))["'`]){1,300}?)(?P=open)"""
+    r"""(?P<open>\\{0,3}["'`])(?P<value>(?:\\["'`\\]|(?!["'`\n]|\[redacted:)[\s\S]|(?!\n|(?P=open))["'`]){1,200}?)(?P=open)"""
 )
 # A mark is no part of a value.
-_PLAIN = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>,;&|)\]}]){1,300}""")
-_CAPITAL = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>]){1,300}""")
+_PLAIN = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>,;&|)\]}]){1,100}""")
+_CAPITAL = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>]){1,100}""")
 _REST = re.compile(r"""(?:(?!\[redacted:)[^\s"'`<>,;&|)\]}])*+""")
 _END_OF_LINE = re.compile(r"""[ \t"'`,;.)]{0,4}(?:\r?\n|\\n|$)""")
 _OPTION = re.compile(r"--[A-Za-z-]{0,30}\Z")
@@ -161,20 +161,19 @@ def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bo
     """Whether the value of such a name is a secret. `capital`: it stands behind a name that takes it as it is;
     `last`: nothing follows it on its line.
     """
-    if len(value) < SHORTEST or not _is_own(value, quoted=quoted):
+    if len(value) < SHORTEST or (" " in value and not (capital and password)):
         return False
-    if " " in value and not (capital and password):
-        return False
-    plain = _TECHNICAL.sub("", value)
+    plain = _TECHNICAL.sub("", value) if _DIGITS.search(value) else value
     digits, letters = len(_DIGITS.findall(plain)), any(char.isalpha() for char in plain)
     special = bool(_SPECIAL.search(plain))
     if password:
-        return (letters or special or last or quoted) if digits or special else quoted or capital
-    if not letters or len(value) < SHORTEST_KEY:
-        return False
-    return (digits >= 2 and (capital or len(value) >= LEAST_KEY)) or (
-        capital and bool(digits or special or len(value) >= LEAST_KEY)
-    )
+        looks = (letters or special or last or quoted) if digits or special else quoted or capital
+    elif not letters or len(value) < SHORTEST_KEY:
+        looks = False
+    else:
+        random = digits >= 2 and (capital or len(value) >= LEAST_KEY)
+        looks = random or (capital and bool(digits or special or len(value) >= LEAST_KEY))
+    return looks and _is_own(value, quoted=quoted)
 
 
 def _is_own(value: str, *, quoted: bool) -> bool:
