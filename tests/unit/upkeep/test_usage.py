@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date
 from typing import Any
 
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from livemem.access.principal import Principal
 from livemem.arrivals import relabel
 from livemem.consolidation import budget
-from livemem.errors import InvalidRequest, NotFound, RunError
+from livemem.errors import InvalidRequest, NotFound, RunError, StillAtWork
 from livemem.llm.client import LlmError, Reply
 from livemem.llm.usage import Usage
 from livemem.spaces import life, totals
+from livemem.spaces import usage as usages
 from livemem.spaces.totals import Sums
 from livemem.store import keys
 from livemem.upkeep import health, usage
@@ -525,16 +526,50 @@ def test_a_call_counts_once_wherever_its_worker_dies_or_the_answer_to_a_write_is
         world.new_process()
         world.clock.move(180)
 
-        used = of_all(world).total.usage - Usage(1, 10, 10)
+        used = of_all(world).total.usage
 
         # Counted as it was, or estimated where its worker died before it could say so; not asked may be unreserved.
-        counted = [Usage(1, 280, 50)]
+        before, counted = Usage(1, 10, 10), [Usage(1, 280, 50)]
         if (kill and not ended) or (not kill and not is_write):
             counted.append(Usage(1, 0, 0, 300))
-        assert used in (counted if asked else [*counted, Usage()]), point
-        assert budget_left(world) == 100_000 - used.tokens - 20
+        assert used in [before + one for one in (counted if asked else [*counted, Usage()])], point
+        assert budget_left(world) == 100_000 - used.tokens
         point += 1
     assert point > 3
+
+
+@pytest.mark.parametrize("limits", [{}, {"llm_daily_token_budget": 10_000}])
+@pytest.mark.parametrize("done", [False, True])
+def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_dies(done: bool, limits: dict[str, int]):
+    point, died = 0, True
+    while died:
+        world = world_with_notes(**limits)
+        run_id = world.order().run_id
+        invocation, died = world.queued.pop(), False
+        world.client.reset()
+        world.client.kill_at(point, done=done)
+        try:
+            world.work(invocation)
+        except Killed:
+            died = True
+        world.new_process()
+        # As the function service delivers it again; and once too often, after all has ended.
+        for seconds in (60, 3_600, 60):
+            world.clock.move(seconds)
+            with suppress(StillAtWork):
+                world.work(invocation)
+            world.sweep()
+            world.settle()
+            world.new_process()
+
+        total, run = of_space(world).total, world.view(run_id)
+        told = usages.RunTold.model_validate(run.model_dump())
+        assert (run.status, total.runs, total.failed_runs, total.notes) == ("ok", 1, 0, 2), point
+        assert total.usage == told.used(), point
+        # One that died between its word and its question counts as if it had asked.
+        assert len(world.llm.prompts) <= total.usage.calls <= len(world.llm.prompts) + died, point
+        point += 1
+    assert point > 20
 
 
 def budget_left(world: World) -> int:

@@ -30,14 +30,6 @@ class Usage:
             self.estimated_tokens + other.estimated_tokens,
         )
 
-    def __sub__(self, part: "Usage") -> "Usage":
-        return Usage(
-            self.calls - part.calls,
-            self.prompt_tokens - part.prompt_tokens,
-            self.completion_tokens - part.completion_tokens,
-            self.estimated_tokens - part.estimated_tokens,
-        )
-
     @classmethod
     def of_call(cls, told: Mapping[str, int], estimate: int) -> "Usage":
         """One call: what the provider counted (`prompt_tokens`, `completion_tokens`), or else an estimate of it."""
