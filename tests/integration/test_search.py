@@ -94,6 +94,12 @@ def test_several_spaces_are_searched_at_once(demo):
     assert body(search(demo, {"q": "store", "spaces": "other,nowhere"}, "/v1/search"))["status"] == 404
 
 
+def test_where_there_is_no_space_nothing_is_found(service):
+    answer = search(service, {"q": "store"}, "/v1/search")
+
+    assert (answer["statusCode"], body(answer)["items"]) == (200, [])
+
+
 def test_a_space_that_can_not_be_searched_is_named_and_the_others_answer(demo):
     for name in ("bad", "worse"):
         demo.http("admin", "POST", "/v1/spaces", body={"space_id": name, "rules": "x"})

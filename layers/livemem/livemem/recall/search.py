@@ -145,11 +145,14 @@ def several(
     space_ids = _spaces(process, principal, named)
     vector = vector_of(process, asked.text)
 
-    def one(space_id: str) -> Answer | LiveMemoryError:
+    def one(space_id: str) -> Answer | LiveMemoryError | None:
         try:
             return _in(process, heads.load_recent(process, space_id).meta, asked, lambda: vector)
         except NotFound:
-            raise
+            if named is not None:
+                raise
+            # It was deleted just now.
+            return None
         except LiveMemoryError as error:
             return error
         except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others

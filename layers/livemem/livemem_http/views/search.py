@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
+from livemem import clock
 from livemem.recall import chatter, facts, search, talk
 from livemem.recall.briefing import ShownSummary, ShownTurn
 from livemem.recall.context import Context
@@ -264,7 +265,8 @@ def ranked(answers: Sequence[Answer]) -> dict[str, Any]:
         "view": Seen(
             documents=sum(answer.documents for answer in answers),
             cold=any(answer.cold for answer in answers),
-            as_of=min(answer.as_of for answer in answers),
+            # Who may see no space at all is told that nothing was found.
+            as_of=min((answer.as_of for answer in answers), default=clock.iso_millis(clock.now())),
         ),
     }
 
