@@ -451,13 +451,17 @@ class Operations:
         )
         return answer
 
-    def create_upload(self) -> models.UploadView:
+    def create_upload(self, *, size: int) -> models.UploadView:
         """Begin an upload.
 
-        Get a URL to which an archive can be PUT within 15 minutes, to be imported then: an export of this service, or
-        a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+        Get a URL to which an archive of exactly so many bytes can be PUT within 15 minutes, to be imported then: an
+        export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a
+        day.
+
+        Args:
+            size: Its size in bytes, at most 1 GiB. The URL takes exactly so many.
         """
-        answer: models.UploadView = self._invoke("create_upload", {})
+        answer: models.UploadView = self._invoke("create_upload", {"size": size})
         return answer
 
     def delete_backup(self, space_id: str, backup_id: str) -> None:
@@ -1963,7 +1967,8 @@ class Operations:
         """Search several spaces.
 
         The same in several spaces at once: first what is best in each, then what is second. Scores of different
-        spaces can't be compared.
+        spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others
+        answer.
 
         Args:
             q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
@@ -2659,13 +2664,17 @@ class AsyncOperations:
         )
         return answer
 
-    async def create_upload(self) -> models.UploadView:
+    async def create_upload(self, *, size: int) -> models.UploadView:
         """Begin an upload.
 
-        Get a URL to which an archive can be PUT within 15 minutes, to be imported then: an export of this service, or
-        a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+        Get a URL to which an archive of exactly so many bytes can be PUT within 15 minutes, to be imported then: an
+        export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a
+        day.
+
+        Args:
+            size: Its size in bytes, at most 1 GiB. The URL takes exactly so many.
         """
-        answer: models.UploadView = await self._invoke("create_upload", {})
+        answer: models.UploadView = await self._invoke("create_upload", {"size": size})
         return answer
 
     async def delete_backup(self, space_id: str, backup_id: str) -> None:
@@ -4197,7 +4206,8 @@ class AsyncOperations:
         """Search several spaces.
 
         The same in several spaces at once: first what is best in each, then what is second. Scores of different
-        spaces can't be compared.
+        spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others
+        answer.
 
         Args:
             q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands

@@ -383,6 +383,17 @@ class FactView(Model):
     """How near it is to the question: a cosine, or the likeness of their letters. Null without a question."""
 
 
+class FailedSpaceView(Model):
+    """A space that could not be searched."""
+
+    space_id: str
+    """The space."""
+    code: str
+    """Why: a code of an error, such as `search_not_ready` or `space_broken`."""
+    detail: str
+    """The same as a sentence."""
+
+
 class FieldProblem(Model):
     """What is wrong with one field."""
 
@@ -937,6 +948,16 @@ class NewTurn(Model):
     """A name of your own for the message, unique in its conversation: a repeat of it answers 200 with the turn that is there and writes nothing; with another text it is refused (422)."""
     client_timestamp: AwareDatetime | None = None
     """When it was said by the client's clock. Nothing is decided by it."""
+
+
+class NewUpload(Model):
+    """An archive that is to be put into the store."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    size: int
+    """Its size in bytes, at most 1 GiB. The URL takes exactly so many."""
 
 
 class NoteView(Model):
@@ -1970,7 +1991,7 @@ class Used(Model):
     """What runs did and what they cost."""
 
     runs: int
-    """Runs that were started."""
+    """Runs that have ended, or wait for approval; not those with nothing to do."""
     failed_runs: int
     """Those of them that failed."""
     notes: int
@@ -1991,7 +2012,7 @@ class UsedBySpace(Model):
     """What the runs of a space did."""
 
     runs: int
-    """Runs that were started."""
+    """Runs that have ended, or wait for approval; not those with nothing to do."""
     failed_runs: int
     """Those of them that failed."""
     notes: int
@@ -2014,7 +2035,7 @@ class UsedOnDay(Model):
     """What runs that were queued on a day did."""
 
     runs: int
-    """Runs that were started."""
+    """Runs that have ended, or wait for approval; not those with nothing to do."""
     failed_runs: int
     """Those of them that failed."""
     notes: int
@@ -2666,6 +2687,8 @@ class SearchAnswer(Model):
     """What was looked at; of several spaces together."""
     items: list[HitView]
     """The documents."""
+    failed_spaces: list[FailedSpaceView] | None = None
+    """Of a search in several spaces: those that could not be searched. What is in them is not among `items`."""
 
 
 class SectionSources(Model):

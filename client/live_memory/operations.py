@@ -534,7 +534,15 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/uploads",
             tag="archives",
             summary="Begin an upload",
-            description="Get a URL to which an archive can be PUT within 15 minutes, to be imported then: an export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.",
+            description="Get a URL to which an archive of exactly so many bytes can be PUT within 15 minutes, to be imported then: an export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.",
+            body={
+                "size": Field(
+                    name="size",
+                    type="integer",
+                    required=True,
+                    description="Its size in bytes, at most 1 GiB. The URL takes exactly so many.",
+                )
+            },
             answer="UploadView",
             needs="admin",
         ),
@@ -2858,7 +2866,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/search",
             tag="search",
             summary="Search several spaces",
-            description="The same in several spaces at once: first what is best in each, then what is second. Scores of different spaces can't be compared.",
+            description="The same in several spaces at once: first what is best in each, then what is second. Scores of different spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others answer.",
             query={
                 "q": Field(
                     name="q",

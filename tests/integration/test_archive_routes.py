@@ -46,10 +46,39 @@ def test_14_the_url_of_an_archive_names_that_archive_alone_and_works_for_15_minu
 
 
 def test_14_the_url_of_an_upload_names_that_upload_alone_and_works_for_15_minutes(service: Service):
-    one, two = (call(service, "POST", "/v1/uploads", 201) for _ in range(2))
+    one, two = (call(service, "POST", "/v1/uploads", 201, body={"size": 1_000}) for _ in range(2))
 
     assert of(one["url"]) == (f"_uploads/{one['upload_id']}", "900")
     assert one["upload_id"] != two["upload_id"]
+
+
+def test_14_the_url_of_an_upload_takes_the_size_that_was_told_and_no_other(service: Service):
+    told = call(service, "POST", "/v1/uploads", 201, body={"size": 1_000})
+
+    assert parse_qs(urlsplit(told["url"]).query)["X-Amz-SignedHeaders"] == ["content-length;host"]
+    for size, status in ((0, 422), (-1, 422), ((1 << 30) + 1, 413), ("many", 422), (None, 422)):
+        assert call(service, "POST", "/v1/uploads", status, body={"size": size})["status"] == status
+    call(service, "POST", "/v1/uploads", 422, body={})
+
+
+def test_21_what_is_above_a_cap_is_a_429_that_names_the_setting_and_when_to_come_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SPACES_PER_TOKEN_PER_DAY", "1")
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "home", "rules": "x"})
+    wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["home"]}
+    token = json.loads(service.http("admin", "POST", "/v1/tokens", body=wanted)["body"])["token"]
+
+    answers = [
+        service.http("admin", "POST", "/v1/spaces", token=token, body={"space_id": name, "rules": "x"})
+        for name in ("one", "two")
+    ]
+
+    assert [answer["statusCode"] for answer in answers] == [201, 429]
+    told = json.loads(answers[1]["body"])
+    assert told["code"] == "spaces_per_token_per_day"
+    assert "SPACES_PER_TOKEN_PER_DAY is 1" in told["detail"]
+    assert 86_000 < int(answers[1]["headers"]["Retry-After"]) <= 86_400
 
 
 def test_14_no_archive_holds_a_token_or_the_bootstrap_key(space: Service):

@@ -284,7 +284,8 @@ def test_a_long_import_is_waited_for_and_a_failed_one_is_told(client, world, tmp
                 return {"status": "arriving"}
             return client.call(name, arguments) if name == "create_upload" else answers.pop(0)
 
-    with (tmp_path / "x").open("w+b") as archive:
+    (tmp_path / "x").write_bytes(b"archive")
+    with (tmp_path / "x").open("rb") as archive:
         arrival = sending.send(Service(), world.web, archive, "x", {}, waited.append)
     assert (arrival["error"]["detail"], waited) == ("It is damaged.", [sending.POLL_SECONDS] * 2)
 

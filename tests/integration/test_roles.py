@@ -47,7 +47,7 @@ WHOLE_SPACES = {"Archives", "Backup"}
 NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "probe/*")} | {
     (action, f"{marker}/*") for action in ACTIONS for marker in ("_due", "_expiry", "_rooms")
 }
-NO_VERSIONS = ("_system/tokens.json", "_system/runs/20260220/demo/01J", "_uploads/01J", "_pending/demo", "_due/x/y")
+NO_VERSIONS = ("_system/tokens.json", "_system/usage/20260220/00.json", "_uploads/01J", "_pending/demo", "_due/x/y")
 """Of what these roles neither read nor remove former versions."""
 
 MODULES = (stories, backup_stories, talk_stories, memory_stories, mcp_stories)

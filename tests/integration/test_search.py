@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.functions import sample
-from tests.support.service import Service
+from tests.support.service import BUCKET, Service
 from tests.support.world import BOOTSTRAP_KEY
 
 SPACE = "/v1/spaces/{space_id}"
@@ -92,6 +92,47 @@ def test_several_spaces_are_searched_at_once(demo):
 
     assert [hit["space_id"] for hit in found] == ["other", "demo"]
     assert body(search(demo, {"q": "store", "spaces": "other,nowhere"}, "/v1/search"))["status"] == 404
+
+
+def test_where_there_is_no_space_nothing_is_found(service):
+    answer = search(service, {"q": "store"}, "/v1/search")
+
+    assert (answer["statusCode"], body(answer)["items"]) == (200, [])
+
+
+def test_a_space_that_can_not_be_searched_is_named_and_the_others_answer(demo):
+    for name in ("bad", "worse"):
+        demo.http("admin", "POST", "/v1/spaces", body={"space_id": name, "rules": "x"})
+    demo.s3.put_object(Bucket=BUCKET, Key="bad/_meta.json", Body=b"broken")
+    # SQLite takes no such number, and nobody looks at this one before.
+    demo.s3.put_object(
+        Bucket=BUCKET, Key="worse/_consolidations/000001_20260220T140000_20260220T140000.json", Body=WILD
+    )
+
+    answer = search(demo, {"q": "store", "spaces": "bad,demo,worse"}, "/v1/search")
+
+    assert answer["statusCode"] == 200
+    assert [hit["space_id"] for hit in body(answer)["items"]] == ["demo"]
+    (failed,) = body(answer)["failed_spaces"]
+    assert (failed["space_id"], failed["code"]) == ("bad", "space_broken")
+    wanted = {"q": "store", "spaces": "bad,demo"}
+    told = search(demo, wanted, "/v1/search", headers={"accept": "text/markdown"})["body"]
+    assert "\nNot searched: bad (space_broken). " in told
+    assert body(search(demo, {"q": "store", "spaces": "bad"}, "/v1/search"))["code"] == "space_broken"
+
+
+WILD = json.dumps(
+    {
+        "number": 10**30,
+        "run_id": "x",
+        "uid": "x",
+        "kind": "consolidation",
+        "trigger": "api",
+        "started_at": "2026-02-20T14:00:00Z",
+        "committed_at": "2026-02-20T14:00:00Z",
+        "notes": [{"note_id": "20260220T140000_ann_todo_00000001", "raw": "---\n---\nA store."}],
+    }
+).encode()
 
 
 REFUSED = [

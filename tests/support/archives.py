@@ -81,7 +81,9 @@ def exported(world: World, space_id: str = "demo") -> bytes:
 
 def upload(world: World, body: bytes) -> str:
     """A client puts an archive to the URL that it is given."""
-    begun = importing.begin_upload(world.process)
+    # How many there are is not what this is about.
+    uncounted = world.settings.model_copy(update={"uploads_per_token_per_day": 0})
+    begun = importing.begin_upload(world.with_parts(settings=uncounted), EVERYONE, max(1, len(body)))
     world.inner.put_object(Bucket="bucket", Key=keys.upload(begun.upload_id), Body=body)
     return begun.upload_id
 

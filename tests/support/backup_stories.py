@@ -106,9 +106,10 @@ def a_space_that_is_exported_and_imported(account: Account) -> None:
     found = call(account, "GET", f"{SPACE}/export", 200)
     assert found["url"]
     call(account, "GET", f"{BACKUP}/download", 200, backup_id=found["backup_id"])
-    upload = call(account, "POST", "/v1/uploads", 201)
-    archive = account.service.s3.get_object(Bucket=BUCKET, Key=f"_exports/demo/{found['backup_id']}.tar.gz")["Body"]
-    account.service.s3.put_object(Bucket=BUCKET, Key=f"_uploads/{upload['upload_id']}", Body=archive.read())
+    key = f"_exports/demo/{found['backup_id']}.tar.gz"
+    archive = account.service.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    upload = call(account, "POST", "/v1/uploads", 201, body={"size": len(archive)})
+    account.service.s3.put_object(Bucket=BUCKET, Key=f"_uploads/{upload['upload_id']}", Body=archive)
     wanted = {"space_id": "other", "upload_id": upload["upload_id"]}
     call(account, "POST", "/v1/spaces/import", 201, body=wanted)
     account.put("_uploads/01HZZZZZZZ0000000000000001")

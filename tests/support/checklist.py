@@ -237,6 +237,8 @@ CHECKLIST = {
         (
             "integration/test_archive_routes.py::test_14_the_url_of_an_archive_names_that_archive_alone_and_works_for_15_minutes",
             "integration/test_archive_routes.py::test_14_the_url_of_an_upload_names_that_upload_alone_and_works_for_15_minutes",
+            "integration/test_archive_routes.py::test_14_the_url_of_an_upload_takes_the_size_that_was_told_and_no_other",
+            "integration/stores/test_wire.py::test_a_presigned_url_of_an_upload_takes_the_size_that_was_signed_and_no_other",
             "integration/test_archive_routes.py::test_14_no_archive_holds_a_token_or_the_bootstrap_key",
         ),
     ),
@@ -258,6 +260,49 @@ CHECKLIST = {
             "integration/test_question_routes.py::test_a_failed_question_of_a_token_that_may_write_is_not_gone_on_with_by_its_namesake_that_may_only_read",
             "integration/test_question_routes.py::test_with_read_alone_no_tool_is_offered_that_changes_a_memory",
             "unit/mcp/test_core.py::test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_for_no_other_agent",
+        ),
+    ),
+    18: Line(
+        "What a day used is kept as totals; budgets hold for calls at once, and the brake fails nothing.",
+        (
+            "unit/llm/test_counting_calls.py::test_counts_that_no_provider_can_mean_are_cut_to_what_it_can",
+            *(
+                f"unit/upkeep/test_usage.py::{name}"
+                for name in (
+                    "test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports",
+                    "test_what_a_budget_costs_does_not_grow_with_runs",
+                    "test_forty_calls_at_once_use_no_more_than_the_budget_and_one_call",
+                    "test_whatever_the_order_of_their_requests_calls_of_many_spaces_use_no_more_than_the_budget_and_one_call",
+                    "test_a_call_counts_once_wherever_its_worker_dies_or_the_answer_to_a_write_is_lost",
+                    "test_what_a_dead_worker_has_reserved_is_there_again_when_its_time_is_over",
+                    "test_the_brake_lets_a_call_pass_where_the_store_does_not_tell_what_was_used",
+                    "test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to",
+                )
+            ),
+        ),
+    ),
+    20: Line(
+        "A space that can't be searched stops no search over several.",
+        (
+            "integration/test_search.py::test_a_space_that_can_not_be_searched_is_named_and_the_others_answer",
+            "unit/cli/test_commands.py::test_a_search_names_the_spaces_that_could_not_be_searched",
+        ),
+    ),
+    21: Line(
+        "Caps per token and per space, counted in the bucket; 429 with the setting's name and Retry-After.",
+        (
+            "integration/test_archive_routes.py::test_21_what_is_above_a_cap_is_a_429_that_names_the_setting_and_when_to_come_again",
+            *(
+                f"unit/spaces/test_caps.py::{name}"
+                for name in (
+                    "test_a_token_makes_so_many_spaces_a_day_and_is_told_which_setting_says_so_and_when_it_may_go_on",
+                    "test_of_forty_at_once_in_forty_processes_as_many_make_a_space_as_may",
+                    "test_a_token_that_was_rotated_gets_no_new_places",
+                    "test_backups_and_archives_of_a_space_have_their_caps_but_asking_again_for_one_is_free",
+                    "test_uploads_have_a_cap_and_a_size",
+                    "test_one_token_asks_as_so_many_users_at_once_and_no_more",
+                )
+            ),
         ),
     ),
     22: Line(

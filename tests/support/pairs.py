@@ -718,8 +718,8 @@ PAIRS = (
     Pair("deletion & creation, clock ahead", _due, DELETE, replace(CREATE, skew=AHEAD), (late,), gap=600),
     Pair(
         "slow deletion & creation, at the earliest", _due, replace(DELETE, pace=4), CREATE, (late,),
-        # The tombstone is there since 24 s.
-        gap=life.TOMBSTONE_LIFE.total_seconds() - 24,
+        # The tombstone is there since 16 s.
+        gap=life.TOMBSTONE_LIFE.total_seconds() - 16,
     ),
     Pair("append & run", _almost_due, POST, COUNTED_RUN, (late, lost)),
     Pair("batch & run", _folded, POST_BATCH, COUNTED_RUN, (late, lost)),

@@ -189,6 +189,14 @@ class RoomFull(TooSoon):
     code = "room_full"
 
 
+class CapReached(TooSoon):
+    """There is as much of something as one token, or one space, may have; `code` is the name of the setting."""
+
+    def __init__(self, setting: str, detail: str, *, retry_after: int) -> None:
+        super().__init__(detail, retry_after=retry_after)
+        self.code = setting
+
+
 class BackupDamaged(LiveMemoryError):
     """The backup does not hold what its manifest says."""
 

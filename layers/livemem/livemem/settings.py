@@ -28,6 +28,9 @@ BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than
 PREFIX_CHARACTERS = 500
 """Of what comes before each text: an instruction for a model has some hundred."""
 
+MOST_PLACES = 1_000
+"""Of caps: as many as one small document holds (spaces/caps.py)."""
+
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -117,6 +120,18 @@ class Settings(BaseSettings):
     llm_daily_token_budget: int = Field(default=0, ge=0)
     """Tokens of the LLM that all spaces together may use on a day (UTC); 0: any number."""
     llm_daily_token_budget_per_space: int = Field(default=0, ge=0)
+    spaces_per_token_per_day: int = Field(default=100, ge=0, le=MOST_PLACES)
+    """Spaces that one token may make within a day; 0: any number. One with `admin` for all spaces is not counted."""
+    uploads_per_token_per_day: int = Field(default=100, ge=0, le=MOST_PLACES)
+    """Uploads that one token may begin within a day; 0: any number."""
+    backups_per_space_per_day: int = Field(default=50, ge=0, le=MOST_PLACES)
+    """Backups of one space that may be asked for within a day; 0: any number. Those by night are not counted."""
+    exports_per_space_per_day: int = Field(default=50, ge=0, le=MOST_PLACES)
+    """Archives of one space that may be asked for within a day; 0: any number."""
+    asks_at_once_per_space: int = Field(default=20, ge=0, le=MOST_PLACES)
+    """Questions that may be answered at once in one space; 0: any number."""
+    asks_at_once_per_token: int = Field(default=10, ge=0, le=MOST_PLACES)
+    """Those of them that one token may have asked; 0: any number."""
     pending_note_limit: int = Field(default=86_400, ge=60)
     """Age at which a live note in a space with automatic consolidation turns health to `degraded`."""
 

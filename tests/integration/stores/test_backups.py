@@ -98,7 +98,7 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
     with urllib.request.urlopen(made.url, timeout=30) as answer:
         archive = answer.read()
     assert len(archive) == made.size
-    upload = importing.begin_upload(world.process)
+    upload = importing.begin_upload(world.process, EVERYONE, made.size)
     with urllib.request.urlopen(urllib.request.Request(upload.url, data=archive, method="PUT"), timeout=30) as answer:
         assert answer.status == 200
 

@@ -10,6 +10,7 @@ import pytest
 
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.store import objects as stores
+from livemem.store import presigned as presigning
 from livemem.store import probe
 from livemem.store.objects import Store
 from tests.support.counting import CountingClient
@@ -167,6 +168,19 @@ def test_presigned_urls_write_and_read_without_credentials(store: Store):
     found = store.get("export/a.tar")
     assert found is not None
     assert found.body == b"archive"
+
+
+@pytest.mark.parametrize("store", CHECKING, indirect=True)
+def test_a_presigned_url_of_an_upload_takes_the_size_that_was_signed_and_no_other(store: Store):
+    url = presigning.put_url(store, "_uploads/a", 7)
+
+    for body in (b"archive, and more", b"short"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            fetch(url, "PUT", body)
+        assert refused.value.code == 403
+    assert store.get("_uploads/a") is None
+    fetch(url, "PUT", b"archive")
+    assert store.get("_uploads/a").body == b"archive"
 
 
 @pytest.mark.parametrize("store", CHECKING, indirect=True)

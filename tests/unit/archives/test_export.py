@@ -145,8 +145,8 @@ def test_a_small_archive_is_one_put_and_no_upload_in_parts(world):
     backup_id = catalog.ids(world.process, "demo")[0]
     world.client.reset()
     export.download(world.process, "demo", backup_id, world.clock() + SOON)
-    # Two states, and that it was delivered.
-    assert world.client.counts["PUT"] == 1 + 3
+    # Two states, and that it was delivered; and that it was asked for.
+    assert world.client.counts["PUT"] == 1 + 3 + 1
     assert not {"CreateUpload", "PART"} & set(world.client.counts)
 
 
@@ -182,7 +182,7 @@ def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_pa
     former_versions.clear_archives(world.process, "demo")
     monkeypatch.setattr(packing, "WINDOW_OBJECTS", 2)
     slow(world, 4)
-    answer = export.download(world.process, "demo", backup_id, world.clock() + timedelta(seconds=40))
+    answer = export.download(world.process, "demo", backup_id, world.clock() + timedelta(seconds=48))
     assert isinstance(answer, Working)
     assert 0 < answer.done < answer.total
     world.new_process()

@@ -259,7 +259,7 @@ def test_what_the_restored_runs_cost_is_not_counted_twice_when_the_copy_is_delet
 
     life.delete(world.process, "copy", "copy")
 
-    assert not [key for key in world.keys(keys.RUNS) if "/copy/" in key]
+    assert not [key for key in world.keys(keys.USAGE) if "/copy/" in key]
 
 
 def test_before_its_id_is_free_a_space_is_restored_under_another_one_at_once():

@@ -13,7 +13,7 @@ from livemem.llm.client import LlmError
 from livemem.rooms import message as messages
 from livemem.rooms import posting
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import usage
+from livemem.spaces import totals
 from livemem.store import keys as all_keys
 from livemem.upkeep import rooms
 from tests.support.agent import USED, calls, responds, results, says
@@ -220,8 +220,8 @@ def test_a_failure_of_the_llm_is_told_and_what_it_cost_is_noted(failure: LlmErro
         failure.detail,
     )
     assert asked.usage.calls == outcome.used.calls == 2
-    entered = usage.runs_of(asking.process, [asking.world.clock().date()], "demo")
-    assert sum(use.usage.calls for use in usage.read(asking.process, entered).values()) == 2
+    used = totals.of_space(asking.process, asking.world.clock().date(), "demo").by_space()["demo"]
+    assert used.usage.calls == 2
 
 
 def test_what_questions_use_counts_for_the_day():

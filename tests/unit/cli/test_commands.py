@@ -101,6 +101,16 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
 ]
 
 
+def test_a_search_names_the_spaces_that_could_not_be_searched(desk: Desk):
+    failed = {"space_id": "bad", "code": "space_broken", "detail": "It can't be\nread."}
+    hit = {"kind": "note", "id": "1", "space_id": "demo", "time": "2026-02-20T14:00:00Z", "snippet": "A store."}
+    desk.answers = {"search_spaces": {"items": [hit], "failed_spaces": [failed]}}
+    said = desk.say("search", "x", "--all")
+    assert said.code == 0
+    assert "A store." in said.out
+    assert "Not searched: bad (space_broken). It can't be read." in said.err
+
+
 @pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
 def test_json_is_one_document_on_stdout_and_nothing_else(desk: Desk, command, answers, told):
     desk.answers = answers

@@ -78,7 +78,7 @@ def _consolidated_once() -> World:
 
 def _contents(world: World) -> dict[str, bytes]:
     """All objects but the documents of runs, their index, leases and the head of the space."""
-    own = (keys.runs_prefix("demo"), keys.RUNS, keys.lease("demo"), keys.meta("demo"))
+    own = (keys.runs_prefix("demo"), keys.USAGE, keys.lease("demo"), keys.meta("demo"))
     return {key: stored.body for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

@@ -24,7 +24,7 @@ def space_with_a_bank() -> World:
 
 def others(world: World) -> dict[str, Any]:
     return {
-        key: stored for key, stored in world.inner.objects.items() if not key.startswith(("demo/_runs/", keys.RUNS))
+        key: stored for key, stored in world.inner.objects.items() if not key.startswith(("demo/_runs/", keys.USAGE))
     }
 
 

@@ -17,7 +17,7 @@ from tests.support.world import World, append_everything
 
 def snapshot(world: World) -> dict[str, bytes]:
     """What a failed run must not change: all but the run's own documents, their index, the lease and the marker."""
-    own = ("demo/_runs/", keys.RUNS, keys.lease("demo"), keys.MARKERS)
+    own = ("demo/_runs/", keys.USAGE, keys.lease("demo"), keys.MARKERS)
     return {key: stored.body for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

@@ -202,6 +202,40 @@ def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behin
     assert len(chatter.llm.asked) == 2
 
 
+def test_two_digests_that_are_asked_for_in_one_second_take_what_was_posted_between_them(chatter):
+    chatter.say(fact(1))
+    first = due.start(chatter.process, "demo")
+    chatter.world.settle()
+    chatter.say(fact(2), after=0)
+
+    second = due.start(chatter.process, "demo")
+
+    assert (first, second) == ("20260220T140001", "20260220T140002")
+    assert reading.load(chatter.process, "demo", second).state == "queued"
+    chatter.world.settle()
+    assert chatter.done(second).messages == 1
+    assert chatter.said() == []
+    # And a third one, whose own second is taken too.
+    assert due.start(chatter.process, "demo") == "20260220T140003"
+
+
+def test_what_is_posted_when_the_digest_of_this_second_has_looked_into_the_rooms_is_taken_by_the_next(chatter):
+    chatter.say(fact(1))
+    first, asked = due.start(chatter.process, "demo"), []
+
+    def ask_in_the_same_second(messages):
+        chatter.say(fact(2), after=0)
+        asked.append(due.start(chatter.process, "demo"))
+        return notes_facts(messages)
+
+    chatter.llm.queue.append(ask_in_the_same_second)
+    chatter.world.settle()
+
+    assert asked != [first]
+    assert [chatter.done(slot).messages for slot in (first, *asked)] == [1, 1]
+    assert chatter.said() == []
+
+
 def test_an_order_whose_invocation_was_lost_is_found_by_the_next_hour(chatter):
     chatter.say(fact(1))
     slot = due.start(chatter.process, "demo")

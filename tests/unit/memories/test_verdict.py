@@ -9,7 +9,7 @@ from livemem.consolidation.prompt import json_line
 from livemem.errors import StoreUnavailable
 from livemem.llm.client import LlmError, Reply
 from livemem.memories import verdict
-from livemem.spaces import usage
+from livemem.spaces import totals
 from livemem.store import memory_keys as keys
 from tests.support.world import World
 
@@ -122,16 +122,15 @@ def test_a_call_counts_for_the_budget_of_the_day_also_when_its_answer_was_of_no_
     world.llm.queue.extend([says("same"), "no JSON", LlmError("llm_cut_off", "x", usage={"prompt_tokens": 7})])
     for number in range(3):
         ask(world, str(number))
-    read = usage.read(world.process, usage.runs_of(world.process, [world.clock().date()], "demo"))
-    total = [used.usage for used in read.values()]
-    assert (sum(one.calls for one in total), sum(one.tokens for one in total)) == (3, 247)
+    used = totals.of_space(world.process, world.clock().date(), "demo").by_space()["demo"].usage
+    assert (used.calls, used.tokens) == (3, 247)
 
 
 def test_a_call_whose_cost_nobody_tells_is_estimated(world):
     world.llm.queue.append(LlmError("llm_timeout", "It took too long."))
     ask(world)
-    read = usage.read(world.process, usage.runs_of(world.process, [world.clock().date()], "demo"))
-    assert sum(one.usage.estimated_tokens for one in read.values()) > 300
+    used = totals.of_space(world.process, world.clock().date(), "demo").by_space()["demo"].usage
+    assert used.estimated_tokens > 300
 
 
 def test_when_the_budget_of_the_day_is_used_up_nobody_is_asked(world):

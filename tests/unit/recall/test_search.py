@@ -1,11 +1,12 @@
 """One search: filters before ranking, meaning beside words, and what it says of itself when something is missing."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.errors import Forbidden, InvalidRequest, NotFound, StoreUnavailable
+from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
 from livemem.notes import appending
 from livemem.recall import indexing, search
 from livemem.recall.asked import Asked
@@ -435,7 +436,8 @@ class TestSeveral:
         return world
 
     def ask(self, world, named, principal=EVERYONE, **asked):
-        answers = search.several(world.process, principal, named, Asked.of("store", **asked))
+        answers, failed = search.several(world.process, principal, named, Asked.of("store", **asked))
+        assert failed == []
         return [(space_id, hit.document.text) for space_id, hit in search.merged(answers, asked.get("limit", 10))]
 
     def test_the_best_of_each_come_first_then_the_second_ones(self):
@@ -474,6 +476,47 @@ class TestSeveral:
             self.ask(world, None)
         assert caught.value.fields[0].field == "spaces"
 
+    @pytest.mark.parametrize("named", ["one,two,three", None])
+    def test_a_space_that_can_not_be_searched_is_named_and_the_others_answer(self, named, monkeypatch):
+        world = self.spaces()
+        inside = search._in
+
+        def one(process, meta, asked, embedded):
+            if meta.space_id == "one":
+                raise StoreUnavailable("The store did not answer.")
+            if meta.space_id == "two":
+                raise OverflowError("Python int too large to convert to SQLite INTEGER")
+            return inside(process, meta, asked, embedded)
+
+        monkeypatch.setattr(search, "_in", one)
+        answers, failed = search.several(world.process, EVERYONE, named, Asked.of("store"))
+
+        assert [answer.space_id for answer in answers] == ["three"]
+        assert [(one.space_id, one.code) for one in failed] == [("one", "store_unavailable"), ("two", "space_broken")]
+        assert "SQLite" not in failed[1].detail
+
+    def test_where_no_space_can_be_searched_the_error_is_told(self, monkeypatch):
+        world = self.spaces()
+        monkeypatch.setattr(search, "_in", lambda *_: (_ for _ in ()).throw(SearchNotReady("Not yet.")))
+        with pytest.raises(SearchNotReady):
+            search.several(world.process, EVERYONE, "one,two", Asked.of("store"))
+
+    @pytest.mark.parametrize("number", [10**30, -5, 7])
+    def test_a_record_with_absurd_numbers_is_passed_over(self, number):
+        world = self.spaces()
+        world.consolidate("one")
+        (key,) = world.keys("one/_consolidations/")
+        record = json.loads(world.text(key)) | {"number": number}
+        world.inner.put_object(Bucket="bucket", Key=key, Body=json.dumps(record).encode())
+        wild = key.replace("/000001_", f"/{10**30}_")
+        world.inner.put_object(Bucket="bucket", Key=wild, Body=json.dumps(record | {"number": 10**30}).encode())
+
+        answers, failed = search.several(world.process, EVERYONE, "one,two", Asked.of("store", scope="all"))
+
+        assert [answer.space_id for answer in answers] == ["one", "two"]
+        assert failed == []
+        assert [hit.document.kind for hit in answers[0].hits] == ["bank"]
+
     def test_one_call_of_the_model_answers_for_all(self):
         world, embedder = searching_world()
         for name in ("one", "two"):
@@ -482,7 +525,7 @@ class TestSeveral:
             run_indexer(world, space_id=name)
         embedder.calls.clear()
 
-        answers = search.several(world.process, EVERYONE, "one,two", Asked.of("car"))
+        answers, _ = search.several(world.process, EVERYONE, "one,two", Asked.of("car"))
 
         assert [answer.ranking for answer in answers] == ["hybrid", "hybrid"]
         assert embedder.calls == [(["car"], True)]

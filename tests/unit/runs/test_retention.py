@@ -44,11 +44,12 @@ def documents(world: World) -> list[str]:
     return [parsed[0] for key in world.keys("demo/_runs/") if (parsed := keys.parse_run(key))]
 
 
-def index(world: World) -> list[str]:
-    return [key.rpartition("/")[2] for key in world.keys(keys.RUNS)]
+def counted_days(world: World) -> list[str]:
+    """The days of which there are totals."""
+    return sorted({str(parsed[0]) for key in world.keys(keys.USAGE) if (parsed := keys.parse_totals(key))})
 
 
-def test_the_daily_look_removes_runs_that_are_older_than_they_are_kept_and_their_entries():
+def test_the_daily_look_removes_runs_and_totals_that_are_older_than_they_are_kept():
     world, ids = with_old_runs()
     world.note("new")
     new = world.consolidate().run_id
@@ -56,7 +57,7 @@ def test_the_daily_look_removes_runs_that_are_older_than_they_are_kept_and_their
     report = world.sweep_all()
 
     assert report.most("removed_runs") == 2
-    assert (documents(world), index(world)) == ([new], [new])
+    assert (documents(world), counted_days(world)) == ([new], [str(world.clock().date())])
     assert len(world.keys("demo/_consolidations/")) == 3
     with pytest.raises(NotFound):
         world.view(ids[0])
@@ -69,7 +70,7 @@ def test_a_run_is_kept_for_so_many_days(days: float, kept: bool):
     world.sweep_all()
 
     assert documents(world) == (ids if kept else [])
-    assert index(world) == (ids if kept else [])
+    assert counted_days(world) == (["2026-02-20"] if kept else [])
 
 
 def test_runs_are_kept_as_long_as_usage_can_be_asked_for():
@@ -83,18 +84,6 @@ def test_runs_are_kept_as_long_as_usage_can_be_asked_for():
     assert retention.remove_days(short) == 0
     assert documents(world) == ids
     assert reports.of_space(world.process, "demo", days=31, until=None).total.runs == 2
-
-
-def test_the_entries_of_removed_runs_go_with_them_and_no_others():
-    world, ids = with_old_runs()
-    world.create_space("other")
-    head = heads.load(world.process, "other")
-    queues.enqueue(world.process, head, Order(trigger="api"), run_id=ids[0])
-
-    retention.remove(world.process, heads.load(world.process, "demo"))
-
-    (entry,) = world.keys(keys.RUNS)
-    assert keys.parse_run_of_day(entry)[1:] == ("other", ids[0])
 
 
 def test_a_look_at_a_marked_space_removes_no_run():
@@ -139,7 +128,7 @@ def test_what_a_run_displaced_a_plan_and_what_is_no_run_stay():
         keys.displaced("demo", ids[0], "log.md"),
         keys.plan("demo", ids[1]),
         "demo/_runs/notes.txt",
-        f"{keys.RUNS}20200101/readme.txt",
+        f"{keys.USAGE}20200101/readme.txt",
     ]
     for key in others:
         world.store.put(key, b"{}")
@@ -176,7 +165,7 @@ def test_a_look_that_dies_while_it_removes_is_made_good_by_the_next_one(done: bo
 
     world.sweep_all()
 
-    assert (documents(world), index(world)) == ([], [])
+    assert (documents(world), counted_days(world)) == ([], [])
 
 
 def _die(verb: str, *, done: bool, after: bool) -> None:
@@ -187,15 +176,15 @@ def _die(verb: str, *, done: bool, after: bool) -> None:
 def test_what_a_deleted_space_used_goes_with_its_day():
     world, _ = with_old_runs(days=0)
     life.delete(world.process, "demo", "demo")
-    assert len(index(world)) == 2
+    assert counted_days(world) == ["2026-02-20"]
     world.clock.move(89 * DAY)
     world.sweep_all()
-    assert len(index(world)) == 2
+    assert counted_days(world) == ["2026-02-20"]
 
     world.clock.move(2 * DAY)
     world.sweep_all()
 
-    assert index(world) == []
+    assert counted_days(world) == []
 
 
 def test_many_old_runs_cost_a_list_and_a_delete_a_look():
@@ -243,7 +232,7 @@ def test_a_run_whose_index_entry_is_of_the_next_day_leaves_none_for_ever():
 
     world.sweep_all()
 
-    assert (documents(world), index(world)) == ([], [])
+    assert (documents(world), counted_days(world)) == ([], [])
 
 
 def test_usage_of_the_last_month_is_told_as_before():

@@ -81,12 +81,11 @@ MOMENT = datetime(2026, 2, 20, 14, tzinfo=UTC)
 OUTSIDE = {
     "marker": "_pending/{}",
     "waiting_marker": "_pending/{}@",
-    "runs_of_day": "_system/runs/20260220/{}/",
-    "run_of_day": "_system/runs/20260220/{}/",
     "backups_prefix": "_backups/{}/",
     "backup_prefix": "_backups/{}/",
     "backup_object": "_backups/{}/",
     "manifest": "_backups/{}/",
+    "caps_of_space": "_system/caps/spaces/{}.json",
     "exports_prefix": "_exports/{}/",
     "export": "_exports/{}/",
     "export_state": "_exports/{}/",

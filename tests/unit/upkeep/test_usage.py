@@ -1,20 +1,30 @@
-"""What the LLM was used for is counted from the runs themselves: whatever became of them, and of their space."""
+"""What the LLM was used for is counted once, whatever becomes of runs, workers, answers of the store, and spaces."""
 
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from datetime import date
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
-from livemem.consolidation.pipeline import consolidate
-from livemem.errors import AnswerTooLarge, InvalidRequest, NotFound
+from livemem.arrivals import relabel
+from livemem.consolidation import budget
+from livemem.errors import InvalidRequest, NotFound, RunError, StillAtWork
 from livemem.llm.client import LlmError, Reply
 from livemem.llm.usage import Usage
-from livemem.spaces import life
+from livemem.spaces import life, totals
 from livemem.spaces import usage as usages
+from livemem.spaces.totals import Sums
 from livemem.store import keys
 from livemem.upkeep import health, usage
 from livemem.upkeep.usage import Report
+from tests.support.actors import Actor
+from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.runs.test_runs import die
@@ -110,15 +120,26 @@ def test_a_worker_that_died_over_its_question_counts_and_so_does_the_next_one_of
         world.work(invocation)
     world.new_process()
 
+    world.clock.move(120)
+    assert world.work(invocation).status == "ok"
+    both = of_space(world).total
+    assert (both.usage.calls, both.usage.prompt_tokens, both.usage.completion_tokens) == (2, 100, 20)
+    assert both.usage.estimated_tokens > 500
+    assert (both.runs, both.failed_runs, both.notes) == (1, 0, 2)
+
+
+def test_with_a_budget_a_worker_that_died_counts_before_anybody_goes_on_with_its_run():
+    world = world_with_notes(llm_daily_token_budget_per_space=10_000)
+    world.order()
+    world.llm.queue.append(die)
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+
     died = of_space(world).total
 
-    assert (died.runs, died.usage.calls, died.usage.prompt_tokens) == (1, 1, 0)
+    assert (died.usage.calls, died.usage.prompt_tokens) == (1, 0)
     assert died.usage.estimated_tokens > 500
-    world.clock.move(120)
-    assert (world.work(invocation) or died).status == "ok"  # type: ignore[union-attr]
-    both = of_space(world).total
-    assert both.usage == died.usage + Usage(1, 100, 20)
-    assert (both.runs, both.failed_runs, both.notes) == (1, 0, 2)
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -164,18 +185,30 @@ def test_what_a_deleted_space_used_still_counts_once_for_the_account_however_oft
         assert of_all(again).total == before.total, point
 
 
-def test_a_late_repeat_of_an_entry_does_not_take_away_what_it_keeps():
+def test_what_a_dying_worker_had_asked_counts_although_its_space_is_deleted_before_the_run_has_ended():
     world = world_with_notes()
+    world.order()
+    world.llm.queue.append(die)
+    with pytest.raises(Killed):
+        world.work()
+    world.new_process()
+
+    life.delete(world.process, "demo", "demo")
+
+    assert of_all(world).total.usage.calls == 1
+
+
+def test_late_repeats_of_all_that_was_written_count_nothing_twice():
+    world = world_with_notes(llm_daily_token_budget=10_000)
     sent: list[Any] = []
     carry = world.client.carry
     world.client.carry = lambda request: (sent.append(request), carry(request))[1]
     world.consolidate()
-    entry = next(request for request in sent if request.writes and request.key.startswith(keys.RUNS))
-    life.delete(world.process, "demo", "demo")
     before = of_all(world)
 
-    with pytest.raises(Exception, match="PreconditionFailed"):
-        entry.send(world.inner)
+    for request in [one for one in sent if one.writes and one.key.startswith(keys.USAGE)]:
+        with pytest.raises(ClientError, match="PreconditionFailed"):
+            request.send(world.inner)
 
     assert of_all(world) == before
 
@@ -198,19 +231,32 @@ def test_a_report_of_all_shows_what_the_caller_may_see_and_who_used_most_first()
     assert of_all(world, limited).total.usage.tokens == 120
 
 
-def test_a_report_costs_a_list_a_day_and_a_get_for_each_run_that_was_not_seen_to_have_ended():
+def test_a_report_costs_the_same_however_many_runs_there_were():
     world = world_with_notes()
     for _ in range(3):
         add(world)
         world.consolidate()
-    world.order()
-    world.process.cache(usages._Final)
-    of_space(world)
+    world.new_process()
+
+    of_space(world, days=7)
+    assert dict(world.client.counts) == {"GET": 1 + 7}
     world.client.reset()
-
     of_all(world, days=7)
-
     assert dict(world.client.counts) == {"LIST": 7, "GET": 1}
+    world.client.reset()
+    of_all(world, days=7)
+    assert dict(world.client.counts) == {"LIST": 7}
+
+
+def test_a_run_that_has_nothing_to_do_leaves_nothing():
+    world = World(llm_daily_token_budget=10_000)
+    world.create_space()
+
+    for _ in range(3):
+        assert world.consolidate().status == "nothing_to_do"
+
+    assert world.keys("_system/usage/") == []
+    assert of_space(world).total.runs == 0
 
 
 @pytest.mark.parametrize("days", [0, -1, 32])
@@ -227,14 +273,22 @@ def test_a_day_before_the_calendar_is_refused_and_an_unknown_space_not_found():
         of_space(world, space_id="nowhere")
 
 
-def test_more_runs_than_one_answer_can_read_are_told(monkeypatch: pytest.MonkeyPatch):
-    world = world_with_notes()
-    for _ in range(3):
-        world.order()
-    monkeypatch.setattr(usages, "MOST_RUNS", 2)
+@pytest.mark.parametrize("name", ["llm_daily_token_budget", "llm_daily_token_budget_per_space"])
+def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports(name: str):
+    world = world_with_notes(**{name: 10_000})
+    day = world.clock().date()
+    for number in range(10_001):
+        # As earlier versions entered each run; and the totals of as many that used nothing.
+        world.inner.put_object(Bucket="bucket", Key=f"_system/runs/{day:%Y%m%d}/demo/{number:026d}", Body=b"")
+    for number in range(50):
+        counted = [totals.Added(f"{number}-{part}", Sums.of(Usage(), runs=1)) for part in range(200)]
+        totals.add(world.process, day, "demo", counted)
+    world.new_process()
 
-    with pytest.raises(AnswerTooLarge, match="3 runs"):
-        of_all(world)
+    assert world.consolidate().status == "ok"
+    assert len([key for _, key in world.client.requests if key.startswith("_system/")]) <= 6
+    assert of_all(world).total.runs == 10_001
+    assert len(world.text(world.keys(keys.USAGE)[0])) < 25_000
 
 
 @pytest.mark.parametrize("name", ["llm_daily_token_budget", "llm_daily_token_budget_per_space"])
@@ -271,11 +325,11 @@ def test_when_the_days_tokens_are_used_up_runs_fail_their_notes_stay_and_the_nex
 
 
 def test_a_budget_of_each_space_stops_no_other_one_and_that_of_the_service_stops_all():
-    for settings, expected in (
+    for limits, expected in (
         ({"llm_daily_token_budget_per_space": 100}, "ok"),
         ({"llm_daily_token_budget": 100}, "error"),
     ):
-        world = world_with_notes(**settings)
+        world = world_with_notes(**limits)
         world.consolidate()
         world.create_space("other")
         add(world, "other")
@@ -352,28 +406,213 @@ def test_health_and_report_say_that_the_budget_is_used_up():
     assert (of_all(world, limited).budget.tokens_per_day, of_all(world, limited).budget.used_today) == (None, 0)
 
 
-def test_without_a_budget_a_run_asks_for_nothing_of_the_day():
+def test_without_a_budget_a_run_is_counted_by_one_write():
     world = world_with_notes()
     world.order()
     world.client.reset()
 
     world.work()
 
-    assert not [key for verb, key in world.client.requests if key.startswith(keys.RUNS)]
+    assert [verb for verb, key in world.client.requests if key.startswith(keys.USAGE)] == ["GET", "PUT"]
 
 
-def test_a_budget_costs_one_list_and_a_get_for_each_run_of_the_day_that_was_not_seen_to_have_ended():
-    world = world_with_notes(llm_daily_token_budget=10_000)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # Reserved; counted at its end.
+        ("llm_daily_token_budget_per_space", ["PUT", "PUT"]),
+        # Between them the service's totals, of which the other space's were changed since.
+        ("llm_daily_token_budget", ["PUT", "LIST", "GET", "PUT"]),
+    ],
+)
+def test_what_a_budget_costs_does_not_grow_with_runs(name: str, expected: list[str]):
+    world = world_with_notes(**{name: 10_000})
     for _ in range(3):
-        add(world)
         world.consolidate()
-    add(world)
+        add(world)
+    others = world.with_parts()
+    totals.add(others, world.clock().date(), "other", [totals.Added("x", Sums.of(Usage(1, 1, 1)))])
+    assert totals.shard_of("other") != totals.shard_of("demo")
     world.order()
     world.client.reset()
 
-    consolidate(
-        world.process, "demo", world.queued[0]["run_id"], world.queued[0]["uid"], deadline=world.clock() + INVOCATION
-    )
+    world.work()
 
-    asked = [verb for verb, key in world.client.requests if key.startswith(keys.RUNS)]
-    assert asked == ["LIST"]
+    assert [verb for verb, key in world.client.requests if key.startswith(keys.USAGE)] == expected
+
+
+def all_at_once(world: World, spaces: Sequence[str], prompt: int, used: Usage) -> tuple[int, int]:
+    """Each space's worker begins a call, all of them before the first ends; how many were made, and were refused."""
+    made, refused = 0, 0
+    with ExitStack() as under_way:
+        for space_id in spaces:
+            process = world.with_parts()
+            try:
+                meter = under_way.enter_context(budget.metered(process, space_id, "Later."))
+                meter.before_call(prompt, 100, 60)
+            except RunError:
+                refused += 1
+            else:
+                meter.answered({"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}, 0)
+                made += 1
+    return made, refused
+
+
+@pytest.mark.parametrize("name", ["llm_daily_token_budget", "llm_daily_token_budget_per_space"])
+def test_forty_calls_at_once_use_no_more_than_the_budget_and_one_call(name: str):
+    world = World(**{name: 3_000})
+    spaces = ["demo"] * 40 if name.endswith("space") else [f"space-{number}" for number in range(40)]
+
+    made, refused = all_at_once(world, spaces, 500, Usage(1, 480, 90))
+
+    # The fifth crosses nothing yet: four times 600 are reserved before it.
+    assert (made, refused) == (5, 35)
+    used = of_all(world).total.usage
+    assert used == Usage(5, 5 * 480, 5 * 90)
+    # What was reserved and not used is there again.
+    assert all_at_once(world, spaces, 500, Usage(1, 480, 90)) == (1, 39)
+    assert all_at_once(world, spaces, 500, Usage(1, 480, 90)) == (0, 40)
+    assert of_all(world).total.usage.tokens <= 3_000 + 600
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_whatever_the_order_of_their_requests_calls_of_many_spaces_use_no_more_than_the_budget_and_one_call(data):
+    world = World(llm_daily_token_budget=1_000)
+
+    def ask(actor: Actor) -> str:
+        with budget.metered(actor.process, actor.name, "Later.") as meter:
+            meter.before_call(300, 100, 60)
+            actor.pause()
+            meter.answered({"prompt_tokens": 300, "completion_tokens": 100}, 0)
+        return "made"
+
+    actors = [Actor(f"space-{number}", world, ask, world.clock() + INVOCATION) for number in range(5)]
+    while waiting := [actor for actor in actors if not actor.done]:
+        actor = data.draw(st.sampled_from(waiting))
+        if data.draw(st.integers(0, 9)) == 0:
+            actor.loses = "again"
+        actor.step()
+
+    assert all(isinstance(actor.error, RunError) or actor.result == "made" for actor in actors)
+    made = [actor for actor in actors if actor.result == "made"]
+    assert 1 <= len(made) <= 3
+    assert of_all(world).total.usage == Usage(len(made), 300 * len(made), 100 * len(made))
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("kill", [True, False])
+def test_a_call_counts_once_wherever_its_worker_dies_or_the_answer_to_a_write_is_lost(done: bool, kill: bool):
+    point, requests = 0, 1
+    while point < requests:
+        world = World(llm_daily_token_budget=100_000)
+        totals.add(world.process, TODAY, "demo", [totals.Added("before", Sums.of(Usage(1, 10, 10)))])
+        world.new_process()
+        if kill:
+            world.client.kill_at(point, done=done)
+        else:
+            world.client.break_at(point, "PreconditionFailed", 412, done=done)
+        asked = ended = False
+        try:
+            with budget.metered(world.process, "demo", "Later.") as meter:
+                meter.before_call(300, 100, 60)
+                asked = True
+                meter.answered({"prompt_tokens": 280, "completion_tokens": 50}, 0)
+            ended = True
+        except Killed:
+            requests = point + 2
+        requests = max(requests, len(world.client.requests)) if not kill else requests
+        is_write = point < len(world.client.requests) and world.client.requests[point][0] == "PUT"
+        world.new_process()
+        world.clock.move(180)
+
+        used = of_all(world).total.usage
+
+        # Counted as it was, or estimated where its worker died before it could say so; not asked may be unreserved.
+        before, counted = Usage(1, 10, 10), [Usage(1, 280, 50)]
+        if (kill and not ended) or (not kill and not is_write):
+            counted.append(Usage(1, 0, 0, 300))
+        assert used in [before + one for one in (counted if asked else [*counted, Usage()])], point
+        assert budget_left(world) == 100_000 - used.tokens
+        point += 1
+    assert point > 3
+
+
+@pytest.mark.parametrize("limits", [{}, {"llm_daily_token_budget": 10_000}])
+@pytest.mark.parametrize("done", [False, True])
+def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_dies(done: bool, limits: dict[str, int]):
+    point, died = 0, True
+    while died:
+        world = world_with_notes(**limits)
+        run_id = world.order().run_id
+        invocation, died = world.queued.pop(), False
+        world.client.reset()
+        world.client.kill_at(point, done=done)
+        try:
+            world.work(invocation)
+        except Killed:
+            died = True
+        world.new_process()
+        # As the function service delivers it again; and once too often, after all has ended.
+        for seconds in (60, 3_600, 60):
+            world.clock.move(seconds)
+            with suppress(StillAtWork):
+                world.work(invocation)
+            world.sweep()
+            world.settle()
+            world.new_process()
+
+        total, run = of_space(world).total, world.view(run_id)
+        told = usages.RunTold.model_validate(run.model_dump())
+        assert (run.status, total.runs, total.failed_runs, total.notes) == ("ok", 1, 0, 2), point
+        assert total.usage == told.used(), point
+        # One that died between its word and its question counts as if it had asked.
+        assert len(world.llm.prompts) <= total.usage.calls <= len(world.llm.prompts) + died, point
+        point += 1
+    assert point > 20
+
+
+def budget_left(world: World) -> int:
+    found = usage.service_budget(world.process)
+    return (found.tokens_per_day or 0) - found.used_today
+
+
+def test_what_a_dead_worker_has_reserved_is_there_again_when_its_time_is_over():
+    world = World(llm_daily_token_budget_per_space=1_000)
+    budget.Meter(world.with_parts(), "demo", TODAY, world.ids(), "Later.").before_call(100, 900, 60)
+    assert all_at_once(world, ["demo"], 100, Usage(1, 100, 10)) == (0, 1)
+
+    world.clock.move(121)
+
+    assert all_at_once(world, ["demo"], 100, Usage(1, 100, 10)) == (1, 0)
+    assert of_all(world).total.usage == Usage(2, 100, 10, 100)
+
+
+def test_the_brake_lets_a_call_pass_where_the_store_does_not_tell_what_was_used():
+    world = World(llm_daily_token_budget=1_000, llm_daily_token_budget_per_space=1_000)
+    world.client.before = lambda index, verb: (_ for _ in ()).throw(error("InternalError", 500, verb))
+
+    assert all_at_once(world, ["demo"], 100, Usage(1, 100, 10)) == (1, 0)
+
+
+def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
+    world = world_with_notes(llm_daily_token_budget=10_000)
+    key = keys.totals(TODAY, totals.shard_of("demo"))
+    world.store.put(key, b'{"spaces": {"demo": {"calls": -5, "prompt_tokens": 1e400}}}')
+
+    assert world.consolidate().status == "ok"
+    assert of_space(world).total.usage == Usage(1, 100, 20)
+
+
+def test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to():
+    told = {"run_id": world_with_notes().ids(), "queued_at": "2026-02-20T14:00:00Z", "status": "running"}
+    spent = {"asking": {"llm_calls": 1, "llm_tokens_estimated": 10**30}}
+    names = relabel.Names("a", "demo", "uid")
+    body = json.dumps({**told, **spent, "space_id": "a", "uid": "x", "trigger": "api"}).encode()
+    world = world_with_notes(llm_daily_token_budget=1_000)
+    name = f"_runs/{told['run_id']}.json"
+    world.store.put(f"demo/{name}", relabel.relabel(name, body, names))
+
+    life.delete(world.process, "demo", "demo")
+
+    assert of_all(world).total.usage == Usage()

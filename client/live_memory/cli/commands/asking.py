@@ -89,13 +89,17 @@ def search(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Search notes, bank and archive, by words and by meaning. Exit code 7: nothing was found."""
+    """Search notes, bank and archive, by words and by meaning. Exit code 7: nothing was found. With --all a space that
+    can't be searched is named, and the others answer.
+    """
     with opened(ctx, json=json, space=space) as session:
         filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
         arguments: dict[str, Any] = {"q": query, "scope": scope, "limit": limit, **filters}
         operation = "search_spaces" if everywhere else "search_space"
         found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
         session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
+        for one in found.get("failed_spaces") or []:
+            session.out.say(f"Not searched: {one['space_id']} ({one['code']}). {texts.one_line(one['detail'])}")
         if not found["items"]:
             session.out.say("Nothing was found.")
             raise typer.Exit(NOTHING)

@@ -35,7 +35,7 @@ def send(
 
     Raises LiveMemoryError, such as `space_exists`, and `still_running` where it takes too long.
     """
-    upload = service.call("create_upload", {})
+    upload = service.call("create_upload", {"size": archive.seek(0, os.SEEK_END)})
     _put(web, upload["url"], archive, sleep)
     try:
         arrival = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})

@@ -5,7 +5,7 @@ while it is made is told how far it is; and is given that archive, once, even if
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
 from livemem.process import Process
+from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.store import copying, keys, presigned
 from livemem.store.probe import require_conditional_writes
@@ -57,21 +58,23 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     """The archive of the space as it stands now: made before `deadline`, or in later invocations; ask again for it.
 
     1 LIST, what a backup takes (snapshots.take), 1 GET for each object and 2 or more PUT. Where it is there: 1 LIST, 2
-    GET, 1 HEAD and the look whether the space has changed. Raises NotFound, Busy, Conflict, BackupDamaged.
+    GET, 1 HEAD and the look whether the space has changed. 1 GET and 1 PUT to count how many are asked for; who asks
+    again for one that is being made is not counted. Raises NotFound, Busy, Conflict, BackupDamaged, CapReached.
     """
     heads.load(process, space_id)
     require_conditional_writes(process.store)
     asked = _asked_for(process, space_id)
     if asked:
         return _answer(process, _go_on(process, asked, deadline))
-    wanted = snapshots.Wanted("export", requested_by=principal.name)
-    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
-    backup_id = taken.manifest.backup_id
-    if taken.result == "unfinished":
-        _begin(process, space_id, backup_id, "export", deadline=None, status="backing_up")
-        process.later(archiving.payload(space_id, backup_id))
-        return Working(space_id, backup_id, 0, 0)
-    return _answer(process, _make(process, taken.manifest, "export", deadline))
+    with caps.making_archive(process, space_id):
+        wanted = snapshots.Wanted("export", requested_by=principal.name)
+        taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
+        backup_id = taken.manifest.backup_id
+        if taken.result == "unfinished":
+            _begin(process, space_id, backup_id, "export", deadline=None, status="backing_up")
+            process.later(archiving.payload(space_id, backup_id))
+            return Working(space_id, backup_id, 0, 0)
+        return _answer(process, _make(process, taken.manifest, "export", deadline))
 
 
 def download(
@@ -79,7 +82,7 @@ def download(
 ) -> Archive | Working:
     """The archive of a complete backup, also of a space that is deleted, in the same way.
 
-    Where it is there: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged.
+    Where it is there: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged, CapReached.
     """
     catalog.check(process, caller, space_id, backup_id)
     saved = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
@@ -122,7 +125,8 @@ def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) 
     if saved and not _is_over(process, saved):
         return _go_on(process, saved, deadline)
     over = saved.etag if saved else None
-    begun = _begin(process, space_id, backup_id, asked, deadline=deadline, total=total, over=over)
+    with caps.making_archive(process, space_id) if asked == "download" else nullcontext():
+        begun = _begin(process, space_id, backup_id, asked, deadline=deadline, total=total, over=over)
     return _quietly(process, begun, deadline) if begun else archiving.newest(process, space_id, backup_id)
 
 

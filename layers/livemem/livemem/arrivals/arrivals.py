@@ -26,8 +26,8 @@ from livemem.errors import (
     StoreUnavailable,
 )
 from livemem.process import Process
+from livemem.spaces import caps, life, markers
 from livemem.spaces import head as heads
-from livemem.spaces import life, markers
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.settling import Settling
@@ -73,15 +73,16 @@ def check_free(process: Process, principal: Principal, space_id: str) -> None:
 
 def begin(process: Process, principal: Principal, space_id: str, arrival: Arrival) -> Head:
     """Claim the id for what is to be brought: 3 GET, 1 LIST, 2 PUT, and what it takes to add the space to the token's
-    list. The same request again, while it is under way, goes on with it.
+    list, or to count how many spaces it makes. The same request again, while it is under way, goes on with it.
 
-    Raises InvalidName, SpaceExists, Conflict (the id is not free), Forbidden instead of both where the token may not
-    see the space.
+    Raises InvalidName, SpaceExists, CapReached, Conflict (the id is not free), Forbidden instead of both where the
+    token may not see the space.
     """
     keys.check_space_id(space_id)
     require_conditional_writes(process.store)
     try:
-        head = _claim(process, space_id, arrival)
+        with caps.making_space(process, principal):
+            head = _claim(process, space_id, arrival)
     except (SpaceExists, SpaceBroken, Conflict):
         decision.check_space(principal, space_id)
         raise

@@ -29,7 +29,7 @@ from livemem.errors import (
 )
 from livemem.process import Process
 from livemem.redaction import when
-from livemem.spaces import rules
+from livemem.spaces import caps, rules
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
 from livemem.store import copying, keys, large, presigned
@@ -49,7 +49,7 @@ WINDOW_OBJECTS = 500
 
 @dataclass(frozen=True)
 class Upload:
-    """Where an archive is put to: `url` takes it by PUT until `expires_at`."""
+    """Where an archive is put to: `url` takes it by PUT until `expires_at`, if it has the size that was told."""
 
     upload_id: str
     url: str
@@ -77,11 +77,19 @@ class OutOfTime(LiveMemoryError):
     """The archive could not be read to its end in time; nobody is told so."""
 
 
-def begin_upload(process: Process) -> Upload:
-    """A place for an archive of at most 1 GiB, which is kept for a day: no request."""
-    upload_id = process.new_id()
-    expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
-    return Upload(upload_id, presigned.put_url(process.store, keys.upload(upload_id)), expires_at)
+def begin_upload(process: Process, principal: Principal, size: int) -> Upload:
+    """A place for an archive of exactly `size` bytes, which is kept for a day: 1 GET, 1 PUT to count it.
+
+    Raises TooLarge above 1 GiB, InvalidRequest, CapReached.
+    """
+    if size < 1:
+        raise InvalidRequest.of("size", "must be at least 1")
+    if size > unpacking.ARCHIVE_BYTES:
+        raise TooLarge.of("size", size, unpacking.ARCHIVE_BYTES)
+    with caps.beginning_upload(process, principal):
+        upload_id = process.new_id()
+        expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
+        return Upload(upload_id, presigned.put_url(process.store, keys.upload(upload_id), size), expires_at)
 
 
 def order(process: Process, principal: Principal, wanted: NewImport, deadline: datetime) -> Head:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from livemem.changes.records import NoteSource
-from livemem.runs.run import Run
+from livemem.runs.run import FINAL, Run
 from livemem.store import documents, keys
 
 _HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
@@ -64,7 +64,9 @@ def _run(body: bytes, names: Names) -> bytes:
         run = Run.from_bytes(body)
     except ValueError:
         return body
-    return run.model_copy(update={"space_id": names.target, "uid": names.uid}).to_bytes()
+    # What it used counts where it ran; of one that has ended nothing is counted any more.
+    came = {} if run.status in FINAL else {"came": True}
+    return run.model_copy(update={"space_id": names.target, "uid": names.uid, **came}).to_bytes()
 
 
 def _record(body: bytes, names: Names) -> bytes:

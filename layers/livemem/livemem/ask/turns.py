@@ -5,11 +5,11 @@ from datetime import datetime
 from livemem.ask import prompt, tools
 from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.question import EXPRESSIONS, Answer, AskedCall, Expression, Question, Step
+from livemem.consolidation.budget import Meter
 from livemem.errors import RunError
 from livemem.llm import contract
-from livemem.llm.client import MAY_COST, LlmError
+from livemem.llm.client import LlmError
 from livemem.llm.tools import Said
-from livemem.llm.usage import Usage
 from livemem.process import Process
 
 SHORTEST_ASK = 3.0
@@ -25,8 +25,8 @@ def must_respond(question: Question) -> bool:
     return len(steps) >= prompt.TURNS or bool(steps and not steps[-1].calls)
 
 
-def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Usage]:
-    """The model's next answer, and what it took; raises RunError with what it took."""
+def ask(process: Process, meter: Meter, question: Question, until: datetime) -> Step:
+    """The model's next answer: 1 call. Raises RunError."""
     forced = must_respond(question)
     messages = prompt.thread(question, process.settings.llmaas_context_tokens, forced=forced)
     offered = tools.offered(may_write=question.may_write, only_respond=forced)
@@ -36,21 +36,20 @@ def ask(process: Process, question: Question, until: datetime) -> tuple[Step, Us
         raise RunError(tools.OUT_OF_TIME, "There is no time left to ask the LLM.")
     room = settings.llmaas_context_tokens - size
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
+    timeout = min(settings.consolidation_timeout, left)
+    meter.before_call(size, limit, timeout)
     try:
-        timeout = min(settings.consolidation_timeout, left)
         said = process.converse(messages, offered, limit, timeout, required=forced)
     except LlmError as error:
-        used = Usage.of_call(error.usage, size if error.code in MAY_COST else 0)
+        meter.failed(error)
         if error.code == EMPTY:
             # It may still respond, when it must.
-            return Step(forced=forced, called=[]), used
-        code = error.code
-        if code == "llm_timeout" and left < settings.consolidation_timeout:
-            # It is the invocation that was short, not the model that was slow.
-            code = tools.OUT_OF_TIME
-        raise RunError(code, error.detail, used.to_metrics()) from error
-    written = sum(len(one.arguments) for one in said.calls) + len(said.text)
-    return _step(said, forced=forced), Usage.of_call(said.usage, size + written // 4)
+            return Step(forced=forced, called=[])
+        # It may be the invocation that was short, not the model that was slow.
+        short = error.code == "llm_timeout" and left < settings.consolidation_timeout
+        raise RunError(tools.OUT_OF_TIME if short else error.code, error.detail) from error
+    meter.answered(said.usage, sum(len(one.arguments) for one in said.calls) + len(said.text))
+    return _step(said, forced=forced)
 
 
 def _step(said: Said, *, forced: bool) -> Step:

@@ -21,7 +21,7 @@ from livemem.consolidation import budget
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.spaces import claims, markers, usage
+from livemem.spaces import caps, claims, markers
 from livemem.spaces import head as heads
 from livemem.spaces.claims import Held
 from livemem.store import ask_keys as keys
@@ -171,12 +171,15 @@ def _checked(process: Process, wanted: Wanted, idempotency_key: str | None) -> W
 def _take_down(
     process: Process, space_id: str, author: str, wanted: Wanted, idempotency_key: str | None, *, may_write: bool
 ) -> tuple[Saved, bool]:
-    """The question in the bucket, and whether it is new there: 2 PUTs, with a key 1 GET before."""
+    """The question in the bucket, and whether it is new there: 1 GET and 3 PUTs, with a key 1 GET before. Raises
+    CapReached where too many are answered now.
+    """
     request_id = keys.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
     there = question.find(process, space_id, request_id) if idempotency_key else None
     if not there:
         user = wanted.user or author
         sessions.check(process, space_id, user if may_write else None, wanted.session)
+        caps.begin_question(process, space_id, request_id, author)
         _open(process, space_id, request_id)
         asked = question.new(process, request_id, author, wanted, may_write=may_write)
         there = question.write_new(process, space_id, asked)
@@ -184,6 +187,7 @@ def _take_down(
             return there, True
     question.check_same(there.question, author, wanted)
     if there.question.status == "failed":
+        caps.begin_question(process, space_id, request_id, author)
         _open(process, space_id, request_id)
         with suppress(Overtaken):
             there = question.change(process, there, status="queued", error=None, ended_at=None)
@@ -197,7 +201,8 @@ def _open(process: Process, space_id: str, request_id: str) -> None:
 
 
 def _close(process: Process, space_id: str, request_id: str) -> None:
-    """Nothing is to be done any more: 1 DELETE. Else the sweep removes it."""
+    """Nothing is to be done any more: 1 DELETE, 1 GET and 1 PUT. Else the sweep removes it."""
+    caps.end_question(process, space_id, request_id)
     with suppress(LiveMemoryError):
         process.store.delete(keys.open_question(space_id, request_id))
 
@@ -282,24 +287,18 @@ def _step(task: _Task) -> None:
             raise RunError("llm_no_answer", NO_ANSWER)
         task.change(answer=salvaged)
     else:
-        budget.check_day(process, task.space_id, process.clock().date(), LATER)
-        step, used = turns.ask(process, asked, task.until)
-        _count(task, used)
-        task.change(steps=[*asked.steps, step], usage=asked.usage + used)
-
-
-def _count(task: _Task, used: Usage) -> None:
-    """Note what was asked of the LLM for the budget of the day: 1 PUT. Counters never fail a question."""
-    task.used += used
-    part = task.question.request_id, task.question.usage.calls, task.used.calls
-    with suppress(LiveMemoryError):
-        usage.note(task.process, task.space_id, task.process.new_id(), part, used)
+        with budget.metered(process, task.space_id, LATER) as meter:
+            try:
+                step = turns.ask(process, meter, asked, task.until)
+            except RunError as error:
+                raise RunError(error.code, error.detail, meter.used.to_metrics()) from error
+            finally:
+                task.used += meter.used
+            task.change(steps=[*asked.steps, step], usage=asked.usage + meter.used)
 
 
 def _fail(task: _Task, error: RunError) -> None:
     used = Usage.of(error.usage)
-    if used.calls:
-        _count(task, used)
     problem = Problem(code=error.code, detail=error.detail)
     _end(task, status="failed", error=problem, usage=task.question.usage + used)
     extra = {"space_id": task.space_id, "request_id": task.question.request_id, "error_code": error.code}

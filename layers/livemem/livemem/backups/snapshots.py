@@ -19,8 +19,8 @@ from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, Preconditi
 from livemem.process import Process
 from livemem.redaction import when
 from livemem.runs import counter
+from livemem.spaces import caps, lease
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.spaces.head import Head
 from livemem.store import copying, keys, memory_keys
 from livemem.store.objects import Entry
@@ -348,8 +348,12 @@ def _kind(name: str) -> str:
 
 
 def take_or_queue(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime) -> Taken:
-    """Take a backup within a request; the rest of what does not fit is queued. Raises what `take` raises."""
-    taken = take(process, space_id, wanted, deadline=deadline, wait=True)
+    """Take a backup within a request; the rest of what does not fit is queued. It is counted how many are asked for in
+    a space: 1 GET, 1 PUT. Raises what `take` raises, and CapReached.
+    """
+    heads.load_recent(process, space_id)
+    with caps.taking_backup(process, space_id):
+        taken = take(process, space_id, wanted, deadline=deadline, wait=True)
     if taken.result == "unfinished":
         queue_rest(process, taken.manifest)
     return taken

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem.consolidation import answer, checks, planning, prompt
+from livemem.consolidation.budget import Meter
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import Outcome
 from livemem.errors import RunError
@@ -26,8 +27,10 @@ class Asked:
     usage: dict[str, int]
 
 
-def ask(process: Process, collected: Collected, deadline: datetime) -> Asked:
+def ask(process: Process, collected: Collected, deadline: datetime, meter: Meter) -> Asked:
     """The model's answer to what was collected, checked; `deadline` is when the invocation ends. Raises RunError.
+
+    The first call is reserved already (`reserve`).
 
     An answer that breaks the contract, or one that could be better, is shown to the model once with what is wrong.
     """
@@ -41,6 +44,7 @@ def ask(process: Process, collected: Collected, deadline: datetime) -> Asked:
     second: Asked | None = None
     try:
         if again:
+            _reserve_again(meter, again, deadline, usage)
             second, problem = _checked(process, collected, _call(process, again, deadline, usage), usage)
     except RunError:
         if not first:
@@ -67,6 +71,20 @@ def _checked(process: Process, collected: Collected, text: str, usage: dict[str,
 
 def _faults(asked: Asked) -> tuple[int, int]:
     return len(asked.outcome.uncited), len(checks.complaints(asked.outcome, asked.synthesis))
+
+
+def reserve(meter: Meter, messages: Messages, deadline: datetime) -> None:
+    """Reserve a call with these messages, which may last until the deadline. Raises RunError."""
+    process = meter.process
+    left = (deadline - process.clock()).total_seconds()
+    meter.before_call(prompt.size(messages), process.settings.llmaas_max_tokens, left)
+
+
+def _reserve_again(meter: Meter, messages: Messages, deadline: datetime, usage: dict[str, int]) -> None:
+    try:
+        reserve(meter, messages, deadline)
+    except RunError as error:
+        raise RunError(error.code, error.detail, usage) from error
 
 
 def _call(process: Process, messages: Messages, deadline: datetime, usage: dict[str, int]) -> str:

@@ -1,51 +1,184 @@
-"""The brake on what the LLM may cost on a day: a run is not begun once the tokens of its day are used up.
+"""The brake on what the LLM may cost on a day: no call is made once the tokens of its day are used up.
 
-A run belongs to the day (UTC) on which it was queued. The call that crosses the line is still made, and so are those
-that are under way then: as many as the function has slots.
+Before a call its tokens are reserved: those of the prompt, and as many as the answer may have. A call is made while
+what was used and what others have reserved is below the budget. So the call that crosses the line is still made, and
+no second one beside it, however many there are at once. When the call has ended, what it used stands in the place of
+the reservation. One whose worker died ends by time, and counts as its prompt.
+
+For the budget of a space that is one compare-and-swap. For the service's each reserves first, and looks then: of two
+at once the one that looks last sees both. Who finds too much withdraws, unless those that came later are the reason:
+then it waits a moment for them to withdraw.
+
+A call of a run belongs to the day (UTC) on which the run was queued, every other one to the day on which it is made.
+The brake itself fails nothing: where it can't be told what was used, the call is made.
 """
 
+import logging
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from livemem import clock as clocks
-from livemem.errors import RunError
+from livemem.consolidation.prompt import BYTES_PER_TOKEN
+from livemem.errors import LiveMemoryError, RunError
+from livemem.llm.client import MAY_COST, LlmError
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED, Run
-from livemem.spaces import usage
+from livemem.spaces import totals, usage
 from livemem.spaces.lease import BACKOFF_LONGEST
+from livemem.spaces.totals import Reservation, Totals
+
+logger = logging.getLogger(__name__)
 
 FOLDED_LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
+ANSWER_TOKENS = 4_000
+"""Reserved for an answer where nothing bounds it (LLMAAS_MAX_TOKENS): more than most have."""
+LATE = timedelta(minutes=1)
+"""How much longer a reservation lasts than the call may take."""
+LOOKS = 6
+PAUSE = 0.25
+"""Seconds between two looks whether those that came later have withdrawn."""
+OF_ALL = "all spaces together", "LLM_DAILY_TOKEN_BUDGET"
+OF_SPACE = "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE"
 
 
-def check(process: Process, run: Run) -> None:
-    """Raise RunError if the tokens of the run's day are used up, the service's or the space's (`check_day`)."""
-    check_day(process, run.space_id, clocks.parse(run.queued_at).date(), FOLDED_LATER)
+@dataclass
+class Meter:
+    """The calls of one piece of work: each is reserved before it is made; `used` is what they took by now."""
+
+    process: Process
+    space_id: str
+    day: date
+    call_id: str
+    """Under which they are reserved, and counted once."""
+    later: str
+    """What becomes of what was to be done, where the tokens are used up."""
+    used: Usage = field(default_factory=Usage)
+    _prompt: int = 0
+    _tokens: int = 0
+    _asking: int | None = None
+
+    def before_call(self, prompt: int, limit: int | None, seconds: float) -> None:
+        """Reserve one more call: `prompt` in tokens, `limit` of the answer's, `seconds` that it may take. No request
+        without a budget; else 1 PUT, 1 GET unless this process wrote last, and for the service's 1 LIST and at most 15
+        GETs.
+
+        Raises RunError where the day's tokens are used up.
+        """
+        now = self.process.clock()
+        self._prompt += prompt
+        self._tokens += prompt + (ANSWER_TOKENS if limit is None else limit)
+        whole = Reservation(
+            space_id=self.space_id,
+            prompt=self._prompt,
+            tokens=self._tokens,
+            until=clocks.iso(now + timedelta(seconds=max(seconds, 0.0)) + LATE),
+        )
+        _reserve(self, whole)
+        self._asking = prompt
+
+    def answered(self, told: Mapping[str, int], written: int) -> Usage:
+        """Take note of what the provider counted, or of an estimate by the bytes that the model has `written`."""
+        return self._end(Usage.of_call(told, (self._asking or 0) + written // BYTES_PER_TOKEN))
+
+    def failed(self, error: LlmError) -> Usage:
+        """The same of a call that failed: the model may have worked for it all the same."""
+        return self._end(Usage.of_call(error.usage, (self._asking or 0) if error.code in MAY_COST else 0))
+
+    def _end(self, used: Usage) -> Usage:
+        self._asking = None
+        self.used += used
+        return used
+
+    def settle(self) -> None:
+        """Count what was used: 1 PUT, 1 GET unless this process wrote last; no request where nothing was asked."""
+        if self._asking is not None:
+            # It ended in a way that tells nothing.
+            self._end(Usage(calls=1, estimated_tokens=self._asking))
+        usage.end_call(self.process, self.day, self.space_id, self.call_id, self.used)
 
 
-def check_day(process: Process, space_id: str, day: date, later: str) -> None:
-    """Raise RunError if the day's tokens are used up, the service's or the space's; `later` says what becomes of what
-    was to be done.
+@contextmanager
+def metered(process: Process, space_id: str, later: str) -> Iterator[Meter]:
+    """Calls of the LLM that count for this day: at the end, when what was answered is stored."""
+    meter = Meter(process, space_id, process.clock().date(), process.new_id(), later)
+    try:
+        yield meter
+    finally:
+        meter.settle()
 
-    No request without a budget; else 1 LIST per 1,000 runs of the day, and 1 GET for each that this process has not
-    seen to have ended.
-    """
+
+def of_run(process: Process, run: Run) -> Meter:
+    """The calls of a consolidation, which are counted when it ends (spaces/usage.py)."""
+    return Meter(process, run.space_id, clocks.parse(run.queued_at).date(), run.run_id, FOLDED_LATER)
+
+
+def _reserve(meter: Meter, one: Reservation) -> None:
+    """Raise RunError if the day's tokens are used up, the service's or the space's."""
+    process, day, call_id = meter.process, meter.day, meter.call_id
     settings = process.settings
-    limits = settings.llm_daily_token_budget, settings.llm_daily_token_budget_per_space
-    if not any(limits):
+    of_all, of_space = settings.llm_daily_token_budget, settings.llm_daily_token_budget_per_space
+    if not of_all and not of_space:
         return
-    whole = bool(settings.llm_daily_token_budget)
-    used = usage.read(process, usage.runs_of(process, [day], None if whole else space_id))
-    of_space = sum((use.usage for one, use in used.items() if one.space_id == space_id), Usage()).tokens
-    of_all = sum((use.usage for use in used.values()), Usage()).tokens
-    for spent, limit, whose, name in (
-        (of_all, limits[0], "all spaces together", "LLM_DAILY_TOKEN_BUDGET"),
-        (of_space, limits[1], "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE"),
-    ):
-        if limit and spent >= limit:
-            raise RunError(
-                BUDGET_EXHAUSTED,
-                f"On {day} (UTC) {whose} used {spent} of {limit} tokens of the LLM ({name}). {later}",
-            )
+    try:
+        known = totals.least_settled(process, day)
+        refused = _said(day, OF_ALL, known, 0, of_all) if of_all and known >= of_all else None
+        refused = refused or _reserve_in_space(process, day, call_id, one, of_space)
+        if not refused and of_all:
+            refused = _look_at_all(process, day, call_id, one.space_id, of_all)
+    except LiveMemoryError as error:
+        logger.warning("the budget could not be read", extra={"space_id": one.space_id, "error_code": error.code})
+        return
+    if refused:
+        raise RunError(BUDGET_EXHAUSTED, f"{refused} {meter.later}")
+
+
+def _said(day: date, of: tuple[str, str], used: int, held: int, limit: int) -> str:
+    under_way = f", and calls under way may use {held} more" if held else ""
+    return f"On {day} (UTC) {of[0]} used {used} of {limit} tokens of the LLM ({of[1]}){under_way}."
+
+
+def _reserve_in_space(process: Process, day: date, call_id: str, one: Reservation, limit: int) -> str | None:
+    """Write the reservation, unless the space's budget is used up, which is returned then."""
+    refused: list[str] = []
+
+    def make(found: Totals) -> Totals | None:
+        refused.clear()
+        if call_id in found.recent:
+            # A worker that comes late: the run has ended, and is counted.
+            return None
+        now, used = process.clock(), found.settled(one.space_id)
+        held = sum(found.held(now, one.space_id, but=call_id).values())
+        if limit and used + held >= limit:
+            refused.append(_said(day, OF_SPACE, used, held, limit))
+            return None
+        return totals.opened(found, call_id, one, now)
+
+    totals.change(process, day, one.space_id, make)
+    if refused:
+        # What this process has seen last may be old: others have ended since.
+        totals.change(process, day, one.space_id, make, fresh=True)
+    return refused[0] if refused else None
+
+
+def _look_at_all(process: Process, day: date, call_id: str, space_id: str, limit: int) -> str | None:
+    """None if the service's budget has room beside all others; else the reservation is withdrawn, and why returned."""
+    for look in range(LOOKS):
+        found, now = totals.of_day(process, day), process.clock()
+        used = sum(one.settled() for one in found)
+        held = {other: tokens for one in found for other, tokens in one.held(now, but=call_id).items()}
+        if used + sum(held.values()) < limit:
+            return None
+        if used + sum(tokens for other, tokens in held.items() if other < call_id) >= limit:
+            break
+        process.store.sleep(PAUSE * (1 + zlib.crc32(f"{call_id}{look}".encode()) / 2**32))
+    # Where that fails the reservation ends by time.
+    with suppress(LiveMemoryError):
+        totals.change(process, day, space_id, lambda found: totals.closed(found, call_id))
+    return _said(day, OF_ALL, used, sum(held.values()), limit)
 
 
 def pause(process: Process, moment: datetime) -> timedelta | None:

@@ -22,7 +22,7 @@ from livemem.process import Process
 from livemem.runs import counter, reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Saved, Status
-from livemem.spaces import contents, lease
+from livemem.spaces import contents, lease, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.lease import Held
@@ -48,7 +48,7 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     if not head or head.meta.uid != uid or not saved or saved.run.uid != uid:
         return None
     if saved.run.status in runs.AT_REST:
-        _clear_up_after(process, space_id, run_id)
+        _clear_up_after(process, space_id, saved)
         return None
     worker = process.new_id()
     if saved.run.dry_run:
@@ -64,8 +64,12 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     return _work_under_lease(process, space_id, saved, held, deadline)
 
 
-def _clear_up_after(process: Process, space_id: str, run_id: str) -> None:
-    """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it."""
+def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
+    """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it;
+    what `saved` says of its calls may not have been counted then.
+    """
+    usage.come_to_rest(process, space_id, saved.run, None)
+    run_id = saved.run.run_id
     looks: list[Callable[[], Any]] = [
         lambda: lease.look(process, space_id),
         lambda: commit.planned(process, space_id, run_id),
@@ -170,12 +174,13 @@ class _Work:
         if not collected.notes:
             _remember_set_aside(process, head, collected)
             raise collected.nothing()
-        budget.check(process, run)
+        meter = budget.of_run(process, run)
+        asking.reserve(meter, collected.messages(), self.deadline)
         head = self._let_nothing_wait(head)
         self.saved = announcing.announce(
             process, self.saved, collected, self.held.lease.worker, self.deadline, base=head.meta.changes
         )
-        asked = asking.ask(process, collected, self.deadline)
+        asked = asking.ask(process, collected, self.deadline, meter)
         return self._conclude(head, outcome.record(process, head, self.saved.run, collected, asked, started))
 
     def _let_nothing_wait(self, head: Head) -> Head:

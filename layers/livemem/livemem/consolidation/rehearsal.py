@@ -29,9 +29,10 @@ def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> 
         collected = collecting.collect(process, head, saved.run, shown)
         if not collected.notes:
             raise collected.nothing()
-        budget.check(process, saved.run)
+        meter = budget.of_run(process, saved.run)
+        asking.reserve(meter, collected.messages(), deadline)
         saved = announcing.announce(process, saved, collected, process.new_id(), deadline, base=None)
-        asked = asking.ask(process, collected, deadline)
+        asked = asking.ask(process, collected, deadline, meter)
     except NothingToDo as reason:
         return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
     except RunError as error:

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from livemem.consolidation import prompt as budget
+from livemem.consolidation.budget import Meter
 from livemem.conversations import answer
 from livemem.conversations.answer import Source, SummaryAnswer
 from livemem.conversations.parameters import Parameters
 from livemem.errors import RunError
-from livemem.llm.client import MAY_COST, LlmError, Messages
+from livemem.llm.client import LlmError, Messages
 from livemem.llm.contract import ContractError
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -33,22 +34,17 @@ class Asked:
     usage: Usage
 
 
-class _Meter:
-    """What was asked so far."""
-
-    def __init__(self) -> None:
-        self.used = Usage()
-
-    def failed(self, code: str, detail: str) -> RunError:
-        return RunError(code, detail, self.used.to_metrics())
-
-
 def ask(
-    process: Process, messages: Messages, source: Source, target: int, parameters: Parameters, deadline: datetime
+    process: Process,
+    meter: Meter,
+    messages: Messages,
+    source: Source,
+    target: int,
+    parameters: Parameters,
+    deadline: datetime,
 ) -> Asked:
-    """The model's answer, checked: 1 or 2 calls; `target` in characters. Raises RunError with what it took."""
-    meter = _Meter()
-    text = _call(process, messages, target, deadline, meter)
+    """The model's answer, checked: 1 or 2 calls; `target` in characters. Raises RunError."""
+    text = _call(process, meter, messages, target, deadline)
     first, problem = _checked(text, source, target, parameters)
     if first and not problem:
         return Asked(first[0], (), meter.used)
@@ -56,13 +52,14 @@ def ask(
     second = None
     try:
         if again:
-            second, problem = _checked(_call(process, again, target, deadline, meter), source, target, parameters)
+            text = _call(process, meter, again, target, deadline)
+            second, problem = _checked(text, source, target, parameters)
     except RunError:
         if not first:
             raise
     best = min((one for one in (second, first) if one), key=lambda one: len(one[1]), default=None)
     if not best:
-        raise meter.failed("llm_contract", f"The LLM's answer could not be used, so no summary was stored. {problem}")
+        raise RunError("llm_contract", f"The LLM's answer could not be used, so no summary was stored. {problem}")
     return Asked(best[0], best[1], meter.used)
 
 
@@ -78,23 +75,24 @@ def _checked(
     return (found, tuple(wrong)), " ".join(wrong.values())
 
 
-def _call(process: Process, messages: Messages, target: int, deadline: datetime, meter: _Meter) -> str:
+def _call(process: Process, meter: Meter, messages: Messages, target: int, deadline: datetime) -> str:
     settings = process.settings
     left = (deadline - process.clock()).total_seconds() - MARGIN
     if left < SHORTEST_ASK:
-        raise meter.failed(OUT_OF_TIME, "The invocation has no time left to ask the LLM.")
+        raise RunError(OUT_OF_TIME, "The invocation has no time left to ask the LLM.")
     prompt_tokens = budget.size(messages)
     room = settings.llmaas_context_tokens - prompt_tokens
     if room < target // budget.BYTES_PER_TOKEN + ANSWER_TOKENS:
-        raise meter.failed("llm_window", "What is to be summarised does not fit into the model's window.")
+        raise RunError("llm_window", "What is to be summarised does not fit into the model's window.")
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
+    timeout = min(settings.consolidation_timeout, left)
+    meter.before_call(prompt_tokens, limit, timeout)
     try:
-        reply = process.ask(messages, limit, min(settings.consolidation_timeout, left), answer.schema())
+        reply = process.ask(messages, limit, timeout, answer.schema())
     except LlmError as error:
-        meter.used += Usage.of_call(error.usage, prompt_tokens if error.code in MAY_COST else 0)
-        if error.code == "llm_timeout" and left < settings.consolidation_timeout:
-            # It is the invocation that was short, not the model that was slow.
-            raise meter.failed(OUT_OF_TIME, error.detail) from error
-        raise meter.failed(error.code, error.detail) from error
-    meter.used += Usage.of_call(reply.usage, prompt_tokens + len(reply.text) // budget.BYTES_PER_TOKEN)
+        meter.failed(error)
+        # It may be the invocation that was short, not the model that was slow.
+        short = error.code == "llm_timeout" and left < settings.consolidation_timeout
+        raise RunError(OUT_OF_TIME if short else error.code, error.detail) from error
+    meter.answered(reply.usage, len(reply.text))
     return reply.text

@@ -11,7 +11,6 @@ from livemem.conversations.conversation import parsed
 from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.spaces import usage
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
@@ -96,16 +95,10 @@ def write(process: Process, space_id: str, job: Job) -> None:
         )
 
 
-def note(process: Process, space_id: str, job: Job, before: Usage | None = None) -> None:
-    """Write the job, and what it has used since `before`, that is in this invocation, for the budget of the day: 1
-    GET, 2 PUTs. Counters never fail a job.
-    """
-    earlier = before or Usage()
-    used = job.llm - earlier
+def note(process: Process, space_id: str, job: Job) -> None:
+    """Write the job: 1 GET, 1 PUT. It fails nothing."""
     with suppress(LiveMemoryError):
         write(process, space_id, job)
-        if used.calls:
-            usage.note(process, space_id, job.job_id, (job.job_id, earlier.calls), used)
 
 
 def _shown(found: Object) -> Job:

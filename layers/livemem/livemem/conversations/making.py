@@ -1,9 +1,11 @@
 """Making one summary: asked of the LLM, or taken from an earlier generation, and stored under the hash of its input."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from livemem import clock
+from livemem.consolidation import budget
+from livemem.consolidation.budget import Meter
 from livemem.conversations import answer, asking, names, prompt
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
@@ -15,6 +17,8 @@ from livemem.errors import PreconditionLost, RunError
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import documents
+
+LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,21 @@ def make(
     copied = _copied(process, layers, earlier, material, name)
     if copied:
         return Made(level, number, copied, reused=True)
+    with budget.metered(process, at.space_id, LATER) as meter:
+        made = _make(process, layers, material, name, redo, meter, deadline)
+        return replace(made, usage=meter.used, seconds=process.timer() - started if made.name else 0.0)
+
+
+def _make(
+    process: Process, layers: Layers, material: Material, name: str, redo: int, meter: Meter, deadline: datetime
+) -> Made:
+    """The summary asked for and stored; what it took is in the meter."""
+    at, level, number = layers.at, material.level, material.number
     target = at.parameters.target(material.chars)
     try:
-        asked = asking.ask(process, material.messages(target), material.text, target, at.parameters, deadline)
+        asked = asking.ask(process, meter, material.messages(target), material.text, target, at.parameters, deadline)
     except RunError as error:
-        return Made(level, number, None, Usage.of(error.usage), 0.0, error=error.code, detail=error.detail)
+        return Made(level, number, None, error=error.code, detail=error.detail)
     found = asked.answer
     summary = Summary(
         level=level,
@@ -94,7 +108,7 @@ def make(
     # The model takes long: often that is when somebody deletes.
     _check_source(process, at, summary)
     _store(process, at, summary, name)
-    return Made(level, number, name, asked.usage, process.timer() - started)
+    return Made(level, number, name)
 
 
 def _check_source(process: Process, at: At, summary: Summary) -> None:

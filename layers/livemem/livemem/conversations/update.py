@@ -23,7 +23,6 @@ from livemem.conversations.making import Made
 from livemem.conversations.seals import At
 from livemem.conversations.work import Done
 from livemem.errors import LiveMemoryError, PreconditionLost, RunError, StillAtWork
-from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import claims
@@ -40,7 +39,6 @@ LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep looks whether a rebuild still goes on."""
 INTERRUPTED = jobs.Problem(code="interrupted", detail="What it worked on was replaced; it is looked at again.")
 GIVEN_UP = jobs.Problem(code="interrupted", detail="It was given up after several tries; order it again.")
-LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def _carry_out(task: _Task) -> Outcome:
 def _nothing_left(task: _Task, job: Job) -> Job:
     """The end of a job of which nothing is left to do. Perhaps its worker died when all was made."""
     claims.forget(task.process, keys.claim(task.space_id, task.conversation_id), job.job_id)
-    return _end(task, job, "done", before=job.llm)
+    return _end(task, job, "done")
 
 
 def _of_the_dead(task: _Task, job: Job, held: Held) -> Job:
@@ -216,16 +214,12 @@ def _redo_beside(task: _Task, job: Job, redo: Redo) -> Outcome:
     """Make the one summary anew although another job is at work: no listing would show later that it was wanted. Those
     above it are missing then, and are made by that job or by the sweep.
     """
-    process, done = task.process, Done()
-    error: RunError | None = None
+    done = Done()
     try:
-        budget.check_day(process, task.space_id, process.clock().date(), LATER)
         _redo(task, task.at(task.standing().current()), redo, done)
-        error = _first_failure(done)
-    except RunError as refused:
-        error = refused
     except Vanished:
         return _vanished(task, job, done)
+    error = _first_failure(done)
     job = _counted(job, done)
     if error:
         return Outcome("failed", _end(task, job, "failed", jobs.Problem(code=error.code, detail=error.detail)))
@@ -241,35 +235,31 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
         # No turn has left a marker for it, should this worker die.
         due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
     jobs.note(process, task.space_id, job)
-    error: RunError | None = None
     done = Done(tell=lambda done: _go_on(task, job, done))
     try:
         with claims.kept(process, held):
-            budget.check_day(process, task.space_id, process.clock().date(), LATER)
             finished = _levels(task, done)
             error = _first_failure(done)
-    except RunError as refused:
-        finished, error = False, refused
     except Vanished:
         claims.release(process, held)
         return _vanished(task, job, done)
     except Exception as failed:
-        # Lambda tries again: then the claim must not keep it out, and what was asked is paid for.
-        _broken_off(task, _counted(job, done), job.llm, failed)
+        # Lambda tries again: then the claim must not keep it out.
+        _broken_off(task, _counted(job, done), failed)
         claims.release(process, held)
         raise
     # Who gets nowhere in a whole invocation would get nowhere in the next one.
     going_on = error is not None and error.code == asking.OUT_OF_TIME and (task.order.later or done.anything)
     if not finished and (error is None or going_on):
         so_far = _counted(job, done)
-        jobs.note(process, task.space_id, so_far, job.llm)
+        jobs.note(process, task.space_id, so_far)
         claims.release(process, held)
         _hand_on(task, task.order.payload(task.space_id, task.conversation_id, so_far.job_id))
         return Outcome("unfinished", so_far, made=done.made)
     if error:
         job = _fail(task, job, done, held, error)
         return Outcome("failed", job, made=done.made)
-    job = _end(task, _counted(job, done), "done", before=job.llm)
+    job = _end(task, _counted(job, done), "done")
     claims.release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
     if log.last_index(process, task.space_id, task.conversation_id) > done.last_turn:
@@ -286,24 +276,23 @@ def _vanished(task: _Task, job: Job, done: Done) -> Outcome:
         due.mark_at(process, task.space_id, task.conversation_id, process.clock())
         return Outcome("gone")
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + due.LOST_AFTER)
-    return Outcome("failed", _end(task, _counted(job, done), "failed", INTERRUPTED, job.llm), made=done.made)
+    return Outcome("failed", _end(task, _counted(job, done), "failed", INTERRUPTED), made=done.made)
 
 
-def _broken_off(task: _Task, job: Job, before: Usage, failed: Exception) -> None:
+def _broken_off(task: _Task, job: Job, failed: Exception) -> None:
     """Note how far a job came that fails with its invocation. A retry goes on with it only if it knows its id."""
     if task.order.job_id:
-        jobs.note(task.process, task.space_id, job, before)
+        jobs.note(task.process, task.space_id, job)
         return
     # Nothing of what nobody reckoned with: its text may hold data.
     known = failed if isinstance(failed, LiveMemoryError) else LiveMemoryError("Its worker failed.")
     problem = jobs.Problem(code=known.code, detail=f"{known.detail} What is missing is made all the same.")
-    _end(task, job, "failed", problem, before)
+    _end(task, job, "failed", problem)
 
 
 def _go_on(task: _Task, job: Job, done: Done) -> None:
-    """Between two waves: note how far it is, and raise RunError where the day's tokens are used up by now."""
-    jobs.note(task.process, task.space_id, _counted(job, done), job.llm)
-    budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
+    """Between two waves: note how far it is."""
+    jobs.note(task.process, task.space_id, _counted(job, done))
 
 
 def _first_failure(done: Done) -> RunError | None:
@@ -401,13 +390,12 @@ def _end(
     job: Job,
     status: Literal["done", "failed"],
     problem: jobs.Problem | None = None,
-    before: Usage | None = None,
 ) -> Job:
-    """The job as it ended; `before` is what it had asked of the LLM when this invocation began."""
+    """The job as it ended."""
     ended = job.model_copy(
         update={"status": status, "ended_at": clock.iso_millis(task.process.clock()), "error": problem}
     )
-    jobs.note(task.process, task.space_id, ended, before)
+    jobs.note(task.process, task.space_id, ended)
     return ended
 
 
@@ -416,7 +404,7 @@ def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job
     process = task.process
     wait = budget.pause(process, process.clock()) if error.code == BUDGET_EXHAUSTED else None
     problem = jobs.Problem(code=error.code, detail=error.detail)
-    job = _end(task, _counted(job, done), "failed", problem, job.llm)
+    job = _end(task, _counted(job, done), "failed", problem)
     waited = claims.back_off(process, held, error.code, wait)
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + waited)
     logger.warning(

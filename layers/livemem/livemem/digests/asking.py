@@ -1,14 +1,14 @@
 """One chunk asked of the LLM, and the one more question that shows it what was wrong with its answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from livemem.consolidation import prompt as budget
+from livemem.consolidation import prompt
+from livemem.consolidation.budget import Meter
 from livemem.digests import answer
 from livemem.digests.papers import Fact
 from livemem.errors import RunError
-from livemem.llm.client import MAY_COST, LlmError, Messages
+from livemem.llm.client import LlmError, Messages
 from livemem.llm.contract import ContractError
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -40,47 +40,46 @@ class AskFailed(RunError):
         self.counts = code in OF_THE_CHUNK or self.pauses
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the model found, and what it took."""
-
-    facts: list[Fact]
-    usage: Usage
-
-
-def ask(process: Process, messages: Messages, said: Sequence[Message], deadline: datetime) -> Asked:
+def ask(process: Process, meter: Meter, messages: Messages, said: Sequence[Message], deadline: datetime) -> list[Fact]:
     """What the model finds in what was said: 1 call, 2 where the first answer breaks the contract. Raises AskFailed."""
-    text, used = _call(process, messages, Usage(), deadline)
+    text = _call(process, meter, messages, deadline)
     try:
-        return Asked(answer.parse(text, said, process.clock()), used)
+        return answer.parse(text, said, process.clock())
     except ContractError as error:
         problem = str(error)
-    again = budget.corrected(messages, text, problem, window=process.settings.llmaas_context_tokens)
+    again = prompt.corrected(messages, text, problem, window=process.settings.llmaas_context_tokens)
     if again:
-        text, used = _call(process, again, used, deadline)
+        text = _call(process, meter, again, deadline)
         try:
-            return Asked(answer.parse(text, said, process.clock()), used)
+            return answer.parse(text, said, process.clock())
         except ContractError as error:
             problem = str(error)
-    raise AskFailed("llm_contract", f"The LLM's answer could not be used. {problem}", used)
+    raise AskFailed("llm_contract", f"The LLM's answer could not be used. {problem}", meter.used)
 
 
-def _call(process: Process, messages: Messages, used: Usage, deadline: datetime) -> tuple[str, Usage]:
+def _call(process: Process, meter: Meter, messages: Messages, deadline: datetime) -> str:
     settings = process.settings
     left = (deadline - process.clock()).total_seconds() - MARGIN
     if left < SHORTEST_ASK:
-        raise AskFailed(OUT_OF_TIME, "The invocation has no time left to ask the LLM.", used)
-    size = budget.size(messages)
+        raise AskFailed(OUT_OF_TIME, "The invocation has no time left to ask the LLM.", meter.used)
+    size = prompt.size(messages)
     room = settings.llmaas_context_tokens - size
     if room < ANSWER_TOKENS:
-        raise AskFailed("llm_window", "The messages do not fit into the model's window.", used)
+        raise AskFailed("llm_window", "The messages do not fit into the model's window.", meter.used)
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
+    timeout = min(settings.consolidation_timeout, left)
     try:
-        reply = process.ask(messages, limit, min(settings.consolidation_timeout, left), answer.schema())
+        meter.before_call(size, limit, timeout)
+    except RunError as error:
+        # The day's tokens are used up.
+        raise AskFailed(error.code, error.detail, meter.used) from error
+    try:
+        reply = process.ask(messages, limit, timeout, answer.schema())
     except LlmError as error:
-        used += Usage.of_call(error.usage, size if error.code in MAY_COST else 0)
+        meter.failed(error)
         # It may be the invocation that was short, not the model that was slow.
         short = error.code == "llm_timeout" and left < settings.consolidation_timeout
         code = OUT_OF_TIME if short else error.code
-        raise AskFailed(code, error.detail, used, status=error.http_status) from error
-    return reply.text, used + Usage.of_call(reply.usage, size + len(reply.text) // budget.BYTES_PER_TOKEN)
+        raise AskFailed(code, error.detail, meter.used, status=error.http_status) from error
+    meter.answered(reply.usage, len(reply.text))
+    return reply.text

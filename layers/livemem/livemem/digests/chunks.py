@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -14,7 +13,7 @@ from livemem.digests import asking, progress, prompt
 from livemem.digests.asking import AskFailed
 from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
 from livemem.digests.progress import Progress
-from livemem.errors import InvalidRequest, LiveMemoryError, TooLarge
+from livemem.errors import InvalidRequest, TooLarge
 from livemem.llm.usage import Usage
 from livemem.memories import reading as memories
 from livemem.memories import storing
@@ -24,7 +23,6 @@ from livemem.process import Process
 from livemem.rooms import message as messages
 from livemem.rooms.digested import Chunk, Input
 from livemem.rooms.message import Message
-from livemem.spaces import usage
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import Kind
 
@@ -39,9 +37,9 @@ GOALS = 2
 KNOWN: tuple[tuple[Kind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
 """How many memories a chunk is shown that are near to it."""
 QUERY_BYTES = 8_000
+LATER = "The messages stay in their rooms; they are digested on the next day, or as soon as there is more."
 STORING = timedelta(seconds=30)
 """Time that must be left to store what a chunk gave, or to ask for one."""
-LATER = "The messages stay in their rooms; they are digested on the next day, or as soon as there is more."
 
 
 @dataclass
@@ -59,22 +57,15 @@ class Task:
     """Whether anything was brought about."""
     job_id: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _calls: int = 0
     _goals: int | None = None
 
     def in_time(self) -> bool:
         return self.deadline - self.process.clock() > STORING
 
     def spend(self, used: Usage) -> None:
-        """Note what was asked of the LLM, for the budget of the day: 1 PUT. Counters never fail a digest."""
-        if not used.calls:
-            return
+        """Add what was asked of the LLM to what this invocation asked."""
         with self._lock:
             self.used += used
-            self._calls += 1
-            part = (self.slot, self.job_id, self._calls)
-        with suppress(LiveMemoryError):
-            usage.note(self.process, self.space_id, self.job_id, part, used)
 
     def admit(self, found: list[Fact], seen: Progress) -> tuple[list[Fact], int]:
         """The facts without the goals that are too many for the whole digest, and how many those are."""
@@ -99,14 +90,12 @@ class Task:
 def settle(task: Task, given: Input, seen: Progress) -> bool:
     """Ask, store or give up every chunk; False where time is up. What was answered is stored before more is asked.
 
-    Raises AskFailed where the model is out, RunError where the day's tokens are used up.
+    Raises AskFailed where the model is out, or the day's tokens are used up.
     """
     while left := seen.left(len(given.chunks)):
         if not task.in_time():
             return False
         wave = left[:AT_ONCE]
-        if any(one not in seen.extracts for one in wave):
-            budget.check_day(task.process, task.space_id, task.process.clock().date(), LATER)
         failures = _ask_some(task, given, seen, [one for one in wave if one not in seen.extracts])
         for one in sorted(set(wave) & seen.extracts):
             if not task.in_time():
@@ -171,23 +160,24 @@ def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
 def _ask(task: Task, chunk: Chunk, number: int, seen: Progress) -> None:
     process = task.process
     said = [one.message for one in said_in(process, task.space_id, chunk)]
-    asked = asking.Asked([], Usage())
-    if said:
-        known = _known(task, said)
-        window = process.settings.llmaas_context_tokens
-        question = prompt.build(chunk.room, said, known, task.zone, process.clock(), window)
-        asked = asking.ask(process, question, said, task.deadline)
-    facts, left_out = task.admit(asked.facts, seen)
-    extract = Extract(
-        room=chunk.room,
-        facts=facts,
-        goals_left_out=left_out,
-        messages=len(said),
-        usage=asked.usage,
-        at=clock.iso_millis(process.clock()),
-    )
-    progress.write(process, keys.extract(task.space_id, task.slot, number), extract)
-    task.spend(asked.usage)
+    found: list[Fact] = []
+    with budget.metered(process, task.space_id, LATER) as meter:
+        if said:
+            known = _known(task, said)
+            window = process.settings.llmaas_context_tokens
+            question = prompt.build(chunk.room, said, known, task.zone, process.clock(), window)
+            found = asking.ask(process, meter, question, said, task.deadline)
+        facts, left_out = task.admit(found, seen)
+        extract = Extract(
+            room=chunk.room,
+            facts=facts,
+            goals_left_out=left_out,
+            messages=len(said),
+            usage=meter.used,
+            at=clock.iso_millis(process.clock()),
+        )
+        progress.write(process, keys.extract(task.space_id, task.slot, number), extract)
+    task.spend(meter.used)
 
 
 def _known(task: Task, said: Sequence[Message]) -> list[Memory]:

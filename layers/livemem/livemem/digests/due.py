@@ -130,7 +130,7 @@ def catch_up(process: Process, space_id: str) -> None:
 
 
 def start(process: Process, space_id: str) -> str:
-    """Ask for a digest now, and return its slot, which tells how it goes (reading.load): 2 GETs, 1 PUT.
+    """Ask for a digest now, and return its slot, which tells how it goes (reading.load): 3 GETs, 1 PUT.
 
     One that was asked for and has not begun is not asked for twice. Raises NotFound, StoreUnavailable.
     """

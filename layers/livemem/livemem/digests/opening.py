@@ -5,11 +5,14 @@ could remove what stands there by then, where a store ignores conditions on dele
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from livemem import clock
+from livemem.digests import progress
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.store import documents
+from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 from livemem.store.documents import Document, Moment
 
@@ -65,14 +68,26 @@ def close(process: Process, space_id: str, slot: str) -> None:
 
 
 def order(process: Process, space_id: str, slot: str) -> str:
-    """Ask for a digest, and return its slot: that which was asked for before, if it has not begun. 1 GET, 1 PUT."""
+    """Ask for a digest, and return its slot: that which was asked for before, if it has not begun. 2 GETs, 1 PUT.
+
+    One that has begun may have looked into the rooms already. So where `slot`, the present second, is that of such a
+    one, or of one that is over, it is a later second's.
+    """
     for _ in range(TRIES):
         seen = look(process, space_id)
         if seen.ordered:
             return seen.ordered
-        if seen.slot == slot or _swap(process, space_id, seen.slot, slot, seen):
-            return slot
+        free = slot
+        while free == seen.slot or progress.find_done(process, space_id, free):
+            free = later(free)
+        if _swap(process, space_id, seen.slot, free, seen):
+            return free
     raise PreconditionLost("Too many digests were begun at once.")
+
+
+def later(slot: str) -> str:
+    """The slot of the next second."""
+    return all_keys.compact_time(keys.slot_moment(slot) + timedelta(seconds=1))
 
 
 def _swap(process: Process, space_id: str, slot: str | None, ordered: str | None, seen: Seen) -> bool:

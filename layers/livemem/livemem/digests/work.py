@@ -138,7 +138,7 @@ def _next(process: Process, space_id: str, order: Order, wanted: str | None) -> 
                 return None, True
             if is_over:
                 # Another one was begun in the same second.
-                wanted = all_keys.compact_time(keys.slot_moment(slot) + timedelta(seconds=1))
+                wanted = opening.later(slot)
                 continue
             if not _is_due(process, space_id, slot, order):
                 return None, True

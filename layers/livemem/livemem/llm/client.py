@@ -18,6 +18,10 @@ Messages = list[dict[str, str]]
 
 MOST_BYTES_PER_TOKEN = 16
 """More bytes of letters and digits than a token has on average, in any script: 4 to 10. For texts without spaces."""
+MOST_ADDED_TOKENS = 50_000
+"""That a provider may count for a prompt beyond its text: tools, their calls, its own instructions."""
+MOST_ANSWER_TOKENS = 1_000_000
+"""Of one answer with all that was thought before it; models end far earlier."""
 LETTERS = re.compile(r"\w+")
 NOT_STRICT = {"allOf", "default", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 """Words of JSON Schema that OpenAI's strict schemas may not have."""
@@ -171,7 +175,7 @@ def choice(completion: Any, key: str, messages: Messages, finished: Collection[s
         said = told(getattr(completion, "error", None), key)
         raise LlmError("llm_empty", f"The LLM's answer holds no choice.{said}")
     first = choices[0]
-    usage = _usage(completion)
+    usage = _usage(completion, messages)
     if getattr(first.message, "refusal", None):
         raise LlmError("llm_refused", "The LLM refused to answer.", usage=usage)
     cut = was_cut(messages, usage.get("prompt_tokens"))
@@ -195,7 +199,15 @@ def _reply(completion: Any, key: str, messages: Messages) -> Reply:
     return Reply(text, found.usage, found.cut)
 
 
-def _usage(completion: Any) -> dict[str, int]:
+def _usage(completion: Any, messages: Messages) -> dict[str, int]:
+    """What the provider counted. Numbers that can't be are cut to what can: sums and budgets rest on them."""
     usage = getattr(completion, "usage", None)
     counted = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
-    return {name: count for name, count in counted.items() if isinstance(count, int)}
+    # A token has at least one byte.
+    prompt = sum(len(message["content"].encode(errors="replace")) for message in messages)
+    most = {"prompt_tokens": prompt + MOST_ADDED_TOKENS, "completion_tokens": MOST_ANSWER_TOKENS}
+    return {
+        name: min(count, most[name])
+        for name, count in counted.items()
+        if isinstance(count, int) and not isinstance(count, bool) and count >= 0
+    }

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MOST = 10**9
+"""Of a number that a document tells: more than one run can have used."""
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -27,14 +30,6 @@ class Usage:
             self.estimated_tokens + other.estimated_tokens,
         )
 
-    def __sub__(self, part: "Usage") -> "Usage":
-        return Usage(
-            self.calls - part.calls,
-            self.prompt_tokens - part.prompt_tokens,
-            self.completion_tokens - part.completion_tokens,
-            self.estimated_tokens - part.estimated_tokens,
-        )
-
     @classmethod
     def of_call(cls, told: Mapping[str, int], estimate: int) -> "Usage":
         """One call: what the provider counted (`prompt_tokens`, `completion_tokens`), or else an estimate of it."""
@@ -45,7 +40,7 @@ class Usage:
     def of(cls, metrics: Mapping[str, Any]) -> "Usage":
         """The usage in metrics of a run; what is missing, or no count, is 0."""
         names = ("llm_calls", "llm_prompt_tokens", "llm_completion_tokens", "llm_tokens_estimated")
-        return cls(*(value if isinstance(value := metrics.get(name), int) else 0 for name in names))
+        return cls(*(_count(metrics.get(name)) for name in names))
 
     def to_metrics(self) -> dict[str, int]:
         """The same as metrics of a run; the estimate only where there is one."""
@@ -55,3 +50,7 @@ class Usage:
             "llm_completion_tokens": self.completion_tokens,
         }
         return counted | ({"llm_tokens_estimated": self.estimated_tokens} if self.estimated_tokens else {})
+
+
+def _count(value: object) -> int:
+    return min(max(value, 0), MOST) if isinstance(value, int) else 0

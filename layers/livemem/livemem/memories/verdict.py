@@ -6,7 +6,6 @@ Nothing waits for it longer than some seconds, and nothing depends on it: withou
 import hashlib
 import json
 import threading
-from contextlib import suppress
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib import resources
@@ -17,14 +16,12 @@ from cachetools import LRUCache
 
 from livemem import clock
 from livemem.consolidation import budget, prompt
-from livemem.errors import LiveMemoryError, PreconditionLost, StoreUnavailable
+from livemem.errors import PreconditionLost, RunError, StoreUnavailable
 from livemem.llm import contract
-from livemem.llm.client import MAY_COST, LlmError, Messages
+from livemem.llm.client import LlmError, Messages
 from livemem.llm.contract import ContractError, Part
-from livemem.llm.usage import Usage
 from livemem.memories.merging import Verdict
 from livemem.process import Process, Timer
-from livemem.spaces import usage
 from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.documents import Document, Moment
@@ -75,7 +72,7 @@ def ask(process: Process, space_id: str, new: str, old: str, until: datetime | N
     """Whether a new content says the same as a former one; None: nobody knows, and nothing is kept of that.
 
     None as well where there is no LLM, no time, or no budget left. 1 GET for a pair that this process has not seen;
-    with a call of the LLM 2 PUTs more, and what the budget of the day takes to read.
+    with a call of the LLM 1 PUT more, and what the call takes that is counted (consolidation/budget.py).
     """
     if not process.settings.llmaas_api_url:
         return None
@@ -124,30 +121,23 @@ def _asked(process: Process, space_id: str, messages: Messages, until: datetime 
     room = settings.llmaas_context_tokens - prompt.size(messages)
     if timeout < SHORTEST or room < ANSWER_TOKENS:
         return None
-    try:
-        budget.check_day(process, space_id, now.date(), LATER)
-    except LiveMemoryError:
-        # What can't be read may be used up.
-        return None
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    try:
-        reply = process.ask(messages, limit, timeout, _schema())
-    except LlmError as error:
-        _note(process, space_id, error.usage, prompt.size(messages) if error.code in MAY_COST else 0)
-        return None
-    _note(process, space_id, reply.usage, prompt.size(messages) + len(reply.text) // prompt.BYTES_PER_TOKEN)
+    with budget.metered(process, space_id, LATER) as meter:
+        try:
+            meter.before_call(prompt.size(messages), limit, timeout)
+            reply = process.ask(messages, limit, timeout, _schema())
+        except LlmError as error:
+            meter.failed(error)
+            return None
+        except RunError:
+            # The day's tokens are used up.
+            return None
+        meter.answered(reply.usage, len(reply.text))
     try:
         # Of a prompt that was cut it has not read both.
         return None if reply.cut else contract.parse(reply.text, _Answer).verdict
     except ContractError:
         return None
-
-
-def _note(process: Process, space_id: str, told: dict[str, int], estimate: int) -> None:
-    """Note the call for the budget of the day. It fails nothing."""
-    call_id = process.new_id()
-    with suppress(LiveMemoryError):
-        usage.note(process, space_id, call_id, call_id, Usage.of_call(told, estimate))
 
 
 def _messages(new: str, old: str) -> Messages:

@@ -16,7 +16,15 @@ from livemem import clock as clocks
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.conversations import reading
-from livemem.errors import InvalidName, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
+from livemem.errors import (
+    InvalidName,
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    SearchNotReady,
+    SpaceBroken,
+    StoreUnavailable,
+)
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
@@ -39,6 +47,7 @@ from livemem.store import keys
 logger = logging.getLogger(__name__)
 
 SPACES = 20
+UNSEARCHABLE = "Something in it can't be searched; the log of the service names the error."
 
 READING = timedelta(seconds=18)
 """For how long a search reads what it does not know yet; API Gateway gives up after 29 s."""
@@ -73,6 +82,15 @@ class Answer:
     failure: str | None = None
     conversations: list[str] | None = None
     """Those that there are of the ones that were asked about alone."""
+
+
+@dataclass(frozen=True)
+class FailedSpace:
+    """A space that could not be searched, and why: an error's code and what it says."""
+
+    space_id: str
+    code: str
+    detail: str
 
 
 class _AskedFor:
@@ -116,14 +134,38 @@ def search(process: Process, space_id: str, asked: Asked) -> Answer:
     return _in(process, meta, asked, lambda: vector_of(process, asked.text))
 
 
-def several(process: Process, principal: Principal, named: str | None, asked: Asked) -> list[Answer]:
+def several(
+    process: Process, principal: Principal, named: str | None, asked: Asked
+) -> tuple[list[Answer], list[FailedSpace]]:
     """The same in several spaces at once, with 1 call for the question; `named` are their ids with commas in between,
-    without it all that the principal may see. Raises Forbidden for one that it may not see, NotFound, InvalidRequest.
+    without it all that the principal may see. A space that can't be searched is named, and the others answer.
+
+    Raises Forbidden for one that it may not see, NotFound, InvalidRequest; and where all fail, the first one's error.
     """
     space_ids = _spaces(process, principal, named)
-    metas = process.store.map(lambda space_id: heads.load_recent(process, space_id).meta, space_ids)
     vector = vector_of(process, asked.text)
-    return process.store.map(lambda meta: _in(process, meta, asked, lambda: vector), metas)
+
+    def one(space_id: str) -> Answer | LiveMemoryError | None:
+        try:
+            return _in(process, heads.load_recent(process, space_id).meta, asked, lambda: vector)
+        except NotFound:
+            if named is not None:
+                raise
+            # It was deleted just now.
+            return None
+        except LiveMemoryError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
+            # Not with its text, which may hold data.
+            logger.error("search of a space failed", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
+            return SpaceBroken(UNSEARCHABLE)
+
+    found = dict(zip(space_ids, process.store.map(one, space_ids), strict=True))
+    errors = {space_id: error for space_id, error in found.items() if isinstance(error, LiveMemoryError)}
+    if errors and len(errors) == len(found):
+        raise next(iter(errors.values()))
+    failed = [FailedSpace(space_id, error.code, error.detail) for space_id, error in errors.items()]
+    return [answer for answer in found.values() if isinstance(answer, Answer)], failed
 
 
 def merged(answers: Sequence[Answer], limit: int) -> list[tuple[str, Hit]]:

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 LIVE, ARCHIVE, BANK = "note", "archive", "bank"
 """Kinds of documents: a live note, one that a record holds, a section of a bank file."""
+MOST_NUMBER = 2**63 - 1
 NOTES = "notes/{}"
 """The group of the notes of a day: what was written just before and after is a note's neighbour, whoever wrote it."""
 
@@ -106,8 +107,12 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
 
 
 def _record(space_id: str, item: Object) -> Reading:
+    name = keys.parse_record(item.key)
     try:
         record = Record.from_bytes(item.body)
+        # Its key is what all others go by; and an index takes no number of more than 63 bits.
+        if not name or name.number != record.number or record.number > MOST_NUMBER:
+            raise ValueError("the number of a record")
     except ValueError:
         # Told by the routes that need it; a search goes on without.
         logger.warning("record can't be read", extra={"key": item.key})

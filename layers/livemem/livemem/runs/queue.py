@@ -11,7 +11,7 @@ from livemem.runs import cooldown, reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
-from livemem.spaces import markers, usage
+from livemem.spaces import markers
 from livemem.spaces.head import Head
 from livemem.store import keys
 
@@ -63,7 +63,6 @@ def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
         requested_by=wanted.requested_by,
         queued_at=clock.iso_millis(process.clock()),
     )
-    usage.enter(process, run.space_id, run_id)
     saved = runs.create(process, run)
     try:
         process.start({"space_id": run.space_id, "run_id": run.run_id, "uid": run.uid, "trigger": run.trigger})

@@ -1,4 +1,4 @@
-"""How long the documents of runs are kept: RUN_RETENTION_DAYS, with their entries in the index by day.
+"""How long the documents of runs are kept, and the totals of what was used on a day: RUN_RETENTION_DAYS.
 
 Only what a sweep has seen to be over is removed, and that was two hours after its last request: the head remembers up
 to which run nothing is left behind (changes/leftovers.py). A write of a run that comes late finds nothing to replace,
@@ -17,7 +17,7 @@ from livemem.store import keys
 from livemem.store.objects import DELETE_BATCH
 
 AT_ONCE = DELETE_BATCH // 2
-"""Runs that one look removes: with the entry of each, what one DeleteObjects takes."""
+"""Runs that one look removes."""
 
 
 def removable(process: Process, head: Head) -> list[str]:
@@ -41,19 +41,18 @@ def removable(process: Process, head: Head) -> list[str]:
 def remove(process: Process, head: Head) -> int:
     """Remove these; returns how many: 1 LIST and 1 DeleteObjects, no DeleteObjects where there are none."""
     doomed, space_id = removable(process, head), head.meta.space_id
-    entries = [keys.run_of_day(clock.id_time(run_id).date(), space_id, run_id) for run_id in doomed]
-    process.store.delete_many([*entries, *(keys.run(space_id, run_id) for run_id in doomed)])
+    process.store.delete_many([keys.run(space_id, run_id) for run_id in doomed])
     return len(doomed)
 
 
 def remove_days(process: Process) -> int:
-    """Remove the oldest entries of days whose runs are kept no longer, those of deleted spaces too, at most 1,000.
+    """Remove the totals of days whose runs are kept no longer, the oldest first, at most 1,000 documents.
 
     1 LIST and 1 DeleteObjects, no DeleteObjects where there are none; returns how many.
     """
     oldest = process.clock() - _kept(process)
-    listed = process.store.scan(keys.RUNS, stop=keys.runs_of_day(oldest.date()), limit=DELETE_BATCH)
-    doomed = [entry.key for entry in listed if keys.parse_run_of_day(entry.key)]
+    listed = process.store.scan(keys.USAGE, stop=keys.usage_of_day(oldest.date()), limit=DELETE_BATCH)
+    doomed = [entry.key for entry in listed if keys.parse_totals(entry.key)]
     process.store.delete_many(doomed)
     return len(doomed)
 

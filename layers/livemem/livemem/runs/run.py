@@ -11,7 +11,7 @@ from typing import Any, Literal
 from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.process import Process
-from livemem.spaces import ended
+from livemem.spaces import ended, usage
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
 
@@ -70,6 +70,8 @@ class Run(Document):
     decided_by: str | None = None
     """Who approved or refused its plan."""
     decided_at: Moment | None = None
+    came: bool = False
+    """Whether it came with a space that was restored or imported: what it used counts where it ran."""
 
     def by_hand(self) -> bool:
         """Whether somebody ordered it."""
@@ -111,17 +113,22 @@ def find(process: Process, space_id: str, run_id: str) -> Saved | None:
 
 
 def change(process: Process, saved: Saved, **changes: object) -> Saved:
-    """Write `changes` over exactly the run that was read; raises PreconditionLost (it is gone, or changed)."""
+    """Write `changes` over exactly the run that was read; raises PreconditionLost (it is gone, or changed).
+
+    A run that comes to rest by that is counted (spaces/usage.py).
+    """
     run = saved.run.model_copy(update=changes)
     key = keys.run(run.space_id, run.run_id)
     try:
-        return Saved(run, process.store.put(key, run.to_bytes(), if_match=saved.etag, content_type=documents.JSON))
+        written = Saved(run, process.store.put(key, run.to_bytes(), if_match=saved.etag, content_type=documents.JSON))
     except PreconditionLost:
         # Perhaps our own first try, whose answer was lost.
         again = find(process, run.space_id, run.run_id)
-        if again and again.run == run:
-            return again
-        raise
+        if not again or again.run != run:
+            raise
+        written = again
+    usage.come_to_rest(process, run.space_id, run, saved.run.status)
+    return written
 
 
 def finish(process: Process, saved: Saved, status: Status, **changes: object) -> Run:

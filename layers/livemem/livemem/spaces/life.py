@@ -20,8 +20,8 @@ from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
 from livemem.redaction import when
+from livemem.spaces import caps, markers, rules, usage
 from livemem.spaces import head as heads
-from livemem.spaces import markers, rules, usage
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Mode
 from livemem.store import keys
@@ -50,14 +50,16 @@ class NewSpace:
 
 
 def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
-    """Create a space and return its meta: 1 GET, 4 PUT. A token with a list of spaces gets it added.
+    """Create a space and return its meta: 1 GET, 4 PUT. A token with a list of spaces gets it added; it is counted how
+    many it makes: 1 GET, 1 PUT.
 
     Raises SpaceExists, InvalidRequest or TooLarge (naming the field), Conflict while a creation of the same id is under
-    way or shortly after its deletion, Forbidden instead of both where the token may not see the space.
+    way or shortly after its deletion, CapReached, Forbidden instead of both where the token may not see the space.
     """
     space_id = keys.check_space_id(wanted.space_id)
     try:
-        return _create(process, principal, space_id, wanted)
+        with caps.making_space(process, principal):
+            return _create(process, principal, space_id, wanted)
     except (SpaceExists, SpaceBroken, Conflict):
         # Whether a space exists that the token may not see is not told: the answer is that of every other route.
         decision.check_space(principal, space_id)

@@ -18,8 +18,10 @@ LAST_USED = "_system/last_used/"
 """Below it one object for each token that was used, named by its hash."""
 LAST_CALL = "_system/calls/llm.json"
 """How the last call of the LLM ended."""
-RUNS = "_system/runs/"
-"""Below it the runs of each day, of all spaces."""
+USAGE = "_system/usage/"
+"""Below it what the LLM was used for on each day, in a few objects (spaces/totals.py)."""
+CAPS = "_system/caps/"
+"""Below it, for each token and each space, what of its caps is taken (spaces/caps.py)."""
 PROBE = "_system/probe/conditional-writes"
 MARKERS = "_pending/"
 """Where the markers for the sweep are."""
@@ -48,7 +50,7 @@ TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 OBJECT_NAME_BYTES = 900
 """Of an object's name below its space: what S3 allows without what a backup's key begins with."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
+_TOTALS = re.compile(rf"{USAGE}(?P<day>[0-9]{{8}})/(?P<shard>[0-9]{{2}})\.json")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(?:-(?P<said>[0-9]{9,12}))?\.sqlite")
 _SEGMENT = re.compile(
@@ -209,6 +211,16 @@ def lease(space_id: str) -> str:
     return f"{space_id}/_lease.json"
 
 
+def caps_of_space(space_id: str) -> str:
+    """What of the space's caps is taken."""
+    return f"{CAPS}spaces/{space_id}.json"
+
+
+def caps_of_token(name: str) -> str:
+    """What of a token's caps is taken, by its hash without `sha256:`, or the name of the bootstrap key."""
+    return f"{CAPS}tokens/{name}.json"
+
+
 def live_prefix(space_id: str) -> str:
     return f"{space_id}/live/"
 
@@ -281,21 +293,21 @@ def started_by_hand(space_id: str) -> str:
     return f"{space_id}/_runs/by_hand.json"
 
 
-def runs_of_day(day: date, space_id: str | None = None) -> str:
-    """Below what the runs of a day are entered, those of one space or of all."""
-    prefix = f"{RUNS}{day:%Y%m%d}/"
-    return prefix if space_id is None else f"{prefix}{space_id}/"
+def usage_of_day(day: date) -> str:
+    """What the keys of a day's totals begin with."""
+    return f"{USAGE}{day:%Y%m%d}/"
 
 
-def run_of_day(day: date, space_id: str, run_id: str) -> str:
-    return f"{runs_of_day(day, space_id)}{run_id}"
+def totals(day: date, shard: int) -> str:
+    """The totals of a day, of those spaces that are in this shard."""
+    return f"{usage_of_day(day)}{shard:02d}.json"
 
 
-def parse_run_of_day(key: str) -> tuple[date, str, str] | None:
-    """Day, space and run in such a key; None for every other key."""
-    match = _RUN_OF_DAY.fullmatch(key)
+def parse_totals(key: str) -> tuple[date, int] | None:
+    """Day and shard in such a key; None for every other key."""
+    match = _TOTALS.fullmatch(key)
     try:
-        return (date.fromisoformat(match["day"]), match["space"], match["run"]) if match else None
+        return (date.fromisoformat(match["day"]), int(match["shard"])) if match else None
     except ValueError:
         return None
 

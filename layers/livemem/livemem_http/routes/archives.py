@@ -174,11 +174,12 @@ def _archive(found: Archive | Working) -> Response[views.ArchiveView]:
 
 
 @api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Begin an upload")
-def create_upload() -> Response[views.UploadView]:
-    """Get a URL to which an archive can be PUT within 15 minutes, to be imported then: an export of this service, or a
-    folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
+    """Get a URL to which an archive of exactly so many bytes can be PUT within 15 minutes, to be imported then: an
+    export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
     """
-    return api.json(HTTPStatus.CREATED, views.UploadView.of(importing.begin_upload(process())))
+    upload = importing.begin_upload(process(), api.principal(), body.size)
+    return api.json(HTTPStatus.CREATED, views.UploadView.of(upload))
 
 
 @api.route(

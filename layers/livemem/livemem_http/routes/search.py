@@ -212,10 +212,11 @@ def search_spaces(
     explain: Explain = False,
 ) -> SearchAnswer:
     """The same in several spaces at once: first what is best in each, then what is second. Scores of different spaces
-    can't be compared.
+    can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others answer.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
-    return SearchAnswer.of_several(search.several(process(), api.principal(), spaces, wanted), limit, explain=explain)
+    answers, failed = search.several(process(), api.principal(), spaces, wanted)
+    return SearchAnswer.of_several(answers, limit, explain=explain, failed=failed)
 
 
 @api.route(

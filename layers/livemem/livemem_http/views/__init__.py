@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from livemem_http.views.archives import ArchiveView, Import, UploadView
+    from livemem_http.views.archives import ArchiveView, Import, NewUpload, UploadView
     from livemem_http.views.backups import ArrivalView, BackupPage, BackupView, Fork, NewBackup, Restoration
     from livemem_http.views.bank import (
         FileContent,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from livemem_http.views.usage import ServiceUsage, UsageReport
 
 _MODULES = {
-    "archives": ("ArchiveView", "Import", "UploadView"),
+    "archives": ("ArchiveView", "Import", "NewUpload", "UploadView"),
     "backups": ("ArrivalView", "BackupPage", "BackupView", "Fork", "NewBackup", "Restoration"),
     "bank": (
         "FileContent",
@@ -139,6 +139,7 @@ __all__ = [
     "NewNotes",
     "NewSpace",
     "NewToken",
+    "NewUpload",
     "NoteList",
     "NotePage",
     "NoteView",

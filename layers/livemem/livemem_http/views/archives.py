@@ -40,6 +40,12 @@ class ArchiveView(Sparse):
         return cls.model_validate({"status": status, **vars(found)})
 
 
+class NewUpload(Body):
+    """An archive that is to be put into the store."""
+
+    size: Annotated[int, told("Its size in bytes, at most 1 GiB. The URL takes exactly so many.", 48_200)]
+
+
 class UploadView(Sparse):
     """Where to put an archive that is to be imported."""
 

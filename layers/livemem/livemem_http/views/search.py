@@ -6,10 +6,11 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
+from livemem import clock
 from livemem.recall import chatter, facts, search, talk
 from livemem.recall.briefing import ShownSummary, ShownTurn
 from livemem.recall.context import Context
-from livemem.recall.search import Answer
+from livemem.recall.search import Answer, FailedSpace
 from livemem.recall.sources import BANK
 from livemem.search.engine import Hit
 from livemem_http.views.fields import Moment, SpaceId, Sparse, told
@@ -206,20 +207,41 @@ class Ranked(Sparse):
     view: Annotated[Seen, told("What was looked at; of several spaces together.")]
 
 
+class FailedSpaceView(BaseModel):
+    """A space that could not be searched."""
+
+    space_id: Annotated[SpaceId, told("The space.")]
+    code: Annotated[str, told("Why: a code of an error, such as `search_not_ready` or `space_broken`.", "space_broken")]
+    detail: Annotated[str, told("The same as a sentence.", "Something in it can't be searched.")]
+
+
 class SearchAnswer(Ranked):
     """What was found, the best first."""
 
     items: Annotated[list[HitView], told("The documents.")]
+    failed_spaces: Annotated[
+        list[FailedSpaceView] | None,
+        told("Of a search in several spaces: those that could not be searched. What is in them is not among `items`."),
+    ] = None
 
     @classmethod
     def of(cls, answer: Answer, *, explain: bool) -> "SearchAnswer":
         return cls.of_several([answer], len(answer.hits), explain=explain, named=False)
 
     @classmethod
-    def of_several(cls, answers: Sequence[Answer], limit: int, *, explain: bool, named: bool = True) -> "SearchAnswer":
+    def of_several(
+        cls,
+        answers: Sequence[Answer],
+        limit: int,
+        *,
+        explain: bool,
+        named: bool = True,
+        failed: Sequence[FailedSpace] = (),
+    ) -> "SearchAnswer":
         hits = search.merged(answers, limit)
         items = [HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
-        return cls(items=items, **ranked(answers))
+        views = [FailedSpaceView(space_id=one.space_id, code=one.code, detail=one.detail) for one in failed]
+        return cls(items=items, failed_spaces=views or None, **ranked(answers))
 
 
 class TalkAnswer(Ranked):
@@ -243,7 +265,8 @@ def ranked(answers: Sequence[Answer]) -> dict[str, Any]:
         "view": Seen(
             documents=sum(answer.documents for answer in answers),
             cold=any(answer.cold for answer in answers),
-            as_of=min(answer.as_of for answer in answers),
+            # Who may see no space at all is told that nothing was found.
+            as_of=min((answer.as_of for answer in answers), default=clock.iso_millis(clock.now())),
         ),
     }
 
@@ -353,9 +376,9 @@ def as_markdown(answer: SearchAnswer | TalkAnswer, *, below: str = "") -> str:
     """The hits one below the other, ready for a prompt, each with where the whole of it is: its path, or what of it
     comes after `below`.
     """
-    if not answer.items:
-        return "Nothing was found.\n"
-    return "\n".join(_hit(hit, below) for hit in answer.items) + "\n"
+    found = [_hit(hit, below) for hit in answer.items] or ["Nothing was found."]
+    failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
+    return "\n".join([*found, *(f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed)]) + "\n"
 
 
 def _hit(hit: HitView | TalkHitView, below: str) -> str:

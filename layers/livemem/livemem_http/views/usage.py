@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 from livemem_http.views.fields import SpaceId, View, told
 
 if TYPE_CHECKING:
-    from livemem.upkeep.usage import Budget, Report, Sum
+    from livemem.spaces.totals import Sums
+    from livemem.upkeep.usage import Budget, Report
 
 Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
 
@@ -13,7 +14,7 @@ Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
 class Used(View):
     """What runs did and what they cost."""
 
-    runs: Annotated[int, told("Runs that were started.", 3)]
+    runs: Annotated[int, told("Runs that have ended, or wait for approval; not those with nothing to do.", 3)]
     failed_runs: Annotated[int, told("Those of them that failed.", 0)]
     notes: Annotated[int, told("Notes that they folded.", 60)]
     llm_calls: Annotated[int, told("Questions to the LLM.", 3)]
@@ -25,7 +26,7 @@ class Used(View):
     tokens: Annotated[int, told("All tokens.", 54_000)]
 
     @classmethod
-    def fields_of(cls, sums: "Sum") -> dict[str, int]:
+    def fields_of(cls, sums: "Sums") -> dict[str, int]:
         """The fields, for the views that have more."""
         used = sums.usage
         return {
@@ -40,7 +41,7 @@ class Used(View):
         }
 
     @classmethod
-    def of(cls, sums: "Sum") -> "Used":
+    def of(cls, sums: "Sums") -> "Used":
         return cls(**cls.fields_of(sums))
 
 

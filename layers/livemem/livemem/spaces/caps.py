@@ -1,0 +1,203 @@
+"""How much of something one token, or one space, may have: the spaces that a token makes on a day, questions at once.
+
+Each thing that counts takes a place until a time: for a day, or for as long as it may last and then gives it back. The
+places that are taken stand in one small document of the space, or of the token, which is changed by compare-and-swap
+alone. So a cap holds however many ask at once, and wherever they are answered. It is a setting; 0 means no cap.
+"""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import BaseModel
+
+from livemem import clock
+from livemem.access import registry as registries
+from livemem.access.principal import BOOTSTRAP_NAME, Principal
+from livemem.errors import CapReached, LiveMemoryError, StoreUnavailable
+from livemem.process import Process
+from livemem.store import keys, stored
+from livemem.store.documents import Moment
+from livemem.store.stored import Revised
+
+logger = logging.getLogger(__name__)
+
+DAY = timedelta(days=1)
+QUESTION = timedelta(minutes=20)
+"""How long a question keeps its place at most: longer than an invocation that answers it may live."""
+SOON = 10
+"""Seconds after which to ask again where a place is given back when something ends."""
+
+
+class Place(BaseModel, frozen=True, defer_build=True):
+    """A place that is taken. `by`: which token has it, where that counts."""
+
+    id: str
+    by: str = ""
+    until: Moment
+
+
+class Places(Revised):
+    """`_system/caps/spaces/{space}.json`, `_system/caps/tokens/{hash}.json`: places by what they are for.
+
+    They are not in the folder of the space, since archives are made of spaces that are deleted, too.
+    """
+
+    places: dict[str, list[Place]] = {}
+
+    def standing(self, what: str, now: datetime) -> list[Place]:
+        """Those that are not over."""
+        return [one for one in self.places.get(what, []) if clock.parse(one.until) > now]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """At most so many places, as the `setting` says; `of`: of this token alone. `said`: what there are so many of."""
+
+    setting: str
+    said: str
+    of: str | None = None
+
+
+@contextmanager
+def making_space(process: Process, principal: Principal) -> Iterator[None]:
+    """Let a token make a space, if it has not made too many on a day: 1 GET and 1 PUT. Raises CapReached.
+
+    One with `admin` for all spaces is not counted, since it could make itself another token.
+    """
+    if "admin" in principal.permissions and not principal.space_ids:
+        yield
+        return
+    cap = Cap("spaces_per_token_per_day", "spaces that this token has made within a day")
+    with _on_a_day(process, keys.caps_of_token(subject(process, principal)), "space", cap):
+        yield
+
+
+@contextmanager
+def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
+    """The same of an upload, for every token."""
+    cap = Cap("uploads_per_token_per_day", "uploads that this token has begun within a day")
+    with _on_a_day(process, keys.caps_of_token(subject(process, principal)), "upload", cap):
+        yield
+
+
+@contextmanager
+def taking_backup(process: Process, space_id: str) -> Iterator[None]:
+    """The same of a backup of a space that somebody asks for."""
+    cap = Cap("backups_per_space_per_day", "backups of this space that were asked for within a day")
+    with _on_a_day(process, keys.caps_of_space(space_id), "backup", cap):
+        yield
+
+
+@contextmanager
+def making_archive(process: Process, space_id: str) -> Iterator[None]:
+    """The same of an archive of a space, or of a backup of it."""
+    cap = Cap("exports_per_space_per_day", "archives of this space that were asked for within a day")
+    with _on_a_day(process, keys.caps_of_space(space_id), "archive", cap):
+        yield
+
+
+def begin_question(process: Process, space_id: str, question_id: str, by: str) -> None:
+    """Take a place for a question, until it has ended (`end_question`): 1 GET and 1 PUT. `by` is whoever asks.
+
+    Raises CapReached.
+    """
+    caps = [
+        Cap("asks_at_once_per_space", "questions that are answered now in this space"),
+        Cap("asks_at_once_per_token", "questions of this token that are answered now in this space", by),
+    ]
+    place = Place(id=question_id, by=by, until=clock.iso(process.clock() + QUESTION))
+    _take(process, keys.caps_of_space(space_id), "question", place, caps)
+
+
+def end_question(process: Process, space_id: str, question_id: str) -> None:
+    """Give the place back: 1 GET, and 1 PUT if it has one. It fails nothing: the place ends by time."""
+    settings = process.settings
+    if settings.asks_at_once_per_space or settings.asks_at_once_per_token:
+        _give_back(process, keys.caps_of_space(space_id), "question", question_id)
+
+
+def subject(process: Process, principal: Principal) -> str:
+    """What the places of a token are kept under: the hash of the first token that it was rotated from, without
+    `sha256:`, so that a rotation gives no new ones.
+    """
+    own = principal.token_hash
+    if own is None:
+        return BOOTSTRAP_NAME
+    former = {one.replaced_by: one.hash for one in registries.registry(process).tokens if one.replaced_by}
+    seen = {own}
+    while (before := former.get(own)) and before not in seen:
+        seen.add(before)
+        own = before
+    return own.removeprefix("sha256:")
+
+
+@contextmanager
+def _on_a_day(process: Process, key: str, what: str, cap: Cap) -> Iterator[None]:
+    """Take a place for a day; what fails gives it back, unless it may have happened."""
+    if not getattr(process.settings, cap.setting):
+        yield
+        return
+    place = Place(id=process.new_id(), until=clock.iso(process.clock() + DAY))
+    _take(process, key, what, place, [cap])
+    try:
+        yield
+    except StoreUnavailable:
+        raise
+    except LiveMemoryError:
+        _give_back(process, key, what, place.id)
+        raise
+
+
+def _take(process: Process, key: str, what: str, place: Place, caps: Sequence[Cap]) -> None:
+    if not any(getattr(process.settings, cap.setting) for cap in caps):
+        return
+    refused: list[CapReached] = []
+
+    def make(found: Places) -> Places | None:
+        refused.clear()
+        now = process.clock()
+        standing = found.standing(what, now)
+        if any(one.id == place.id for one in standing):
+            return None
+        for cap in caps:
+            most, counted = (
+                getattr(process.settings, cap.setting),
+                [one for one in standing if cap.of in (None, one.by)],
+            )
+            if most and len(counted) >= most:
+                refused.append(_reached(cap, most, counted, now))
+                return None
+        return found.model_copy(update={"places": {**found.places, what: [*standing, place]}})
+
+    stored.update(process.store, key, make, process.new_id, kind=Places)
+    if refused:
+        raise refused[0]
+
+
+def _reached(cap: Cap, most: int, counted: Sequence[Place], now: datetime) -> CapReached:
+    name = cap.setting.upper()
+    if name.endswith("_DAY"):
+        free = min(clock.parse(one.until) for one in counted)
+        wait = max(1, math.ceil((free - now).total_seconds()))
+        detail = f"There are {len(counted)} {cap.said}, and {name} is {most}. The next one from {clock.iso(free)} on."
+        return CapReached(cap.setting, detail, retry_after=wait)
+    detail = f"There are {len(counted)} {cap.said}, and {name} is {most}. Ask again when one has ended."
+    return CapReached(cap.setting, detail, retry_after=SOON)
+
+
+def _give_back(process: Process, key: str, what: str, place_id: str) -> None:
+    def make(found: Places) -> Places | None:
+        standing = found.places.get(what, [])
+        left = [one for one in standing if one.id != place_id]
+        if len(left) == len(standing):
+            return None
+        return found.model_copy(update={"places": {**found.places, what: left}})
+
+    try:
+        stored.update(process.store, key, make, process.new_id, kind=Places)
+    except LiveMemoryError as error:
+        logger.warning("a place was not given back", extra={"error_code": error.code})

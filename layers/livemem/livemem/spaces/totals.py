@@ -1,0 +1,250 @@
+"""The totals of a day: what the LLM was used for, added up by space, in 16 small documents.
+
+A space is always in the same of them (`shard_of`), so what one space has used is 1 GET however many runs there were.
+What all have used is 1 LIST and at most 16 GETs, of those that this process has not read as they are now. No document
+is written by more than a sixteenth of the spaces.
+
+Each change has an id, and is made once: a repeat of it finds its id among the last ones.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import lru_cache
+
+from pydantic import BaseModel, Field
+
+from livemem import clock
+from livemem.llm.usage import Usage
+from livemem.process import Process, Timer
+from livemem.store import keys, stored
+from livemem.store.documents import Moment
+from livemem.store.stored import Revised, Stored
+
+SHARDS = 16
+MOST_RECENT = 500
+"""Ids of changes that a document remembers: what is repeated at all is repeated within hours, mostly seconds."""
+MOST_OPEN = 500
+"""Calls under way that a document remembers; of more, those that have ended by time are added up for good."""
+MOST_COUNT = 10**15
+
+
+class Sums(BaseModel, frozen=True, defer_build=True):
+    """What one space has used on a day."""
+
+    runs: int = Field(0, ge=0, le=MOST_COUNT)
+    failed_runs: int = Field(0, ge=0, le=MOST_COUNT)
+    notes: int = Field(0, ge=0, le=MOST_COUNT)
+    calls: int = Field(0, ge=0, le=MOST_COUNT)
+    prompt_tokens: int = Field(0, ge=0, le=MOST_COUNT)
+    completion_tokens: int = Field(0, ge=0, le=MOST_COUNT)
+    estimated_tokens: int = Field(0, ge=0, le=MOST_COUNT)
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Both together."""
+        return Sums.model_construct(
+            **{name: min(getattr(self, name) + getattr(other, name), MOST_COUNT) for name in Sums.model_fields}
+        )
+
+    @property
+    def usage(self) -> Usage:
+        """Calls and tokens."""
+        return Usage(self.calls, self.prompt_tokens, self.completion_tokens, self.estimated_tokens)
+
+    @classmethod
+    def of(cls, usage: Usage, *, runs: int = 0, failed_runs: int = 0, notes: int = 0) -> "Sums":
+        """Sums of what was just counted."""
+        return cls.model_construct(
+            runs=runs,
+            failed_runs=failed_runs,
+            notes=notes,
+            calls=usage.calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            estimated_tokens=usage.estimated_tokens,
+        )
+
+
+class Reservation(BaseModel, frozen=True, defer_build=True):
+    """A call that is under way. After `until` its worker has died: then it counts as its prompt, which was sent."""
+
+    space_id: str
+    prompt: int = Field(ge=0, le=MOST_COUNT)
+    """Tokens of the prompt, estimated."""
+    tokens: int = Field(ge=0, le=MOST_COUNT)
+    """What prompt and answer take at most, about."""
+    until: Moment
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether it has ended by time."""
+        return clock.parse(self.until) <= now
+
+    def held(self, now: datetime) -> int:
+        """Tokens that it keeps from others."""
+        return self.prompt if self.is_over(now) else self.tokens
+
+    def sums(self) -> Sums:
+        """What it counts for until its worker says more."""
+        return Sums.of(Usage(calls=1, estimated_tokens=self.prompt))
+
+
+class Totals(Revised):
+    """`_system/usage/{day}/{shard}.json`."""
+
+    spaces: dict[str, Sums] = {}
+    open: dict[str, Reservation] = {}
+    """Calls that are under way, by their ids."""
+    recent: list[str] = []
+    """Ids of the last changes, the newest last."""
+
+    def settled(self, space_id: str | None = None) -> int:
+        """Tokens of the calls that have ended, of one space or of all."""
+        some = [self.spaces[space_id]] if space_id in self.spaces else []
+        return sum(sums.usage.tokens for sums in (self.spaces.values() if space_id is None else some))
+
+    def held(self, now: datetime, space_id: str | None = None, *, but: str = "") -> dict[str, int]:
+        """Tokens that calls under way keep from others, by call: those of one space or of all, without one."""
+        return {
+            call_id: one.held(now)
+            for call_id, one in self.open.items()
+            if call_id != but and space_id in (None, one.space_id)
+        }
+
+    def by_space(self) -> dict[str, Sums]:
+        """What each space has used, with what is under way."""
+        found = dict(self.spaces)
+        for one in self.open.values():
+            found[one.space_id] = found.get(one.space_id, Sums()).plus(one.sums())
+        return found
+
+
+@dataclass(frozen=True)
+class Added:
+    """What is counted for a space, once for each id."""
+
+    change_id: str
+    sums: Sums = field(default_factory=Sums)
+
+
+class _Seen:
+    """The documents as this process has seen them last, those of the newest two days, and a lock for each shard: the
+    threads of a process need not race each other.
+    """
+
+    def __init__(self, _: Timer) -> None:
+        self._last: dict[tuple[date, int], Stored[Totals]] = {}
+        self._lock = threading.Lock()
+        self.locks = [threading.Lock() for _ in range(SHARDS)]
+
+    def get(self, day: date, shard: int) -> Stored[Totals] | None:
+        with self._lock:
+            return self._last.get((day, shard))
+
+    def put(self, day: date, shard: int, seen: Stored[Totals]) -> Stored[Totals]:
+        with self._lock:
+            self._last[day, shard] = seen
+            newest = sorted({one for one, _ in self._last})[-2:]
+            self._last = {key: value for key, value in self._last.items() if key[0] in newest}
+        return seen
+
+    def settled(self, day: date) -> int:
+        """At least so many tokens are used up for good: sums never fall."""
+        with self._lock:
+            return sum(seen.value.settled() for (one, _), seen in self._last.items() if one == day)
+
+
+@lru_cache(10_000)
+def shard_of(space_id: str) -> int:
+    """Which of a day's documents a space is in."""
+    return hashlib.sha256(space_id.encode()).digest()[0] % SHARDS
+
+
+def least_settled(process: Process, day: date) -> int:
+    """Tokens that are used up on this day for sure, of all spaces, as far as this process knows: no request."""
+    return process.cache(_Seen).settled(day)
+
+
+def of_space(process: Process, day: date, space_id: str) -> Totals:
+    """The document that a space is in: 1 GET. Raises StoreUnavailable."""
+    shard = shard_of(space_id)
+    return stored.find(process.store, keys.totals(day, shard), Totals).value
+
+
+def of_day(process: Process, day: date) -> list[Totals]:
+    """All documents of a day: 1 LIST, and 1 GET for each that is not as this process has seen it last.
+
+    Raises StoreUnavailable.
+    """
+    known = process.cache(_Seen)
+
+    def read(found: tuple[int, str]) -> Totals:
+        shard, etag = found
+        last = known.get(day, shard)
+        if last and last.etag == etag:
+            return last.value
+        return known.put(day, shard, stored.find(process.store, keys.totals(day, shard), Totals)).value
+
+    listed = process.store.scan(keys.usage_of_day(day), limit=1_000)
+    found = [(parsed[1], entry.etag) for entry in listed if (parsed := keys.parse_totals(entry.key))]
+    return process.store.map(read, [one for one in found if one[0] < SHARDS])
+
+
+def change(
+    process: Process, day: date, space_id: str, make: Callable[[Totals], Totals | None], *, fresh: bool = False
+) -> Totals:
+    """Write what `make` makes of the document that a space is in, and return it as it stands then: 1 PUT, and 1 GET
+    unless it is as this process has seen it last. `make` may be called again.
+
+    `fresh`: what it decides must rest on the newest version. Raises StoreUnavailable, PreconditionLost.
+    """
+    known, shard = process.cache(_Seen), shard_of(space_id)
+    with known.locks[shard]:
+        last = None if fresh else known.get(day, shard)
+        found = stored.update(process.store, keys.totals(day, shard), make, process.new_id, kind=Totals, known=last)
+        return known.put(day, shard, found).value
+
+
+def add(process: Process, day: date, space_id: str, added: Sequence[Added], *, closes: str = "") -> None:
+    """Count these for a space, each once, and end the call `closes`, which they tell of: 1 PUT, 1 GET as in `change`.
+
+    No PUT where all was counted before. Raises StoreUnavailable, PreconditionLost.
+    """
+
+    def make(totals: Totals) -> Totals | None:
+        new = [one for one in added if one.change_id not in totals.recent]
+        if not new and closes not in totals.open:
+            return None
+        sums = totals.spaces.get(space_id, Sums())
+        for one in new:
+            sums = sums.plus(one.sums)
+        return totals.model_copy(
+            update={
+                "spaces": totals.spaces | {space_id: sums},
+                "open": _without(totals.open, closes),
+                "recent": [*totals.recent, *(one.change_id for one in new)][-MOST_RECENT:],
+            }
+        )
+
+    change(process, day, space_id, make)
+
+
+def _without(calls: Mapping[str, Reservation], call_id: str) -> dict[str, Reservation]:
+    return {one: call for one, call in calls.items() if one != call_id}
+
+
+def opened(totals: Totals, call_id: str, call: Reservation, now: datetime) -> Totals:
+    """The document with one more call under way."""
+    spaces, calls = dict(totals.spaces), {**totals.open, call_id: call}
+    over = [one for one, old in totals.open.items() if old.is_over(now)]
+    for one in over[: max(0, len(calls) - MOST_OPEN)]:
+        # Nobody will say more of it.
+        old = calls.pop(one)
+        spaces[old.space_id] = spaces.get(old.space_id, Sums()).plus(old.sums())
+    return totals.model_copy(update={"spaces": spaces, "open": calls})
+
+
+def closed(totals: Totals, call_id: str) -> Totals | None:
+    """The document without a call that was not made; None where it is not under way."""
+    return totals.model_copy(update={"open": _without(totals.open, call_id)}) if call_id in totals.open else None
