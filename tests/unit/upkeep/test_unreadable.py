@@ -168,6 +168,14 @@ def test_what_was_set_aside_is_put_back_byte_for_byte_and_nothing_else_is_replac
     ids = {**one.ids, "quarantine_id": kept["quarantine_id"]}
     assert kept["replaced"]
 
+    # A record from elsewhere leads to no other space, and to no head.
+    record = kept["kept_at"].replace(".object", ".json")
+    written = one.world.inner.objects[record].body
+    for name in (b"../other/_meta.json", b"_meta.json", b"/x"):
+        damaged.damage(one.world, record, written.replace(key.removeprefix("demo/").encode(), name))
+        assert damaged.http(agents, "archives", back, ids)[0] == 422
+    damaged.damage(one.world, record, written)
+
     # Somebody has mended it by hand meanwhile: that is not replaced.
     stands = one.world.inner.objects[key].body
     damaged.damage(one.world, key, sound)

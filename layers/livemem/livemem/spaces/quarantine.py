@@ -4,12 +4,12 @@ from livemem.store.documents import Document, Moment
 
 
 class Quarantined(Document):
-    """`_quarantine/{id}.json`: beside it, in `{id}.object`, the bytes as they were. `key` is that of the bucket under
-    which the object was; `instead` the SHA-256 of what took its place, None where nothing did.
+    """`_quarantine/{id}.json`: beside it, in `{id}.object`, the bytes as they were. `name` is the key below the space
+    under which the object was; `instead` the SHA-256 of what took its place, None where nothing did.
     """
 
     quarantine_id: str
-    key: str
+    name: str
     size: int
     etag: str
     sha256: str

@@ -58,7 +58,7 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
     body = _instead(process, head, name, found, quarantine_id, principal.name)
     kept = Quarantined(
         quarantine_id=quarantine_id,
-        key=key,
+        name=name,
         size=len(found.body),
         etag=found.etag,
         sha256=_sha256(found.body),
@@ -91,31 +91,34 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
     kept = load(process, space_id, quarantine_id)
     if kept.put_back_at:
         return kept
-    there = process.store.get(kept.key)
+    # It may have come with an archive, from anybody.
+    key = keys.prefix(space_id) + kept.name
+    name = name_of(space_id, key)
+    there = process.store.get(key)
     stored = process.store.get(keys.quarantined_bytes(space_id, quarantine_id))
     if not stored:
         raise NotFound("object", keys.quarantined_bytes(space_id, quarantine_id))
     if not there or there.body != stored.body:
-        _check_place(kept, there)
+        _check_place(kept, key, there)
         condition: dict[str, Any] = {"if_match": there.etag} if there else {"if_none_match": True}
         try:
             process.store.put(
-                kept.key, stored.body, content_type=kept.content_type or BYTES, metadata=kept.metadata, **condition
+                key, stored.body, content_type=kept.content_type or BYTES, metadata=kept.metadata, **condition
             )
         except PreconditionLost:
-            raise Conflict(f"The object {kept.key!r} was changed meanwhile; look once more.", retry_after=1) from None
-    if not unreadable.is_readable(name_of(space_id, kept.key), stored.body):
-        marks.leave(process, kept.key)
+            raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1) from None
+    if not unreadable.is_readable(name, stored.body):
+        marks.leave(process, key)
     markers.leave(process, space_id)
     done = kept.model_copy(update={"put_back_by": principal.name, "put_back_at": clock.iso_millis(process.clock())})
     _keep(process, space_id, done)
-    logger.warning("object put back", extra={"space_id": space_id, "key": kept.key, "quarantine_id": quarantine_id})
+    logger.warning("object put back", extra={"space_id": space_id, "key": key, "quarantine_id": quarantine_id})
     return done
 
 
-def _check_place(kept: Quarantined, there: Object | None) -> None:
+def _check_place(kept: Quarantined, key: str, there: Object | None) -> None:
     if (_sha256(there.body) if there else None) != kept.instead:
-        raise Conflict(f"Another object is under {kept.key!r} by now; nothing was changed.")
+        raise Conflict(f"Another object is under {key!r} by now; nothing was changed.")
 
 
 def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:

@@ -71,7 +71,8 @@ class QuarantinedView(Sparse):
     def of(cls, space_id: str, kept: Quarantined) -> "QuarantinedView":
         told = kept.model_dump(include=set(cls.model_fields))
         where = keys.quarantined_bytes(space_id, kept.quarantine_id)
-        return cls.model_validate({**told, "kept_at": where, "replaced": kept.instead is not None})
+        key = keys.prefix(space_id) + kept.name
+        return cls.model_validate({**told, "key": key, "kept_at": where, "replaced": kept.instead is not None})
 
 
 class QuarantinedPage(Gapped):
