@@ -1,5 +1,6 @@
 """Objects of a space that cannot be read: each is named, hides nothing else, and is set aside so that all goes on."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -346,3 +347,17 @@ def test_nobody_is_told_that_a_note_is_erased_while_a_record_that_may_hold_it_ca
     status, told = damaged.http(agents, "archives", erase, one.ids, query={"erase": "true"})
     assert (status, told["key"]) == (503, key)
     assert "set aside" in told["detail"]
+
+
+def test_what_a_file_rests_on_is_not_known_where_the_record_that_says_it_cannot_be_read(whole: Whole):
+    world = damaged.forked(whole).world
+    first, *_, newest = world.keys(keys.records_prefix("demo"))
+    damaged.damage(world, newest, b"{")
+    world.clock.move(3_600)
+
+    ended = world.consolidate()
+
+    made = next(one for one in world.keys(keys.records_prefix("demo")) if f"/{ended.consolidation:06d}_" in one)
+    (file,) = json.loads(world.inner.objects[made].body)["files"]
+    assert file["sources"] is None
+    assert json.loads(world.inner.objects[first].body)["files"][0]["sources"] is not None

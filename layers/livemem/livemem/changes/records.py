@@ -262,10 +262,11 @@ def written_by(item: Object) -> str | None:
     return item.metadata.get("record") or item.metadata.get("consolidation")
 
 
-def find(process: Process, space_id: str, text: str) -> Record | None:
+def find(process: Process, space_id: str, text: str, missing: list[str] | None = None) -> Record | None:
     """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where it only tells the number.
 
-    None if it is gone or can't be read; raises StoreUnavailable if the store does not answer.
+    None if it is gone, or cannot be read: then its key is added to `missing`. Raises StoreUnavailable if the store does
+    not answer.
     """
     name = keys.parse_record_text(text)
     if not name and text.isdecimal():
@@ -274,7 +275,7 @@ def find(process: Process, space_id: str, text: str) -> Record | None:
             (found for found in names(process, space_id, since=number, limit=1) if found.number == number), None
         )
     found = process.store.get(keys.record(space_id, name)) if name else None
-    return unreadable.tolerated(process, Record, found) if found else None
+    return unreadable.tolerated(process, Record, found, missing) if found else None
 
 
 def undone(records: Iterable[Record]) -> set[int]:
