@@ -158,7 +158,7 @@ def note_erased(process: Process, space_id: str, conversation_id: str, index: in
     key = keys.conversation(space_id, conversation_id)
     for _ in range(TRIES):
         found = process.store.get(key)
-        known = parsed(Conversation, found) if found else None
+        known = parsed(process, Conversation, found) if found else None
         if not found or not known or known.deleted_at or index in known.erased_turns:
             return
         told = known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
