@@ -54,6 +54,11 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
+    "quarantine_id": {
+        "description": "The id under which the object is kept, as the list of what was set aside gives it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
     "conversation_id": {
         "description": "The id of the conversation, as the answer to its beginning and every list give it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -407,6 +412,8 @@ WHAT_CAN_BE_MISSING = (
     "digest",
     "question",
     "session",
+    "object",
+    "quarantined_object",
     "route",
 )
 

@@ -1207,6 +1207,23 @@ class Operations:
         )
         return answer
 
+    def list_quarantined(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.QuarantinedPage:
+        """List what was set aside.
+
+        The objects that were set aside in the space, also those that were put back.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: The most items that the page may hold.
+            cursor: The `next_cursor` of the page before; without it the first page is given.
+        """
+        answer: models.QuarantinedPage = self._invoke(
+            "list_quarantined", {"space_id": space_id, "limit": limit, "cursor": cursor}
+        )
+        return answer
+
     def list_recent_memories(
         self, space_id: str, *, kind: Literal["fact", "self", "goal"] | None = None, limit: int | None = None
     ) -> models.MemoryList:
@@ -1354,6 +1371,26 @@ class Operations:
                 "order": order,
                 "cursor": cursor,
             },
+        )
+        return answer
+
+    def list_unreadable(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.UnreadablePage:
+        """List what cannot be read.
+
+        Read all documents of the space, and list those that cannot be read, because somebody changed them in the
+        bucket or they were damaged. What does not need them goes on; set them aside (`POST .../quarantine`) to let
+        the rest go on, or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page
+        reads up to 5,000 objects.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: The most items that the page may hold.
+            cursor: The `next_cursor` of the page before; without it the first page is given.
+        """
+        answer: models.UnreadablePage = self._invoke(
+            "list_unreadable", {"space_id": space_id, "limit": limit, "cursor": cursor}
         )
         return answer
 
@@ -1644,6 +1681,23 @@ class Operations:
         )
         return answer
 
+    def quarantine_object(self, space_id: str, *, key: str, reason: str) -> models.QuarantinedView:
+        """Set aside what cannot be read.
+
+        Move an object that cannot be read to a key of its own in the space, byte for byte, with who did so, when and
+        why. What needs it goes on without: a number that it had is not given again. An object that can be read is
+        refused (409).
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            key: The key of the object in the bucket.
+            reason: Why, for those who come later.
+        """
+        answer: models.QuarantinedView = self._invoke(
+            "quarantine_object", {"space_id": space_id, "key": key, "reason": reason}
+        )
+        return answer
+
     def redo_summary(self, space_id: str, conversation_id: str, level: str, n: str) -> models.JobView:
         """Redo a summary.
 
@@ -1704,6 +1758,21 @@ class Operations:
             memory_id: The id of the memory, as the answer to its storing and every list give it.
         """
         answer: models.MemoryDetail = self._invoke("restore_memory", {"space_id": space_id, "memory_id": memory_id})
+        return answer
+
+    def restore_quarantined(self, space_id: str, quarantine_id: str) -> models.QuarantinedView:
+        """Put back what was set aside.
+
+        Put an object back under its key, byte for byte; refused (409) where another one is there by now. What still
+        cannot be read is named again, and can be set aside again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            quarantine_id: The id under which the object is kept, as the list of what was set aside gives it.
+        """
+        answer: models.QuarantinedView = self._invoke(
+            "restore_quarantined", {"space_id": space_id, "quarantine_id": quarantine_id}
+        )
         return answer
 
     def retry_digest(self, space_id: str, slot: str) -> models.DigestRetried:
@@ -3432,6 +3501,23 @@ class AsyncOperations:
         )
         return answer
 
+    async def list_quarantined(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.QuarantinedPage:
+        """List what was set aside.
+
+        The objects that were set aside in the space, also those that were put back.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: The most items that the page may hold.
+            cursor: The `next_cursor` of the page before; without it the first page is given.
+        """
+        answer: models.QuarantinedPage = await self._invoke(
+            "list_quarantined", {"space_id": space_id, "limit": limit, "cursor": cursor}
+        )
+        return answer
+
     async def list_recent_memories(
         self, space_id: str, *, kind: Literal["fact", "self", "goal"] | None = None, limit: int | None = None
     ) -> models.MemoryList:
@@ -3585,6 +3671,26 @@ class AsyncOperations:
                 "order": order,
                 "cursor": cursor,
             },
+        )
+        return answer
+
+    async def list_unreadable(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.UnreadablePage:
+        """List what cannot be read.
+
+        Read all documents of the space, and list those that cannot be read, because somebody changed them in the
+        bucket or they were damaged. What does not need them goes on; set them aside (`POST .../quarantine`) to let
+        the rest go on, or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page
+        reads up to 5,000 objects.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: The most items that the page may hold.
+            cursor: The `next_cursor` of the page before; without it the first page is given.
+        """
+        answer: models.UnreadablePage = await self._invoke(
+            "list_unreadable", {"space_id": space_id, "limit": limit, "cursor": cursor}
         )
         return answer
 
@@ -3877,6 +3983,23 @@ class AsyncOperations:
         )
         return answer
 
+    async def quarantine_object(self, space_id: str, *, key: str, reason: str) -> models.QuarantinedView:
+        """Set aside what cannot be read.
+
+        Move an object that cannot be read to a key of its own in the space, byte for byte, with who did so, when and
+        why. What needs it goes on without: a number that it had is not given again. An object that can be read is
+        refused (409).
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            key: The key of the object in the bucket.
+            reason: Why, for those who come later.
+        """
+        answer: models.QuarantinedView = await self._invoke(
+            "quarantine_object", {"space_id": space_id, "key": key, "reason": reason}
+        )
+        return answer
+
     async def redo_summary(self, space_id: str, conversation_id: str, level: str, n: str) -> models.JobView:
         """Redo a summary.
 
@@ -3940,6 +4063,21 @@ class AsyncOperations:
         """
         answer: models.MemoryDetail = await self._invoke(
             "restore_memory", {"space_id": space_id, "memory_id": memory_id}
+        )
+        return answer
+
+    async def restore_quarantined(self, space_id: str, quarantine_id: str) -> models.QuarantinedView:
+        """Put back what was set aside.
+
+        Put an object back under its key, byte for byte; refused (409) where another one is there by now. What still
+        cannot be read is named again, and can be set aside again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            quarantine_id: The id under which the object is kept, as the list of what was set aside gives it.
+        """
+        answer: models.QuarantinedView = await self._invoke(
+            "restore_quarantined", {"space_id": space_id, "quarantine_id": quarantine_id}
         )
         return answer
 

@@ -11,6 +11,7 @@ _LASTING = frozenset(
         "conversation_broken",
         "memories_broken",
         "not_configured",
+        "object_unreadable",
         "question_broken",
         "registry_unreadable",
         "space_broken",

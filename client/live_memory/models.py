@@ -370,6 +370,8 @@ class DigestView(Model):
     """What it came to, once it has ended."""
     given_up: list[ChunkGivenUp] | None = None
     """Chunks that may be tried anew (`POST .../retry`). In a list left out."""
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
 
 
 class FactView(Model):
@@ -696,7 +698,7 @@ class MemoryChangeView(Model):
 
     number: int
     """Its number in the log of the kind, from 1."""
-    what: Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased"] | str
+    what: Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased", "unreadable"] | str
     """`stored`: a new memory; `merged`: it met one that says the same; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it said."""
     at: AwareDatetime
     """When, UTC."""
@@ -844,6 +846,18 @@ class NewNotes(Model):
     )
     notes: list[NewNote]
     """The notes in their order."""
+
+
+class NewQuarantine(Model):
+    """Which object is to be set aside."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    key: str
+    """The key of the object in the bucket."""
+    reason: str
+    """Why, for those who come later."""
 
 
 class NewQuestion(Model):
@@ -1043,6 +1057,8 @@ class Problem(Model):
     """What is wrong; stable. All codes are in errors.md."""
     request_id: str
     """The id of the request, by which the log can be searched."""
+    key: str | None = None
+    """The key of the object that cannot be read; only where that is what is wrong (repair.md)."""
     errors: list[FieldProblem] | None = None
     """What is wrong with which field, at most 20; only where there is one."""
 
@@ -1062,6 +1078,35 @@ class ProvenanceView(Model):
     """The conversation that it rests on."""
     note_id: str | None = None
     """The note that it rests on."""
+
+
+class QuarantinedView(Model):
+    """An object that was set aside. What does not apply is left out."""
+
+    quarantine_id: str
+    """The id under which it is kept, an ULID."""
+    key: str
+    """The key of the object in the bucket."""
+    size: int
+    """Its size in bytes."""
+    sha256: str
+    """The SHA-256 of its bytes, in hex."""
+    written_at: AwareDatetime
+    """When it was written, UTC."""
+    kept_at: str
+    """The key under which its bytes are."""
+    replaced: bool
+    """Whether something stands in its place that says so: where a number must not be given twice."""
+    by: str
+    """Who set it aside: the name of the token."""
+    at: AwareDatetime
+    """When, UTC."""
+    reason: str
+    """Why."""
+    put_back_by: str | None = None
+    """Who put it back."""
+    put_back_at: AwareDatetime | None = None
+    """When it was put back, UTC."""
 
 
 class Refusal(Model):
@@ -1963,6 +2008,26 @@ class TurnWritten(Model):
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
+class UnreadableObject(Model):
+    """An object of the space that cannot be read."""
+
+    key: str
+    """The key of the object in the bucket."""
+    size: int
+    """Its size in bytes."""
+    written_at: AwareDatetime
+    """When it was written, UTC."""
+
+
+class UnreadablePage(Model):
+    """A page of objects that cannot be read."""
+
+    items: list[UnreadableObject]
+    """The objects, by their keys. A page may hold fewer than `limit` and not be the last one."""
+    next_cursor: str | None = None
+    """Send it as `cursor` to get the next page; null: this was the last one."""
+
+
 class UpdateView(Model):
     """What came of an update."""
 
@@ -2241,6 +2306,8 @@ class ChangeDetail(Model):
 class ChangePage(Model):
     """A page of the history."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[ChangeSummary]
     """The changes, newest first."""
     next_cursor: str | None = None
@@ -2291,6 +2358,8 @@ class ConversationDetail(Model):
 class ConversationPage(Model):
     """A page of conversations, newest first."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[ListedConversation]
     """The conversations, by their beginning."""
     next_cursor: str | None = None
@@ -2426,6 +2495,8 @@ class HealthView(Model):
 class JobPage(Model):
     """A page of jobs, newest first."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[JobView]
     """The jobs."""
     next_cursor: str | None = None
@@ -2452,11 +2523,15 @@ class MemoriesFound(Model):
     """By what they were compared with the question: their meaning (`vector`), or their letters (`lexical`); `newest`: there was none."""
     degraded: str | None = None
     """Why they were compared by letters although there is an embedding model. Only then."""
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
 
 
 class MemoryChangePage(Model):
     """A page of what was done to memories."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[MemoryChangeView]
     """What was done, the newest first."""
     next_cursor: str | None = None
@@ -2580,6 +2655,17 @@ class OpenConversation(Model):
     """How it is cut into blocks; it stays so until a full update says otherwise."""
 
 
+class QuarantinedPage(Model):
+    """A page of objects that were set aside."""
+
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    items: list[QuarantinedView]
+    """The objects, by their ids."""
+    next_cursor: str | None = None
+    """Send it as `cursor` to get the next page; null: this was the last one."""
+
+
 class RetentionReport(Model):
     """What retention removed, or would remove."""
 
@@ -2629,6 +2715,8 @@ class RoomMessagePage(Model):
 class RunPage(Model):
     """A page of runs, newest first."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[RunView]
     """The runs."""
     next_cursor: str | None = None
@@ -2853,6 +2941,8 @@ class SpaceSummary(Model):
 class SummaryPage(Model):
     """A page of summaries: the highest level first, of each level the newest first."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[SummaryView]
     """The summaries."""
     next_cursor: str | None = None
@@ -2886,6 +2976,8 @@ class TokenPage(Model):
 class TurnPage(Model):
     """A page of turns."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[TurnView]
     """The turns. A page may hold fewer than `limit` and not be the last one."""
     next_cursor: str | None = None
@@ -2919,6 +3011,8 @@ class ContextView(Model):
 class ErasurePage(Model):
     """A page of receipts, newest first."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[ErasureView]
     """The receipts."""
     next_cursor: str | None = None
@@ -2947,5 +3041,7 @@ class FileWithSources(Model):
 class MemoryList(Model):
     """Memories, the newest first."""
 
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[MemoryView]
     """The memories."""

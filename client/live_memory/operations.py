@@ -1821,6 +1821,33 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             markdown=True,
             paged=True,
         ),
+        "list_quarantined": Operation(
+            name="list_quarantined",
+            method="GET",
+            path="/spaces/{space_id}/quarantine",
+            tag="upkeep",
+            summary="List what was set aside",
+            description="The objects that were set aside in the space, also those that were put back.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                )
+            },
+            query={
+                "limit": Field(name="limit", type="integer", description="The most items that the page may hold."),
+                "cursor": Field(
+                    name="cursor",
+                    type="string",
+                    description="The `next_cursor` of the page before; without it the first page is given.",
+                ),
+            },
+            answer="QuarantinedPage",
+            needs="admin",
+            paged=True,
+        ),
         "list_recent_memories": Operation(
             name="list_recent_memories",
             method="GET",
@@ -2036,6 +2063,33 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             answer="TurnPage",
             needs="read",
             markdown=True,
+            paged=True,
+        ),
+        "list_unreadable": Operation(
+            name="list_unreadable",
+            method="GET",
+            path="/spaces/{space_id}/unreadable",
+            tag="upkeep",
+            summary="List what cannot be read",
+            description="Read all documents of the space, and list those that cannot be read, because somebody changed them in the bucket or they were damaged. What does not need them goes on; set them aside (`POST .../quarantine`) to let the rest go on, or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page reads up to 5,000 objects.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                )
+            },
+            query={
+                "limit": Field(name="limit", type="integer", description="The most items that the page may hold."),
+                "cursor": Field(
+                    name="cursor",
+                    type="string",
+                    description="The `next_cursor` of the page before; without it the first page is given.",
+                ),
+            },
+            answer="UnreadablePage",
+            needs="admin",
             paged=True,
         ),
         "load_context": Operation(
@@ -2440,6 +2494,32 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             answer="Rules",
             needs="admin",
         ),
+        "quarantine_object": Operation(
+            name="quarantine_object",
+            method="POST",
+            path="/spaces/{space_id}/quarantine",
+            tag="upkeep",
+            summary="Set aside what cannot be read",
+            description="Move an object that cannot be read to a key of its own in the space, byte for byte, with who did so, when and why. What needs it goes on without: a number that it had is not given again. An object that can be read is refused (409).",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                )
+            },
+            body={
+                "key": Field(
+                    name="key", type="string", required=True, description="The key of the object in the bucket."
+                ),
+                "reason": Field(
+                    name="reason", type="string", required=True, description="Why, for those who come later."
+                ),
+            },
+            answer="QuarantinedView",
+            needs="admin",
+        ),
         "redo_summary": Operation(
             name="redo_summary",
             method="POST",
@@ -2554,6 +2634,30 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             },
             answer="MemoryDetail",
             needs="write",
+        ),
+        "restore_quarantined": Operation(
+            name="restore_quarantined",
+            method="POST",
+            path="/spaces/{space_id}/quarantine/{quarantine_id}/restore",
+            tag="upkeep",
+            summary="Put back what was set aside",
+            description="Put an object back under its key, byte for byte; refused (409) where another one is there by now. What still cannot be read is named again, and can be set aside again.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                ),
+                "quarantine_id": Field(
+                    name="quarantine_id",
+                    type="string",
+                    required=True,
+                    description="The id under which the object is kept, as the list of what was set aside gives it.",
+                ),
+            },
+            answer="QuarantinedView",
+            needs="admin",
         ),
         "retry_digest": Operation(
             name="retry_digest",

@@ -10,7 +10,7 @@ from itertools import chain
 
 import pytest
 
-from tests.support import backup_stories, mcp_stories, memory_stories, stories, talk_stories
+from tests.support import backup_stories, broken_stories, mcp_stories, memory_stories, stories, talk_stories
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
 
@@ -34,7 +34,15 @@ SPARED_BY_THE_CODE_ALONE = {
 UNTOUCHED = {
     "Reads": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Digest": {("s3:GetObject", "{space}/_digests/*/dead/*")},
-    "Sweep": {("s3:GetObject", "{space}/memories/*/snapshot/*.npz")},
+    "Sweep": {
+        ("s3:GetObject", "{space}/memories/*/snapshot/*.npz"),
+        ("s3:GetObject", "_unreadable/*"),
+        # It checks documents; who is at work is none.
+        *(
+            ("s3:GetObject", f"{{space}}/{name}")
+            for name in ("_asks/open/*", "_digests/*/claim.json", "sessions/*/claim.json")
+        ),
+    },
     # Who may read what lies below a conversation may read an object without content too.
     "Conversations": {("s3:GetObject", "{space}/conversations/*/deleted")},
     **{name: {("s3:GetObject", "{space}/conversations/*/generation.json")} for name in ("Questions", "Ask")},
@@ -50,7 +58,7 @@ NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "cal
 NO_VERSIONS = ("_system/tokens.json", "_system/usage/20260220/00.json", "_uploads/01J", "_pending/demo", "_due/x/y")
 """Of what these roles neither read nor remove former versions."""
 
-MODULES = (stories, backup_stories, talk_stories, memory_stories, mcp_stories)
+MODULES = (stories, broken_stories, talk_stories, memory_stories, mcp_stories, backup_stories)
 
 Asked = dict[str, set[Request]]
 
@@ -168,8 +176,8 @@ def kind(key: str) -> str:
     """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_due/*`,
     `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`, `{space}/conversations/*/turns/*`.
     """
-    first, *rest = key.split("/")
-    if first in {"_pending", "_due", "_uploads", "_expiry", "_rooms"}:
+    first, *rest = key.replace("_pending/unreadable/", "_unreadable/").split("/")
+    if first in {"_pending", "_due", "_uploads", "_expiry", "_rooms", "_unreadable"}:
         return f"{first}/*"
     if first == "_backups":
         return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"

@@ -410,6 +410,7 @@ OF_ALL_KINDS = (
     *("_digests/20260220T140000/done.json", "_digests/20260220T140000/dead/0001.json"),
     *("_asks/01ARZ3NDEKTSV4RRFFQ69G5FAV.json", "_asks/open/01ARZ3NDEKTSV4RRFFQ69G5FAV"),
     *(f"sessions/{'0' * 32}.json", f"sessions/{'0' * 32}/claim.json"),
+    "_quarantine/01ARZ3NDEKTSV4RRFFQ69G5FAV.json",
 )
 
 

@@ -70,6 +70,10 @@ ROUTES = {
         "POST /v1/tokens/self/rotate",
     },
     "ArchivesFunction": {
+        "GET /v1/spaces/{space_id}/unreadable",
+        "POST /v1/spaces/{space_id}/quarantine",
+        "GET /v1/spaces/{space_id}/quarantine",
+        "POST /v1/spaces/{space_id}/quarantine/{quarantine_id}/restore",
         "POST /v1/spaces/{space_id}/backups",
         "GET /v1/spaces/{space_id}/backups",
         "GET /v1/backups",

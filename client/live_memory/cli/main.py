@@ -20,6 +20,7 @@ from live_memory.cli.commands import (
     changes,
     exporting,
     notes,
+    repair,
     reviews,
     spaces,
     tail,
@@ -87,6 +88,7 @@ app.command("export", rich_help_panel=OPERATE)(exporting.export)
 app.command("import", rich_help_panel=OPERATE)(import_command)
 app.command("erase", rich_help_panel=OPERATE)(upkeep.erase)
 app.command("gc", rich_help_panel=OPERATE)(upkeep.gc)
+app.command("repair", rich_help_panel=OPERATE)(repair.repair)
 app.command("usage", rich_help_panel=OPERATE)(upkeep.usage)
 app.command("health", rich_help_panel=OPERATE)(upkeep.health)
 app.command("init", rich_help_panel=ACCOUNT)(init_command)

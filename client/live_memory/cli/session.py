@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,13 +46,28 @@ class Session:
         """All items of a list in the space, page by page."""
         return self.client.pages(operation, given({"space_id": self.space, **arguments}))
 
-    def confirm(self, question: str, *, yes: bool, option: str = "--yes") -> None:
-        """Ask before what can't be taken back, or not easily; raises Refused where nobody can be asked."""
+    def confirm(
+        self,
+        question: str,
+        *,
+        yes: bool,
+        option: str = "--yes",
+        typed: str | None = None,
+        more: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Ask before what can't be taken back, or not easily; raises Refused where nobody can be asked.
+
+        `typed` is what has to be typed where yes is said too easily; `more` what to know, worked out if one is asked.
+        """
         if yes:
             return
         if not self.program.is_terminal(sys.stdin):
             raise Refused(f"{question} Say so with {option}.")
-        if not typer.confirm(texts.clean(question), err=True):
+        if typed is not None:
+            told = texts.clean(f"{question} {more()} Type {typed} to do it")
+            if typer.prompt(told, default="", show_default=False, err=True) != typed:
+                raise typer.Abort
+        elif not typer.confirm(texts.clean(question), err=True):
             raise typer.Abort
 
 

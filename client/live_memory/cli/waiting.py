@@ -8,9 +8,13 @@ from live_memory.cli import texts
 from live_memory.cli.exits import LATER, Refused
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session
+from live_memory.errors import LiveMemoryError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
 """Seconds between two looks: most work is done within a second or two, the rest takes minutes."""
+LONGEST_REST = 60.0
+"""Seconds between two looks at what is refused for now."""
+CONFLICT = 409
 PATIENCE = 3600.0
 """Seconds after which nothing more is to be expected: a run or a copy that died is given up by then."""
 
@@ -18,9 +22,16 @@ Ask = Callable[[], Any]
 
 
 def wait(
-    session: Session, ask: Ask, goes_on: Callable[[Any], bool], tell: Callable[[Any], str], *, first: Any = None
+    session: Session,
+    ask: Ask,
+    goes_on: Callable[[Any], bool],
+    tell: Callable[[Any], str],
+    *,
+    first: Any = None,
+    rest: Callable[[Any], float] | None = None,
 ) -> Any:
-    """Ask until it is done, and return the last answer. `first` is an answer that is there already.
+    """Ask until it is done, and return the last answer. `first` is an answer that is there already; `rest` tells from
+    an answer how many seconds to wait, where that is known.
 
     Raises Refused after an hour: nothing is lost then, and the message says how to look again.
     """
@@ -32,7 +43,7 @@ def wait(
             if session.program.now() > until:
                 raise Refused(f"Still {tell(answer)} after an hour. It goes on; look again later.", LATER)
             show(tell(answer))
-            session.program.sleep(pause)
+            session.program.sleep(rest(answer) if rest else pause)
             pause = min(pause * 1.5, LONGEST_PAUSE)
             answer = ask()
     return answer
@@ -75,6 +86,28 @@ def arrival(session: Session, space_id: str, first: Any) -> Any:
         lambda found: found["status"] == "arriving",
         lambda found: f"{found['kind']} into {space_id} goes on",
         first=first,
+    )
+
+
+def free(session: Session, ask: Ask) -> Any:
+    """Ask for what is refused for now, such as a restore under the id of a space that was deleted just now, until it is
+    not; returns the answer. Raises what the service refuses it with for good.
+    """
+
+    def asked() -> Any:
+        try:
+            return ask()
+        except LiveMemoryError as refused:
+            if refused.status != CONFLICT or not refused.retry_after:
+                raise
+            return refused
+
+    return wait(
+        session,
+        asked,
+        lambda found: isinstance(found, LiveMemoryError),
+        lambda found: found.detail,
+        rest=lambda found: min(found.retry_after, LONGEST_REST),
     )
 
 

@@ -1,7 +1,8 @@
 """The errors of the domain: one hierarchy, one sentence per class.
 
 `status` and `code` are what a client sees over HTTP (RFC 9457); `code` is stable and documented in docs/errors.md.
-`detail` is written for the user: it never holds the text of a foreign exception, a key of the bucket or a secret.
+`detail` is written for the user: it never holds the text of a foreign exception or a secret, and of the bucket's keys
+only that of an object of the caller's own space that cannot be read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,31 +109,38 @@ class NotFound(LiveMemoryError):
         self.code = f"{what.replace(' ', '_')}_not_found"
 
 
-class SpaceBroken(LiveMemoryError):
-    """The head of a space can't be read, or is another space's: nothing is done in it until somebody mends it."""
+class ObjectUnreadable(LiveMemoryError):
+    """An object of a space cannot be read: it was changed or damaged in the bucket. `key` names it, where it is one."""
 
     status = 503
+    code = "object_unreadable"
+
+    def __init__(self, detail: str, *, key: str | None = None) -> None:
+        super().__init__(detail)
+        self.key = key
+
+
+class SpaceBroken(ObjectUnreadable):
+    """The head of a space can't be read, or is another space's: nothing is done in it until somebody mends it."""
+
     code = "space_broken"
 
 
-class ConversationBroken(LiveMemoryError):
-    """A part of a conversation can't be read: somebody changed it in the bucket."""
+class ConversationBroken(ObjectUnreadable):
+    """A part of a conversation can't be read."""
 
-    status = 503
     code = "conversation_broken"
 
 
-class QuestionBroken(LiveMemoryError):
-    """What is kept of a question can't be read: somebody changed it in the bucket."""
+class QuestionBroken(ObjectUnreadable):
+    """What is kept of a question can't be read."""
 
-    status = 503
     code = "question_broken"
 
 
-class MemoriesBroken(LiveMemoryError):
-    """A part of the memories of a space can't be read: somebody changed it in the bucket."""
+class MemoriesBroken(ObjectUnreadable):
+    """A part of the memories of a space can't be read, or is missing."""
 
-    status = 503
     code = "memories_broken"
 
 

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 
-from livemem.errors import FieldError, InvalidRequest, LiveMemoryError
+from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, ObjectUnreadable
 from livemem.redaction import redact
 from livemem_http import texts
 
@@ -41,6 +41,10 @@ class Problem(BaseModel):
     detail: Annotated[str, Field(description="What is wrong and what to do, in words.")]
     code: Annotated[str, Field(description="What is wrong; stable. All codes are in errors.md.")]
     request_id: Annotated[str, Field(description="The id of the request, by which the log can be searched.")]
+    key: Annotated[
+        str | None,
+        Field(description="The key of the object that cannot be read; only where that is what is wrong (repair.md)."),
+    ] = None
     errors: Annotated[
         list[FieldProblem] | None,
         Field(description="What is wrong with which field, at most 20; only where there is one."),
@@ -75,6 +79,7 @@ def response(error: Exception, request_id: str) -> Response[str]:
         detail=shown(known.detail),
         code=known.code,
         request_id=request_id,
+        key=known.key if isinstance(known, ObjectUnreadable) else None,
         errors=fields[:SHOWN_ERRORS] or None,
     )
     headers: dict[str, str | list[str]] = {}

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
-from livemem.errors import InvalidRequest, NotFound, StoreUnavailable
+from livemem.errors import InvalidRequest, NotFound, ObjectUnreadable
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.world import World
@@ -171,13 +171,20 @@ def test_the_history_of_an_unknown_space_is_not_found():
         assert missing.value.code == "space_not_found"
 
 
-def test_a_record_that_can_not_be_read_is_an_error_and_not_left_out():
+def test_a_record_that_can_not_be_read_is_named_and_hides_no_other_and_is_an_error_where_it_is_asked_for():
     world = space_with_history()
-    key = world.keys(keys.records_prefix("demo"))[0]
-    world.inner.put_object(Bucket="b", Key=key, Body=b"{")
+    first, *_ = world.keys(keys.records_prefix("demo"))
+    all_numbers = [change.number for change in page(world)[0]]
+    world.inner.put_object(Bucket="b", Key=first, Body=b"{")
+    missing: list[str] = []
 
-    with pytest.raises(StoreUnavailable):
-        page(world)
+    found, _ = history.page(world.process, "demo", limit=50, before=None, missing=missing)
+
+    assert ([change.number for change in found], missing) == ([one for one in all_numbers if one != 1], [first])
+    with pytest.raises(ObjectUnreadable) as broken:
+        history.read(world.process, "demo", 1)
+    assert broken.value.key == first
+    assert first in broken.value.detail
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.0", "one", " 1", "1" * 10, "１x"])

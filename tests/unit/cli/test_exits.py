@@ -122,11 +122,53 @@ def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(de
         assert "--yes" in said.err or "--confirm demo" in said.err
     desk.terminal = True
     for command in commands:
-        assert desk.say(*command, stdin="n\n").code == 1, command
+        if command[:2] != ("space", "delete"):
+            assert desk.say(*command, stdin="n\n").code == 1, command
     assert desk.asked == []
 
     desk.answers = {"undo_consolidation": {"number": 2, "notes_count": 3}}
     assert desk.say("undo", "1", stdin="y\n").code == 0
+
+
+def test_who_deletes_a_space_is_told_what_goes_and_types_its_id(desk: Desk):
+    desk.terminal = True
+    there = {"live": {"notes_count": 3}, "bank": {"files_count": 1}}
+    desk.answers = {"get_space": there, "list_backups": {"items": [], "next_cursor": None}, "delete_space": None}
+
+    for typed in ("y\n", "\n", "other\n"):
+        said = desk.say("space", "delete", "demo", stdin=typed)
+        assert said.code == 1, typed
+        assert "3 live notes and 1 bank file" in said.err
+        assert "NO backup" in said.err
+    assert "delete_space" not in [name for name, _ in desk.asked]
+
+    desk.answers = {
+        **desk.answers,
+        "list_backups": {"items": [{"backup_id": "b7", "complete": True}], "next_cursor": None},
+    }
+    said = desk.say("space", "delete", "demo", stdin="demo\n")
+    assert said.code == 0
+    assert "newest backup is b7" in said.err
+    assert desk.asked[-1] == ("delete_space", {"space_id": "demo", "confirm": "demo"})
+
+
+def test_a_restore_that_waits_comes_again_when_the_id_is_free(desk: Desk):
+    refused = httpx.Response(
+        409, json={"status": 409, "code": "conflict", "detail": "Free at 12:21."}, headers={"Retry-After": "90"}
+    )
+    arrived = {"status": "arrived", "kind": "restore", "objects": 4, "space_id": "demo"}
+    desk.answers = {"restore_backup": [refused, refused, arrived]}
+
+    said = desk.say("backup", "restore", "2026-02-20T02-00-00", "--wait")
+
+    assert (said.code, said.out) == (0, "demo\n")
+    assert "Free at 12:21." in said.err
+    assert sum(desk.waited) == 120
+    desk.answers = {"restore_backup": refused}
+    assert desk.say("backup", "restore", "2026-02-20T02-00-00").code == 5
+    taken = httpx.Response(409, json={"status": 409, "code": "space_exists", "detail": "It is there."})
+    desk.answers = {"restore_backup": taken}
+    assert desk.say("backup", "restore", "2026-02-20T02-00-00", "--wait").code == 5
 
 
 def test_the_categories_are_those_of_the_service():

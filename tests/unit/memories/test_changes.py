@@ -128,13 +128,16 @@ def test_a_page_costs_a_get_for_each_operation_that_it_may_hold(world):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_hole_in_the_log_is_never_passed_over(world, number):
+def test_a_hole_in_the_log_is_named_and_nothing_is_stored_over_it(world, number):
     for place in range(3):
         store(world.process, f"{place}: Thing {place}.")
     world.store.delete(keys.operation("demo", "fact", number))
 
+    missing: list[str] = []
+    changes.page(world.process, "demo", missing=missing)
+    assert missing == [keys.operation("demo", "fact", number)]
     with pytest.raises(MemoriesBroken, match=f"operation {number}"):
-        told(world)
+        store(world.new_process(), "9: one more")
 
 
 def test_an_operation_of_another_kind_is_not_looked_at(world):

@@ -37,7 +37,7 @@ def erase(world: World, number: int, kind: keys.Kind = "fact") -> None:
     key = keys.operation(DEMO, kind, number)
     item = world.store.get(key)
     assert item
-    told = operation.read(item)
+    told = operation.read(world.process, item)
     gone = told.memory.model_copy(update={"content": "", "history": [], "subjects": [], "category": None})
     world.store.put(key, told.model_copy(update={"memory": gone, "vector": None}).to_bytes(), if_match=item.etag)
 

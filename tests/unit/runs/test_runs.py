@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from livemem.errors import InvalidName, NotFound, StoreUnavailable
+from livemem.errors import InvalidName, NotFound, ObjectUnreadable, StoreUnavailable
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
@@ -166,12 +166,13 @@ def test_a_run_is_not_found_in_a_namesake_of_its_space():
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"run_id": 1}'])
-def test_a_run_that_can_not_be_read_is_not_found(body: bytes):
+def test_a_run_that_can_not_be_read_is_named_and_nobody_works_on_it(body: bytes):
     world, run_id = ordered()
     world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
 
-    with pytest.raises(NotFound):
+    with pytest.raises(ObjectUnreadable) as broken:
         world.view(run_id)
+    assert broken.value.key == keys.run("demo", run_id)
     assert world.work() is None
 
 

@@ -86,9 +86,15 @@ def restore(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Bring a space back as the backup has it. A space that is there is never overwritten."""
+    """Bring a space back as the backup has it. A space that is there is never overwritten. With --wait also under the
+    id of a space that was deleted just now: that is free again after 21 minutes.
+    """
     with opened(ctx, json=json, space=space) as session:
-        arrival = session.here("restore_backup", backup_id=backup_id, target_space_id=target)
+
+        def ask() -> Any:
+            return session.here("restore_backup", backup_id=backup_id, target_space_id=target)
+
+        arrival = waiting.free(session, ask) if wait else ask()
         arriving.tell(session, target or session.space, arrival, wait=wait)
 
 

@@ -17,6 +17,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.redaction import Redaction, identifier, redact
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import documents, room_keys
 from livemem.store import keys as all_keys
@@ -211,12 +212,9 @@ def check_same(question: Question, author: str, wanted: Wanted) -> None:
 def find(process: Process, space_id: str, request_id: str) -> Saved | None:
     """The question, or None: 1 GET. Raises InvalidName, QuestionBroken."""
     found = process.store.get(keys.question(space_id, request_id))
-    try:
-        return Saved(space_id, Question.from_bytes(found.body), found.etag) if found else None
-    except ValueError as error:
-        raise QuestionBroken(
-            f"The question {request_id!r} can't be read. Ask it once more under another key."
-        ) from error
+    if not found:
+        return None
+    return Saved(space_id, unreadable.parsed(process, Question, found, QuestionBroken), found.etag)
 
 
 def load(process: Process, space_id: str, request_id: str, reader: str) -> Question:

@@ -9,8 +9,9 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall, Turn
-from livemem.errors import NotFound, PreconditionLost
+from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document, Moment
@@ -39,11 +40,19 @@ class Session(Document):
 def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
     """The conversation of the user's next question, None for a new one; and the one before: 1 or 2 GETs."""
     found = process.store.get(keys.session(space_id, user))
-    session = _read(found) if found else None
+    session = _read(process, found) if found else None
     if not found or not session:
         return None, None
-    goes_on = _goes_on(found, session) and conversations.find(process, space_id, session.conversation_id)
+    goes_on = _goes_on(found, session) and _is_there(process, space_id, session.conversation_id)
     return session.conversation_id if goes_on else None, session.conversation_id
+
+
+def _is_there(process: Process, space_id: str, conversation_id: str) -> bool:
+    try:
+        return conversations.find(process, space_id, conversation_id) is not None
+    except ObjectUnreadable:
+        # The next question begins a session of its own.
+        return False
 
 
 def check(process: Process, space_id: str, user: str | None, wanted: str | None) -> None:
@@ -55,7 +64,7 @@ def check(process: Process, space_id: str, user: str | None, wanted: str | None)
 def so_far(process: Process, space_id: str, conversation_id: str) -> list[Turn]:
     """The questions and answers of a session, the oldest first: 1 LIST, 1 GET each."""
     last = log.last_index(process, space_id, conversation_id)
-    turns = log.read(process, space_id, conversation_id, range(max(1, last - QUESTIONS + 1), last + 1))
+    turns = log.readable(process, space_id, conversation_id, range(max(1, last - QUESTIONS + 1), last + 1), None)
     return [turn for turn in turns if not turn.close]
 
 
@@ -107,7 +116,7 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
     key = keys.session(space_id, question.user)
     for _ in range(TRIES):
         found = process.store.get(key)
-        there = _read(found) if found else None
+        there = _read(process, found) if found else None
         mine = there if there and there.conversation_id == question.conversation_id else None
         if mine and question.request_id in mine.requests:
             return mine
@@ -138,9 +147,6 @@ def _goes_on(found: Object, session: Session) -> bool:
     return found.age < SILENCE and len(session.requests) < QUESTIONS
 
 
-def _read(found: Object) -> Session | None:
-    try:
-        return Session.from_bytes(found.body)
-    except ValueError:
-        # It only says where the last questions are: without it the next one begins a session.
-        return None
+def _read(process: Process, found: Object) -> Session | None:
+    # It only says where the last questions are: without it the next one begins a session.
+    return unreadable.tolerated(process, Session, found)

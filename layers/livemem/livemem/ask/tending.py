@@ -5,9 +5,11 @@ from contextlib import suppress
 from datetime import timedelta
 from itertools import islice
 
+from livemem.ask.question import Question
+from livemem.ask.sessions import Session
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
-from livemem.spaces.room import WAITS, Room, Space
+from livemem.spaces.room import WAITS, DocumentKind, Room, Space
 from livemem.store import ask_keys as keys
 from livemem.store.objects import DELETE_BATCH, Entry
 
@@ -52,4 +54,11 @@ def _remove_old(process: Process, space_id: str, asks: Iterable[Entry]) -> int:
     return len(doomed)
 
 
-ROOM = Room(owns=keys.is_of_asks, tend=tend)
+def kind(name: str) -> DocumentKind | None:
+    """Questions, and the sessions that they are asked in."""
+    if keys.parse_question(f"x/{name}"):
+        return DocumentKind(Question.from_bytes)
+    return DocumentKind(Session.from_bytes) if keys.parse_session(f"x/{name}") else None
+
+
+ROOM = Room(owns=keys.is_of_asks, tend=tend, kind=kind)

@@ -6,6 +6,7 @@ from livemem.bank.files import File
 from livemem.changes import records, tracing
 from livemem.changes.records import Record
 from livemem.changes.sources import State, Trace, own_texts
+from livemem.errors import ObjectUnreadable
 from livemem.process import Process
 
 MOST_RECORDS = 256
@@ -94,7 +95,10 @@ def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record
     found: list[Record] = []
     size = 0
     for start in range(0, min(len(listed), MOST_RECORDS), records.AT_ONCE):
-        for record in records.read_many(process, space_id, listed[start : start + records.AT_ONCE]):
+        for name, read_as in records.read_each(process, space_id, listed[start : start + records.AT_ONCE]):
+            record = records.contents(space_id, name, read_as)
+            if isinstance(record, ObjectUnreadable):
+                return found, name.number + 1
             change = next((change for change in record.files if change.path == path), None)
             size += len(change.after or "") if change else 0
             if size > MOST_CHARACTERS:

@@ -55,8 +55,12 @@ class Detail:
     usage: dict[str, int]
 
 
-def page(process: Process, space_id: str, *, limit: int, before: int | None) -> tuple[list[Summary], int | None]:
+def page(
+    process: Process, space_id: str, *, limit: int, before: int | None, missing: list[str] | None = None
+) -> tuple[list[Summary], int | None]:
     """Changes newest first, those with a number below `before`; and the number to continue with, or None.
+
+    A record that cannot be read is left out, and its key is added to `missing`.
 
     1 LIST, and 1 GET for the head and for each change shown, however long the history is.
     """
@@ -66,11 +70,14 @@ def page(process: Process, space_id: str, *, limit: int, before: int | None) -> 
     first = max(top - limit, 1)
     names = records.names(process, space_id, since=first, limit=limit)
     shown = [name for name in reversed(names) if name.number < top]
-    read = records.read_many(process, space_id, shown)
+    read = records.read_each(process, space_id, shown)
     gone = _gone(process, meta, first)
     # A lifecycle rule may have removed the oldest records.
     more = first > 1 and (len(shown) == top - first or _any_before(process, space_id, first))
-    return [_summary(record, gone(record)) for record in read], first if more else None
+    if missing is not None:
+        missing += [keys.record(space_id, name) for name, record in read if not isinstance(record, Record)]
+    items = [_summary(record, gone(record)) for _, record in read if isinstance(record, Record)]
+    return items, first if more else None
 
 
 def _any_before(process: Process, space_id: str, number: int) -> bool:
@@ -81,10 +88,13 @@ def _gone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
     """Whether a change from number `first` on was undone: the head tells, or in an old space all the later records."""
     if meta.undone is None:
         later = records.names(process, meta.space_id, since=first)
-        found = records.undone(records.read_many(process, meta.space_id, later))
+        read = records.read_each(process, meta.space_id, later)
+        found = records.undone(record for _, record in read if isinstance(record, Record))
         return lambda record: record.number in found
     ranges = meta.undone
-    return lambda record: record.kind != "undo" and any(low <= record.number <= high for low, high in ranges)
+    return lambda record: (
+        record.kind not in ("undo", "unreadable") and any(low <= record.number <= high for low, high in ranges)
+    )
 
 
 def read(process: Process, space_id: str, number: int) -> Detail:

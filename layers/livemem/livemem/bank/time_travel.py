@@ -12,7 +12,7 @@ from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.changes import records
 from livemem.changes.records import FileChange, Record, SynthesisChange
-from livemem.errors import Conflict, InvalidRequest, NotFound
+from livemem.errors import Conflict, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import rules
@@ -61,7 +61,11 @@ def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> 
     read: dict[int, Record] = {}
 
     def committed(name: keys.RecordName) -> datetime:
-        read[name.number] = records.read(process, space_id, name)
+        try:
+            read[name.number] = records.read(process, space_id, name)
+        except ObjectUnreadable:
+            # It was committed after the last of its notes was written, and nothing tells it better.
+            return clock.parse(name.last)
         return clock.parse(read[name.number].committed_at)
 
     listed = records.names(process, space_id)
@@ -147,10 +151,18 @@ def rules_at(process: Process, space_id: str, moment: Then) -> str:
 
 
 def _since(process: Process, space_id: str, moment: Then) -> Iterator[Record]:
-    """The records of the changes after it, oldest first, read as they are asked for, some at once."""
+    """The records of the changes after it, oldest first, read as they are asked for, some at once.
+
+    Raises ObjectUnreadable at one that cannot be read, Conflict.
+    """
     later = records.names(process, space_id, since=moment.number + 1, limit=MOST_CHANGES + 1)
     for start in range(0, min(len(later), MOST_CHANGES), records.AT_ONCE):
-        yield from records.read_many(process, space_id, later[start : start + records.AT_ONCE])
+        for name, found in records.read_each(process, space_id, later[start : start + records.AT_ONCE]):
+            record = records.contents(space_id, name, found)
+            if isinstance(record, ObjectUnreadable):
+                # It may have changed what is asked for.
+                raise record
+            yield record
     if len(later) > MOST_CHANGES:
         raise Conflict(f"More than {MOST_CHANGES} changes came after {moment.number}: look at a later one.")
 

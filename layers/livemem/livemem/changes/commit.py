@@ -14,7 +14,7 @@ from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, 
 from livemem.process import Process
 from livemem.runs import reviews
 from livemem.spaces import head as heads
-from livemem.spaces import lease
+from livemem.spaces import lease, unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.lease import Held
 from livemem.spaces.review import Decision
@@ -60,9 +60,14 @@ def prepare(process: Process, space_id: str, record: Record) -> Record:
 
 
 def planned(process: Process, space_id: str, run_id: str) -> Record | None:
-    """The plan of a run, or None."""
+    """The plan of a run, or None. Raises ObjectUnreadable."""
     found = process.store.get(keys.plan(space_id, run_id))
-    return Record.from_bytes(found.body) if found else None
+    return unreadable.parsed(process, Record, found) if found else None
+
+
+def is_planned(process: Process, space_id: str, run_id: str) -> bool:
+    """Whether the run has a plan, be it one that cannot be read: 1 GET."""
+    return process.store.get(keys.plan(space_id, run_id)) is not None
 
 
 def commit(process: Process, head: Head, held: Held, record: Record) -> Head:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from livemem.changes import records
-from livemem.errors import PreconditionLost
+from livemem.errors import ObjectUnreadable, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -24,8 +24,12 @@ AT_ONCE = 1_000
 class _Folded(NamedTuple):
     """What of a record tells which notes it holds."""
 
-    gives_back: bool
+    gives_back: bool | None
+    """None where nobody can tell: the record cannot be read."""
     note_ids: frozenset[str]
+
+
+_UNKNOWN = _Folded(None, frozenset())
 
 
 def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set[str]:
@@ -57,7 +61,11 @@ def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since:
     held: set[str] = set()
     # Oldest first: an undo gives notes back, a later consolidation takes them again.
     for folded in process.store.map(lambda name: _folded(process, head.meta.space_id, name), covering):
-        held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
+        if folded.gives_back is None:
+            # It may be an undo: what is live then is no echo, but all that is left of the note.
+            held = set()
+        else:
+            held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
     return held
 
 
@@ -66,7 +74,12 @@ def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
     key = keys.record(space_id, name)
     found = process.reads.get(_Folded, key, name.etag)
     if not found:
-        record = records.read(process, space_id, name)
+        try:
+            record = records.read(process, space_id, name)
+        except ObjectUnreadable:
+            return _UNKNOWN
+        if record.kind == "unreadable":
+            return _UNKNOWN
         found = _Folded(record.kind == "undo", frozenset(source.note_id for source in record.notes))
         process.reads.put(key, name.etag, found, found.note_ids)
     return found

@@ -17,6 +17,7 @@ from livemem.runs import reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.review import Review
 from livemem.store import keys, timeline
@@ -30,20 +31,31 @@ LAST_MOMENT = 2**48 - 1
 
 
 def view(process: Process, space_id: str, run_id: str) -> Run:
-    """The run as it stands in truth; raises InvalidName, NotFound (also for a run of a deleted namesake)."""
+    """The run as it stands in truth; raises InvalidName, NotFound (also for a run of a deleted namesake),
+    ObjectUnreadable.
+    """
     keys.check_run_id(run_id)
     head = heads.load(process, space_id)
-    saved = runs.find(process, space_id, run_id)
+    missing: list[str] = []
+    saved = runs.find(process, space_id, run_id, missing)
+    if missing:
+        raise unreadable.error(missing[0])
     if not saved or saved.run.uid != head.meta.uid:
         raise NotFound("run", run_id)
     return _as_it_stands(process, head, saved)
 
 
 def page(
-    process: Process, caller: Principal, space_id: str, *, limit: int, before: str | None = None
+    process: Process,
+    caller: Principal,
+    space_id: str,
+    *,
+    limit: int,
+    before: str | None = None,
+    missing: list[str] | None = None,
 ) -> tuple[list[Run], str | None]:
     """Runs of a space that the caller may see, newest first, as `view` shows them, those before the id `before`; and
-    the id to go on before, or None.
+    the id to go on before, or None. One that cannot be read is left out, and its key is added to `missing`.
 
     1 GET for the head and for each run shown, and a few LIST however many runs there were. Raises InvalidName,
     Forbidden, NotFound.
@@ -52,7 +64,7 @@ def page(
     head = heads.load(process, space_id)
     # One more than is shown tells whether there is another page.
     found = list(islice(_newest_first(process, space_id, before), limit + 1))
-    shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id), found[:limit])
+    shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), found[:limit])
     standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.run.uid == head.meta.uid]
     return standing, found[limit - 1] if len(found) > limit else None
 

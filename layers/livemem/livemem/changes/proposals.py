@@ -11,12 +11,12 @@ from livemem import clock
 from livemem.changes import commit, tracing
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
-from livemem.errors import PreconditionLost, StoreUnavailable
+from livemem.errors import ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
-from livemem.spaces import lease
+from livemem.spaces import lease, unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.lease import Held
 from livemem.spaces.review import Review
@@ -34,7 +34,12 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
     space_id = head.meta.space_id
     record = tracing.with_sources(process, space_id, record)
     body = _write(process, space_id, record.run_id, record.to_bytes())
-    record = Record.from_bytes(body)
+    try:
+        record = Record.from_bytes(body)
+    except ValueError as error:
+        key = keys.review(space_id, record.run_id)
+        unreadable.leave(process, key)
+        raise unreadable.error(key) from error
     review = Review(
         run_id=record.run_id,
         revision=revision(body),
@@ -83,16 +88,20 @@ def revision(body: bytes) -> str:
 
 
 def left(process: Process, space_id: str, run_id: str) -> Record | None:
-    """The plan that a worker of the run wrote before it died, or None: 1 GET."""
+    """The plan that a worker of the run wrote before it died, or None: 1 GET. Raises ObjectUnreadable."""
     found = process.store.get(keys.review(space_id, run_id))
-    return Record.from_bytes(found.body) if found else None
+    return unreadable.parsed(process, Record, found) if found else None
 
 
 def wait(process: Process, saved: Saved, record: Record | None = None) -> Run:
     """Say of the run that its plan waits, and return the run as it stands then: 1 PUT, and 1 GET where the plan is not
     given.
     """
-    plan = record or left(process, saved.run.space_id, saved.run.run_id)
+    try:
+        plan = record or left(process, saved.run.space_id, saved.run.run_id)
+    except ObjectUnreadable:
+        # That it waits is told by the head.
+        plan = None
     told = {"metrics": plan.metrics} if plan else {}
     return runs.finish(process, saved, "awaiting_approval", error=None, **told)
 

@@ -14,8 +14,9 @@ from pydantic import BaseModel
 
 from livemem import clock as clocks
 from livemem.changes.sources import Sources
-from livemem.errors import NotFound, StoreUnavailable
+from livemem.errors import NotFound, ObjectUnreadable, StoreUnavailable
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
@@ -25,7 +26,8 @@ from livemem.store.objects import Object
 AT_ONCE = 16
 """Records read in one go while looking for one that fits: each may hold a whole bank."""
 
-Kind = Literal["consolidation", "manual", "rules", "undo"]
+Kind = Literal["consolidation", "manual", "rules", "undo", "unreadable"]
+"""`unreadable`: stands in the place of a record that was set aside because it could not be read (upkeep/repair.py)."""
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
@@ -181,6 +183,20 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
     )
 
 
+def unreadable_one(head: Head, number: int, run_id: str, author: str, moment: str) -> Record:
+    """What stands in the place of a record, or of a plan that is committed, that was set aside. It changes nothing."""
+    return Record(
+        number=number,
+        run_id=run_id,
+        uid=head.meta.uid,
+        kind="unreadable",
+        trigger="repair",
+        started_at=moment,
+        committed_at=moment,
+        author=author,
+    )
+
+
 def names(process: Process, space_id: str, *, since: int = 0, limit: int | None = None) -> list[keys.RecordName]:
     """The names of all records from number `since` on, oldest first: one LIST per 1,000."""
     start = keys.records_since(space_id, since) if since > 0 else ""
@@ -191,23 +207,44 @@ def names(process: Process, space_id: str, *, since: int = 0, limit: int | None 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
     """One record: 1 GET, none where this process has read it and it was just listed as the same.
 
-    Raises StoreUnavailable if it is gone or can't be read (a lifecycle rule may have removed it).
+    Raises ObjectUnreadable; StoreUnavailable if it is gone since it was listed (a lifecycle rule may have removed it).
     """
     key = keys.record(space_id, name)
     body = process.reads.get(bytes, key, name.etag) if name.etag else None
-    if body is None and (found := process.store.get(key)):
-        body = process.reads.put(key, found.etag, found.body, [found.body])
-    try:
-        if body is not None:
-            return Record.from_bytes(body)
-    except ValueError:
-        pass
-    raise StoreUnavailable(f"The record of consolidation {name.number} is missing or can't be read.")
+    if body is not None:
+        return Record.from_bytes(body)
+    found = process.store.get(key)
+    if not found:
+        raise StoreUnavailable(f"The record of consolidation {name.number} is missing.")
+    record = unreadable.parsed(process, Record, found)
+    process.reads.put(key, found.etag, found.body, [found.body])
+    return record
 
 
 def read_many(process: Process, space_id: str, wanted: Sequence[keys.RecordName]) -> list[Record]:
-    """Records in the order of `wanted`, read in parallel."""
+    """Records in the order of `wanted`, read in parallel. Raises as `read` does."""
     return process.store.map(lambda name: read(process, space_id, name), wanted)
+
+
+def read_each(
+    process: Process, space_id: str, wanted: Sequence[keys.RecordName]
+) -> list[tuple[keys.RecordName, Record | ObjectUnreadable]]:
+    """The same for who goes on without those that cannot be read: each with its name, or the error in its place."""
+
+    def one(name: keys.RecordName) -> Record | ObjectUnreadable:
+        try:
+            return read(process, space_id, name)
+        except ObjectUnreadable as error:
+            return error
+
+    return list(zip(wanted, process.store.map(one, wanted), strict=True))
+
+
+def contents(space_id: str, name: keys.RecordName, found: Record | ObjectUnreadable) -> Record | ObjectUnreadable:
+    """What one of `read_each` tells: an error also for what stands in the place of a record that was set aside."""
+    if isinstance(found, Record) and found.kind == "unreadable":
+        return unreadable.set_aside(keys.record(space_id, name))
+    return found
 
 
 def get(process: Process, space_id: str, number: int) -> Record:
@@ -225,10 +262,11 @@ def written_by(item: Object) -> str | None:
     return item.metadata.get("record") or item.metadata.get("consolidation")
 
 
-def find(process: Process, space_id: str, text: str) -> Record | None:
+def find(process: Process, space_id: str, text: str, missing: list[str] | None = None) -> Record | None:
     """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where it only tells the number.
 
-    None if it is gone or can't be read; raises StoreUnavailable if the store does not answer.
+    None if it is gone, or cannot be read: then its key is added to `missing`. Raises StoreUnavailable if the store does
+    not answer.
     """
     name = keys.parse_record_text(text)
     if not name and text.isdecimal():
@@ -237,10 +275,7 @@ def find(process: Process, space_id: str, text: str) -> Record | None:
             (found for found in names(process, space_id, since=number, limit=1) if found.number == number), None
         )
     found = process.store.get(keys.record(space_id, name)) if name else None
-    try:
-        return Record.from_bytes(found.body) if found else None
-    except ValueError:
-        return None
+    return unreadable.tolerated(process, Record, found, missing) if found else None
 
 
 def undone(records: Iterable[Record]) -> set[int]:
@@ -259,22 +294,42 @@ class Kept:
 
 
 def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | None:
-    """What the records tell of a note, None if nothing: 1 LIST, and the records whose times cover it."""
-    return find_notes(process, space_id, [name]).get(name.note_id)
+    """What the records tell of a note, None if nothing: 1 LIST, and the records whose times cover it.
+
+    Raises ObjectUnreadable where none of them tells of it, and one that may do so cannot be read.
+    """
+    found, missing = _find_notes(process, space_id, [name])
+    if name.note_id not in found and missing:
+        raise missing[0]
+    return found.get(name.note_id)
 
 
 def find_notes(process: Process, space_id: str, wanted: Sequence[keys.NoteName]) -> dict[str, Kept]:
-    """The same of several notes by their ids: 1 LIST, and the records whose times cover one of them."""
+    """The same of several notes by their ids, as far as the records can be read: 1 LIST, and the records whose times
+    cover one of them.
+    """
+    return _find_notes(process, space_id, wanted)[0]
+
+
+def _find_notes(
+    process: Process, space_id: str, wanted: Sequence[keys.NoteName]
+) -> tuple[dict[str, Kept], list[ObjectUnreadable]]:
+    """The notes that are found, and an error for each record that cannot be read or was set aside."""
     if not wanted:
-        return {}
+        return {}, []
     ids = {name.note_id for name in wanted}
     covering = [record for record in names(process, space_id) if any(record.covers(name) for name in wanted)]
     kept: dict[str, Kept] = {}
+    missing: list[ObjectUnreadable] = []
     for start in range(0, len(covering), AT_ONCE):
-        for record in read_many(process, space_id, covering[start : start + AT_ONCE]):
+        for name, read_as in read_each(process, space_id, covering[start : start + AT_ONCE]):
+            record = contents(space_id, name, read_as)
+            if isinstance(record, ObjectUnreadable):
+                missing.append(record)
+                continue
             for source in record.notes:
                 if source.note_id in ids:
                     # Oldest first: an undo gives the note back, a later consolidation takes it again.
                     number = None if record.kind == "undo" else record.number
                     kept[source.note_id] = Kept(source.body(), number)
-    return kept
+    return kept, missing

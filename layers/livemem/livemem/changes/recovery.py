@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from livemem.changes import commit, echoes, proposals, records
 from livemem.changes.records import Record
-from livemem.errors import NotFound, PreconditionLost
+from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.process import Process
 from livemem.runs import reviews
 from livemem.runs import run as runs
@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 DIED = {"code": "interrupted", "detail": "The worker died before the commit; all notes are still live."}
 NEVER_STARTED = {"code": "not_started", "detail": "The run was never started; start another one."}
+PLAN_LOST = {"code": "object_unreadable", "detail": "Its plan could not be read and was set aside; its notes are live."}
 OVERTAKEN = {"code": "not_started", "detail": "Another run went ahead before this one was started."}
 
 
@@ -35,7 +36,8 @@ def made_by(process: Process, head: Head, run: Run) -> Record | None:
         record = records.get(process, run.space_id, run.base + 1)
     except NotFound:
         return None
-    return record if record.run() == run.run_id else None
+    # What stands in the place of a plan that was set aside has done nothing of what the run wanted.
+    return record if record.kind != "unreadable" and record.run() == run.run_id else None
 
 
 def recover(process: Process, head: Head) -> Head:
@@ -45,7 +47,7 @@ def recover(process: Process, head: Head) -> Head:
     if not run_id:
         return head
     space_id = head.meta.space_id
-    record = commit.planned(process, space_id, run_id)
+    record = _committed(process, space_id, run_id, head)
     if not record:
         newest = heads.load(process, space_id)
         if newest.meta.committed_run != run_id:
@@ -55,8 +57,22 @@ def recover(process: Process, head: Head) -> Head:
     head = commit.apply(process, head, record)
     saved = runs.find(process, space_id, run_id)
     if saved and saved.run.status not in runs.FINAL:
-        succeed(process, saved, record)
+        if record.kind == "unreadable":
+            runs.finish(process, saved, "error", error=PLAN_LOST)
+        else:
+            succeed(process, saved, record)
     return head
+
+
+def _committed(process: Process, space_id: str, run_id: str, head: Head) -> Record | None:
+    """The plan of what is committed; its record where the plan cannot be read and the record is written already."""
+    try:
+        return commit.planned(process, space_id, run_id)
+    except ObjectUnreadable as error:
+        try:
+            return records.get(process, space_id, head.meta.changes)
+        except NotFound:
+            raise error from None
 
 
 def succeed(process: Process, saved: Saved, record: Record) -> Run:
@@ -100,7 +116,8 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
     space_id = head.meta.space_id
     for _ in range(commit.TRIES):
         saved = runs.find(process, space_id, run_id)
-        plan = commit.planned(process, space_id, run_id)
+        # What is in it does not count: it is not committed.
+        plan = commit.is_planned(process, space_id, run_id)
         unended = saved if saved and saved.run.status not in runs.AT_REST else None
         if plan or (unended and unended.run.status == "running"):
             try:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from livemem.changes import echoes, leftovers, recovery, settling
+from livemem import clock
+from livemem.changes import echoes, leftovers, records, recovery, settling
+from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import contents, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.room import WAITS, Problem, Room, Space
+from livemem.spaces.room import WAITS, Damaged, DocumentKind, Problem, Room, Space
 from livemem.store import keys
 
 
@@ -117,4 +119,32 @@ def _unfinished(space: Space) -> bool:
     return bool(meta.committed_run or meta.echoes or left or (meta.review and meta.review.decision))
 
 
-ROOM = Room(owns=keys.is_of_changes, tend=tend, problems=problems)
+def kind(name: str) -> DocumentKind | None:
+    """Records, and the plans that become records."""
+    if keys.parse_record(f"x/{name}"):
+        return DocumentKind(Record.from_bytes, _instead_of_record)
+    return DocumentKind(Record.from_bytes, _instead_of_plan) if keys.is_plan(name) else None
+
+
+def _instead_of_record(_: Process, damaged: Damaged) -> Record:
+    """A record of the same number, under the same key: so that no other change gets the number, and what may have been
+    in it is still told by the times in its name.
+    """
+    name = keys.parse_record(f"x/{damaged.name}")
+    assert name
+    return records.unreadable_one(
+        damaged.head, name.number, damaged.quarantine_id, damaged.author, clock.iso(clock.parse(name.last))
+    )
+
+
+def _instead_of_plan(_: Process, damaged: Damaged) -> Record | None:
+    """Of what is committed, a change that does nothing: its notes are live. Of every other plan nothing."""
+    run_id = keys.parse_plan(f"x/{damaged.name}")
+    if run_id is None or damaged.head.meta.committed_run != run_id:
+        return None
+    return records.unreadable_one(
+        damaged.head, damaged.head.meta.changes, run_id, damaged.author, clock.iso(damaged.entry.last_modified)
+    )
+
+
+ROOM = Room(owns=keys.is_of_changes, tend=tend, problems=problems, kind=kind)

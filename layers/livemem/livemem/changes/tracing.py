@@ -28,9 +28,14 @@ def with_sources(process: Process, space_id: str, record: Record) -> Record:
 def before_each(process: Process, space_id: str, files: list[FileChange]) -> list[State | None]:
     """What the sections rested on before each change; None where that is not known."""
     wanted = sorted({change.before.record for change in files if change.before and change.before.record})
-    read = dict(zip(wanted, process.store.map(lambda text: records.find(process, space_id, text), wanted), strict=True))
+    missing: list[str] = []
+    found = process.store.map(lambda text: records.find(process, space_id, text, missing), wanted)
+    read = dict(zip(wanted, found, strict=True))
     return [
         _known(change.path, change.before, read.get(change.before.record or "") if change.before else None)
+        # What a record says that cannot be read is not known, and not nothing.
+        if not (missing and change.before and change.before.record and not read.get(change.before.record))
+        else None
         for change in files
     ]
 

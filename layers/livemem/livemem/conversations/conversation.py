@@ -15,6 +15,7 @@ from livemem.invisible import has_controls
 from livemem.process import Process
 from livemem.redaction import Redaction, identifier, named
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document, Moment
@@ -25,7 +26,6 @@ TITLE_BYTES = 500
 TRIES = 5
 PATH_BYTES = 4_096
 HOST_BYTES = 255
-MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
 D = TypeVar("D", bound=Document)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -158,7 +158,7 @@ def note_erased(process: Process, space_id: str, conversation_id: str, index: in
     key = keys.conversation(space_id, conversation_id)
     for _ in range(TRIES):
         found = process.store.get(key)
-        known = parsed(Conversation, found) if found else None
+        known = parsed(process, Conversation, found) if found else None
         if not found or not known or known.deleted_at or index in known.erased_turns:
             return
         told = known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
@@ -204,16 +204,12 @@ def find(process: Process, space_id: str, conversation_id: str) -> Conversation 
 def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
     """The conversation, or its tombstone, or None where there is neither: 1 GET."""
     found = process.store.get(keys.conversation(space_id, keys.check_conversation_id(conversation_id)))
-    return parsed(Conversation, found) if found else None
+    return parsed(process, Conversation, found) if found else None
 
 
-def parsed(kind: type[D], found: Object) -> D:
-    """The document in an object of a conversation; raises ConversationBroken for one that somebody has changed."""
-    try:
-        return kind.from_bytes(found.body)
-    except ValueError as error:
-        name = found.key.partition("/conversations/")[2]
-        raise ConversationBroken(f"The object {name!r} of a conversation can't be read. {MEND}") from error
+def parsed(process: Process, kind: type[D], found: Object) -> D:
+    """The document in an object of a conversation; raises ConversationBroken for one that cannot be read."""
+    return unreadable.parsed(process, kind, found, ConversationBroken)
 
 
 def load(process: Process, space_id: str, conversation_id: str) -> Conversation:

@@ -38,14 +38,19 @@ class Retired(Document):
 class Generations(Document):
     """`generation.json`, changed by compare-and-swap alone; where it is missing the first generation counts."""
 
-    generation: int = FIRST
-    rev: int = 0
+    generation: int
+    rev: int
     profile: Profile | None = None
     parameters: Parameters | None = None
     building: Built | None = None
     retired: list[Retired] = []
     highest: int = FIRST
     """The highest number that was ever given."""
+
+    @classmethod
+    def first(cls) -> "Generations":
+        """What counts where there is no document."""
+        return cls(generation=FIRST, rev=0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Standing:
 def read(process: Process, space_id: str, conversation: Conversation) -> Standing:
     """The generations of the conversation: 1 GET."""
     found = process.store.get(keys.generation(space_id, conversation.conversation_id))
-    known = parsed(Generations, found) if found else Generations()
+    known = parsed(process, Generations, found) if found else Generations.first()
     return Standing(space_id, conversation, known, found.etag if found else None)
 
 

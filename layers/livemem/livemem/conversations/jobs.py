@@ -8,9 +8,10 @@ from typing import Literal
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
-from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
+from livemem.errors import LiveMemoryError, NotFound, ObjectUnreadable, PreconditionLost
 from livemem.llm.usage import Usage
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
@@ -82,7 +83,7 @@ def write(process: Process, space_id: str, job: Job) -> None:
     """Write the job as it is now, unless it has ended: what comes late changes nothing. 1 GET, 1 PUT."""
     key = keys.job(space_id, job.conversation_id, job.job_id)
     found = process.store.get(key)
-    if found and parsed(Job, found).ended():
+    if found and (there := unreadable.tolerated(process, Job, found)) and there.ended():
         return
     # A lost race is our own first try, whose answer was lost, or another delivery of the job.
     with suppress(PreconditionLost):
@@ -101,19 +102,29 @@ def note(process: Process, space_id: str, job: Job) -> None:
         write(process, space_id, job)
 
 
-def _shown(found: Object) -> Job:
+def _shown(process: Process, found: Object) -> Job:
     """The job as it is told: one that was not heard of for long has ended, though nobody could write that down."""
-    job = parsed(Job, found)
+    job = parsed(process, Job, found)
     if job.ended() or found.age <= SILENT:
         return job
     lost = Problem(code="interrupted", detail="Nothing was heard of it for more than an hour; what is missing is made.")
     return job.model_copy(update={"status": "failed", "error": lost})
 
 
+def _tolerated(process: Process, found: Object, missing: list[str] | None) -> Job | None:
+    """The same, None for one that cannot be read, whose key is added to `missing`."""
+    try:
+        return _shown(process, found)
+    except ObjectUnreadable:
+        if missing is not None:
+            missing.append(found.key)
+        return None
+
+
 def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job | None:
     """The job, or None: 1 GET. Raises InvalidName."""
     found = process.store.get(keys.job(space_id, conversation_id, job_id))
-    return parsed(Job, found) if found else None
+    return parsed(process, Job, found) if found else None
 
 
 def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> Job:
@@ -123,13 +134,21 @@ def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> 
     found = process.store.get(keys.job(space_id, conversation_id, job_id))
     if not found:
         raise NotFound("job", job_id)
-    return _shown(found)
+    return _shown(process, found)
 
 
 def page(
-    process: Process, space_id: str, conversation_id: str, *, limit: int, after: str | None
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    *,
+    limit: int,
+    after: str | None,
+    missing: list[str] | None = None,
 ) -> tuple[list[Job], str | None]:
     """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each.
+
+    One that cannot be read is left out, and its key is added to `missing`.
 
     Raises InvalidName, NotFound.
     """
@@ -139,5 +158,5 @@ def page(
     ids = [one for one in ids if after is None or one < after]
     some = ids[:limit]
     items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
-    jobs = [_shown(item) for item in items if item]
-    return jobs, some[-1] if len(ids) > limit else None
+    jobs = [_tolerated(process, item, missing) for item in items if item]
+    return [one for one in jobs if one], some[-1] if len(ids) > limit else None

@@ -112,7 +112,7 @@ def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]
         found = process.store.get(key)
         if not found:
             raise Vanished(key)
-        document = parsed(kind, found)
+        document = parsed(process, kind, found)
         return process.reads.put(key, found.etag, document, [found.body])
 
     return process.store.map(one, wanted)

@@ -18,6 +18,7 @@ from livemem.conversations.turn import Draft, Turn
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document
@@ -183,7 +184,7 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
     """Behind which turn a message's own is; None if it never came: 1 GET."""
     found = process.store.get(keys.message(space_id, conversation_id, message_id))
-    return conversations.parsed(Floor, found).floor if found else None
+    return conversations.parsed(process, Floor, found).floor if found else None
 
 
 def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> Turn | None:
@@ -211,7 +212,7 @@ def _write(
             if not there:
                 # Somebody deletes the conversation right now.
                 raise NotFound("conversation", at.conversation_id) from None
-            other = conversations.parsed(Turn, there)
+            other = conversations.parsed(process, Turn, there)
             met[other.message_id] = other
             if other.is_of(message_id):
                 return _repeated(process, at, draft, other)
@@ -260,9 +261,18 @@ def last_index(process: Process, space_id: str, conversation_id: str) -> int:
 
 
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
-    """These turns, those that are there: 1 GET each, side by side."""
+    """These turns, those that are there: 1 GET each, side by side. Raises ConversationBroken."""
     found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    return [conversations.parsed(Turn, item) for item in found if item]
+    return [conversations.parsed(process, Turn, item) for item in found if item]
+
+
+def readable(
+    process: Process, space_id: str, conversation_id: str, indexes: Sequence[int], missing: list[str] | None
+) -> list[Turn]:
+    """Those of the turns that are there and can be read; the keys of the others are added to `missing`."""
+    found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
+    some = [unreadable.tolerated(process, Turn, item, missing) for item in found if item]
+    return [turn for turn in some if turn]
 
 
 def close(

@@ -162,7 +162,7 @@ def _copied(process: Process, layers: Layers, earlier: Layers | None, material: 
     found = process.store.get(earlier.at.summary_key(material.level, number, there))
     if not found:
         return None
-    copy = parsed(Summary, found).model_copy(
+    copy = parsed(process, Summary, found).model_copy(
         update={"number": material.number, "children": material.children, "covers": material.covers}
     )
     _store(process, layers.at, copy, there)

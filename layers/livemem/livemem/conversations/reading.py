@@ -13,7 +13,7 @@ from livemem.conversations.layers import Layers
 from livemem.conversations.seals import At
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import Turn
-from livemem.errors import NotFound
+from livemem.errors import NotFound, ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
@@ -26,15 +26,12 @@ MOST_OPEN = 2_000
 
 @dataclass(frozen=True)
 class Listed:
-    """A conversation as a list shows it. `last` is its newest turn."""
+    """A conversation as a list shows it. `last` is its newest turn; None too where that cannot be read."""
 
     conversation: Conversation
     last: Turn | None
-
-    @property
-    def turn_count(self) -> int:
-        """How many turns it has: their numbers are dense."""
-        return self.last.turn_index if self.last else 0
+    turn_count: int
+    """How many turns it has: their numbers are dense."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +65,18 @@ class Detail:
 
 
 def page(
-    process: Process, space_id: str, *, cwd: str | None, host: str | None, limit: int, after: str | None
+    process: Process,
+    space_id: str,
+    *,
+    cwd: str | None,
+    host: str | None,
+    limit: int,
+    after: str | None,
+    missing: list[str] | None = None,
 ) -> tuple[list[Listed], str | None]:
     """The conversations of a space, or of a folder, the newest first, and the id after which the next page begins.
+
+    One that cannot be read is left out; its key, or that of a newest turn, is added to `missing`.
 
     1 LIST per 1,000 of them, and 1 LIST and 2 GETs for each on the page. Raises NotFound, InvalidRequest.
     """
@@ -78,12 +84,14 @@ def page(
     ids = _ids(process, space_id, cwd, host)
     waiting = [one for one in ids if after is None or one < after]
     shown: list[Listed] = []
+    last = None
     while waiting and len(shown) < limit:
         some, waiting = waiting[: limit - len(shown)], waiting[limit - len(shown) :]
-        looked_at = process.store.map(lambda one: _listed(process, space_id, one), some)
+        looked_at = process.store.map(lambda one: _listed(process, space_id, one, missing), some)
         # Markers outlive a deletion that was interrupted.
         shown += [one for one in looked_at if one]
-    return shown, shown[-1].conversation.conversation_id if waiting else None
+        last = some[-1]
+    return shown, last if waiting else None
 
 
 def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> list[str]:
@@ -102,19 +110,26 @@ def of_folder(process: Process, space_id: str, cwd: str, host: str | None) -> li
     return _ids(process, space_id, cwd, host)
 
 
-def _listed(process: Process, space_id: str, conversation_id: str) -> Listed | None:
+def _listed(process: Process, space_id: str, conversation_id: str, missing: list[str] | None) -> Listed | None:
     try:
         keys.check_conversation_id(conversation_id)
     except ValueError:
         return None
-    conversation = conversations.find(process, space_id, conversation_id)
-    return Listed(conversation, last_turn(process, space_id, conversation_id)) if conversation else None
+    try:
+        conversation = conversations.find(process, space_id, conversation_id)
+    except ObjectUnreadable as error:
+        if missing is not None and error.key:
+            missing.append(error.key)
+        return None
+    return with_last(process, space_id, conversation, missing) if conversation else None
 
 
-def last_turn(process: Process, space_id: str, conversation_id: str) -> Turn | None:
-    """The newest turn, or None: 1 LIST, 1 GET."""
-    index = log.last_index(process, space_id, conversation_id)
-    return next(iter(log.read(process, space_id, conversation_id, [index])), None) if index else None
+def with_last(process: Process, space_id: str, conversation: Conversation, missing: list[str] | None = None) -> Listed:
+    """The conversation with its newest turn: 1 LIST, 1 GET."""
+    where = space_id, conversation.conversation_id
+    index = log.last_index(process, *where)
+    last = next(iter(log.readable(process, *where, [index], missing)), None) if index else None
+    return Listed(conversation, last, index)
 
 
 def standing(process: Process, space_id: str, conversation_id: str) -> tuple[generations.Standing, At]:
@@ -127,20 +142,20 @@ def standing(process: Process, space_id: str, conversation_id: str) -> tuple[gen
 def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
     """The conversation with what there is of seals and summaries. Raises NotFound."""
     known, at = standing(process, space_id, conversation_id)
-    last = last_turn(process, space_id, conversation_id)
+    listed = with_last(process, space_id, at.conversation)
     layers = found.read(process, at)
     levels = [Level(level, layers.sealed[level], len(found.current(process, layers, level))) for level in keys.LEVELS]
     count = layers.sealed[1]
     start = found.block_seals(process, layers, [count])[0].next if count else (1, 0)
-    last_index = last.turn_index if last else 0
+    last_index = listed.turn_count
     indexes = range(start[0], min(last_index, start[0] + MOST_OPEN - 1) + 1)
-    turns = log.read(process, space_id, conversation_id, indexes)
+    turns = log.readable(process, space_id, conversation_id, indexes, None)
     grouped = layers.sealed[2]
     behind = found.group_seals(process, layers, 2, [grouped])[0].children[1] if grouped else 0
     ungrouped = found.block_seals(process, layers, range(behind + 1, count + 1))
     building = known.known.building
     return Detail(
-        Listed(at.conversation, last),
+        listed,
         at,
         building.generation if building else None,
         levels,
@@ -152,10 +167,13 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
 
 @dataclass(frozen=True)
 class Page:
-    """Turns of a page; `after` is the number after which the next page begins, None at the end."""
+    """Turns of a page; `after` is the number after which the next page begins, None at the end. `missing` are the keys
+    of the turns between them that cannot be read.
+    """
 
     turns: list[Turn]
     after: int | None
+    missing: list[str] = field(default_factory=list)
 
 
 def turns(
@@ -179,20 +197,22 @@ def turns(
     else:
         wanted = range(after + 1 if after is not None else 1, last + 1)
     chosen: list[Turn] = []
+    missing: list[str] = []
     chars = size = 0
+    seen = None
     while wanted and len(chosen) < limit:
         count = min(log.AT_ONCE, limit - len(chosen))
-        some = log.read(process, space_id, conversation_id, wanted[:count])
-        wanted = wanted[count:]
+        some = log.readable(process, space_id, conversation_id, wanted[:count], missing)
+        seen, wanted = wanted[:count][-1], wanted[count:]
         for one in some:
             chars += one.char_count
             # What tools were given and gave is no part of the characters.
             size += len(one.to_bytes())
             too_much = size > limits.PAGE_BYTES or (max_chars is not None and chars > max_chars)
             if too_much and chosen:
-                return Page(chosen, chosen[-1].turn_index)
+                return Page(chosen, chosen[-1].turn_index, missing)
             chosen.append(one)
-    return Page(chosen, chosen[-1].turn_index if wanted and chosen else None)
+    return Page(chosen, seen if wanted and chosen else None, missing)
 
 
 def whole_turn(process: Process, space_id: str, conversation_id: str, index: int) -> Turn:
@@ -230,9 +250,12 @@ def summaries(
     state: State | None,
     limit: int,
     after: tuple[int, int] | None,
+    missing: list[str] | None = None,
 ) -> tuple[list[Item], tuple[int, int] | None]:
     """The seals of a level, or of all, the highest level and the newest first, with their summaries; and the level and
-    number after which the next page begins. Raises NotFound.
+    number after which the next page begins.
+
+    Where a seal or its summary cannot be read it is left out, and the key is added to `missing`. Raises NotFound.
     """
     _, at = standing(process, space_id, conversation_id)
     layers = found.read(process, at)
@@ -244,8 +267,19 @@ def summaries(
             if fits and (after is None or (-one, -number) > (-after[0], -after[1])):
                 wanted.append((one, number, there.get(number)))
     some = wanted[:limit]
-    items = process.store.map(lambda one: _item(process, layers, *one), some)
-    return items, some[-1][:2] if len(wanted) > limit else None
+    items = process.store.map(lambda one: _readable_item(process, layers, one, missing), some)
+    return [one for one in items if one], some[-1][:2] if len(wanted) > limit else None
+
+
+def _readable_item(
+    process: Process, layers: Layers, one: tuple[int, int, str | None], missing: list[str] | None
+) -> Item | None:
+    try:
+        return _item(process, layers, *one)
+    except ObjectUnreadable as error:
+        if missing is not None and error.key:
+            missing.append(error.key)
+        return None
 
 
 def _item(process: Process, layers: Layers, level: int, number: int, name: str | None) -> Item:

@@ -114,5 +114,5 @@ def write(process: Process, at: At, level: int, number: int, seal: S) -> S:
         if not found:
             # Somebody deletes the conversation right now.
             raise
-        return parsed(type(seal), found)
+        return parsed(process, type(seal), found)
     return seal

@@ -1,6 +1,8 @@
 """The part of conversations in upkeep: what is due, generations that were replaced, and what deletions left behind."""
 
+import json
 import logging
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -9,13 +11,18 @@ from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations import due, generations, jobs, removal, work
 from livemem.conversations.conversation import Conversation
+from livemem.conversations.generations import Generations
+from livemem.conversations.jobs import Job
 from livemem.conversations.layers import Vanished
-from livemem.conversations.seals import At
-from livemem.errors import LiveMemoryError, PreconditionLost
+from livemem.conversations.log import Floor
+from livemem.conversations.seals import At, BlockSeal, GroupSeal
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import Turn
+from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import claims
 from livemem.spaces import head as heads
-from livemem.spaces.room import Room, Space
+from livemem.spaces.room import Damaged, DocumentKind, Room, Space
 from livemem.store import conversation_keys as keys
 from livemem.store.objects import DELETE_BATCH
 
@@ -99,12 +106,20 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     if not ids:
         # A tombstone outlives whatever else there is of a conversation.
         return {}
-    found = process.store.map(lambda one: conversations.find(process, space.space_id, one), ids)
-    there = [one for one in found if one]
+    found = dict(zip(ids, process.store.map(lambda one: _find(process, space.space_id, one), ids), strict=True))
+    there = [one for one in found.values() if isinstance(one, Conversation)]
     removed = sum(process.store.map(lambda one: _tidy(process, space.space_id, one), there))
-    cleared = removal.clear_remains(process, space.space_id, ids, {one.conversation_id for one in there})
+    # What cannot be read is there, and stays.
+    cleared = removal.clear_remains(process, space.space_id, ids, {name for name, one in found.items() if one})
     done = {"generations_removed": float(removed), "conversations_cleaned": float(cleared)}
     return {name: count for name, count in done.items() if count}
+
+
+def _find(process: Process, space_id: str, conversation_id: str) -> Conversation | ObjectUnreadable | None:
+    try:
+        return conversations.find(process, space_id, conversation_id)
+    except ObjectUnreadable as error:
+        return error
 
 
 def _is_id(name: str) -> bool:
@@ -117,7 +132,11 @@ def _is_id(name: str) -> bool:
 
 def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
     """Remove the generations of a conversation that count no more; returns how many."""
-    standing = generations.read(process, space_id, conversation)
+    try:
+        standing = generations.read(process, space_id, conversation)
+    except ObjectUnreadable:
+        # Nobody knows which of them counts.
+        return 0
     if standing.etag is None:
         return 0
     known = standing.known
@@ -138,4 +157,75 @@ def _remove(process: Process, space_id: str, conversation_id: str, number: int) 
     return bool(found)
 
 
-ROOM = Room(owns=keys.is_of_conversations, tend=tend)
+def kind(name: str) -> DocumentKind | None:
+    """All documents of conversations, and the results of tools, which may be any JSON."""
+    key = f"x/{name}"
+    if keys.parse_turn(key):
+        return DocumentKind(Turn.from_bytes, _instead_of_turn)
+    if seal := keys.parse_seal(key):
+        # It is made again of the log, and of the parameters.
+        return DocumentKind((BlockSeal if seal.level == 1 else GroupSeal).from_bytes)
+    if keys.parse_summary(key):
+        return DocumentKind(Summary.from_bytes)
+    part = keys.parse_part(name)
+    return _PARTS.get(part[1]) if part else None
+
+
+def _instead_of_conversation(_: Process, damaged: Damaged) -> Conversation:
+    """A conversation without title and folder, and with the usual parameters: so that its turns are there."""
+    conversation_id, _part = _part_of(damaged)
+    return Conversation(
+        conversation_id=conversation_id,
+        title="(restored without its title)",
+        created_at=clock.iso_millis(clock.id_time(conversation_id)),
+        uid=damaged.head.meta.uid,
+        author=damaged.author,
+    )
+
+
+def _instead_of_turn(_: Process, damaged: Damaged) -> Turn:
+    """A turn of the same number that says what became of it."""
+    parsed = keys.parse_turn(f"x/{damaged.name}")
+    assert parsed
+    return Turn(
+        turn_index=parsed[2],
+        message_id=f"set-aside-{damaged.quarantine_id}",
+        assistant_message=TURN_LOST,
+        timestamp=damaged.written_at,
+        char_count=len(TURN_LOST),
+        author=damaged.author,
+        open=False,
+    )
+
+
+def _instead_of_generations(process: Process, damaged: Damaged) -> Generations:
+    """The newest generation that there is counts."""
+    conversation_id, _part = _part_of(damaged)
+    folders = process.store.folders(keys.folder(damaged.space_id, conversation_id))
+    highest = max((int(name[1:]) for name in folders if _GENERATION.fullmatch(name)), default=generations.FIRST)
+    return Generations(generation=highest, rev=1, highest=highest)
+
+
+def _instead_of_floor(_: Process, __: Damaged) -> Floor:
+    """The message is looked for among all turns."""
+    return Floor(floor=0)
+
+
+def _part_of(damaged: Damaged) -> tuple[str, str]:
+    found = keys.parse_part(damaged.name)
+    assert found
+    return found
+
+
+TURN_LOST = "[This turn could not be read and was set aside.]"
+_GENERATION = re.compile(r"g[1-9][0-9]{0,8}")
+_PARTS = {
+    "conversation": DocumentKind(Conversation.from_bytes, _instead_of_conversation),
+    "generation": DocumentKind(Generations.from_bytes, _instead_of_generations),
+    "ids": DocumentKind(Floor.from_bytes, _instead_of_floor),
+    "jobs": DocumentKind(Job.from_bytes),
+    "tools": DocumentKind(json.loads),
+}
+"""By the name of the document, or of the folder that it is in."""
+
+ROOM = Room(owns=keys.is_of_conversations, tend=tend, kind=kind)

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from livemem import clock, limits
 from livemem.conversations.planner import Size
-from livemem.errors import InvalidRequest, TooLarge
+from livemem.errors import ConversationBroken, InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.redaction import Redaction
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store.documents import Document, Moment
 
@@ -233,14 +234,19 @@ def _told(turn: Turn, *, redacted: bool = False) -> Any:
 
 
 def with_results(process: Process, space_id: str, conversation_id: str, turn: Turn) -> Turn:
-    """The turn with the results that lie apart in their places: 1 GET each. One that never came stays as it is."""
+    """The turn with the results that lie apart in their places: 1 GET each. One that never came stays as it is.
+
+    Raises ConversationBroken.
+    """
 
     def whole(place: int) -> ToolCall:
         call = turn.tool_calls[place]
         if call.result_size is None:
             return call
         found = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
-        return call.model_copy(update={"result": json.loads(found.body)}) if found else call
+        if not found:
+            return call
+        return call.model_copy(update={"result": unreadable.value(process, found, ConversationBroken)})
 
     calls = process.store.map(whole, range(len(turn.tool_calls)))
     return turn.model_copy(update={"tool_calls": calls})

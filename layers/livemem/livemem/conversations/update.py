@@ -22,7 +22,7 @@ from livemem.conversations.layers import Vanished
 from livemem.conversations.making import Made
 from livemem.conversations.seals import At
 from livemem.conversations.work import Done
-from livemem.errors import LiveMemoryError, PreconditionLost, RunError, StillAtWork
+from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, RunError, StillAtWork
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import claims
@@ -243,6 +243,11 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     except Vanished:
         claims.release(process, held)
         return _vanished(task, job, done)
+    except ObjectUnreadable as broken:
+        # Trying again would meet it again.
+        claims.release(process, held)
+        problem = jobs.Problem(code=broken.code, detail=broken.detail)
+        return Outcome("failed", _end(task, _counted(job, done), "failed", problem), made=done.made)
     except Exception as failed:
         # Lambda tries again: then the claim must not keep it out.
         _broken_off(task, _counted(job, done), failed)

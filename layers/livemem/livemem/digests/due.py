@@ -75,7 +75,7 @@ def _due(process: Process, space_id: str) -> str | None:
         marking.tidy(process, space_id)
         return None
     # What was said since waits for the next one.
-    if waits > keys.slot_moment(slot) or progress.find_done(process, space_id, slot):
+    if waits > keys.slot_moment(slot) or progress.is_done(process, space_id, slot):
         return None
     return slot
 
@@ -122,7 +122,7 @@ def catch_up(process: Process, space_id: str) -> None:
     """
     try:
         slot = latest_slot(process, heads.load_recent(process, space_id).meta)
-        if process.cache(_CaughtUp).is_new(space_id, slot) and not progress.find_done(process, space_id, slot):
+        if process.cache(_CaughtUp).is_new(space_id, slot) and not progress.is_done(process, space_id, slot):
             process.digest(Order(slot).payload(space_id))
     except LiveMemoryError as error:
         # The next hour finds it.

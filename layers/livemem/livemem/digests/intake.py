@@ -10,6 +10,7 @@ from livemem.digests import progress
 from livemem.process import Process
 from livemem.rooms import digested, reading
 from livemem.rooms.digested import Chunk, Input, Taken
+from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
 from livemem.store.objects import Entry
 from livemem.store.room_keys import MessageName
@@ -27,9 +28,9 @@ Listed = tuple[MessageName, Entry]
 
 
 def find(process: Process, space_id: str, slot: str) -> Input | None:
-    """What the digest takes, or None if that is not written down yet: 1 GET."""
+    """What the digest takes, or None if that is not written down yet: 1 GET. Raises ObjectUnreadable."""
     found = process.store.get(keys.digest_input(space_id, slot))
-    return Input.from_bytes(found.body) if found else None
+    return unreadable.parsed(process, Input, found) if found else None
 
 
 def ensure(process: Process, space_id: str, slot: str) -> Input:

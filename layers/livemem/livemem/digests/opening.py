@@ -11,6 +11,7 @@ from livemem import clock
 from livemem.digests import progress
 from livemem.errors import PreconditionLost
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import documents
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
@@ -39,18 +40,29 @@ class Seen:
 
 
 def look(process: Process, space_id: str) -> Seen:
-    """1 GET. A document that can't be read counts as nothing open: it is replaced."""
+    """1 GET. Where the document cannot be read the newest digest that has begun and not ended is open (1 LIST per 1,000
+    documents); what is written next replaces it.
+    """
     found = process.store.get(keys.open_slot(space_id))
     if not found:
         return Seen()
+    there = unreadable.tolerated(process, Opening, found)
     try:
-        there = Opening.from_bytes(found.body)
-        for slot in (there.slot, there.ordered):
+        for slot in (there.slot, there.ordered) if there else ():
             if slot is not None:
                 keys.check_slot(slot)
     except ValueError:
-        return Seen(etag=found.etag)
-    return Seen(there.slot, there.ordered, found.etag)
+        there = None
+    return Seen(there.slot, there.ordered, found.etag) if there else Seen(begun(process, space_id), etag=found.etag)
+
+
+def begun(process: Process, space_id: str) -> str | None:
+    """The newest digest that has its input and no end."""
+    names: dict[str, set[str]] = {}
+    for entry in process.store.scan(keys.digests_prefix(space_id)):
+        if parsed := keys.parse_digest(entry.key):
+            names.setdefault(parsed[0], set()).add(parsed[1])
+    return max((slot for slot, some in names.items() if "input.json" in some and "done.json" not in some), default=None)
 
 
 def take(process: Process, space_id: str, slot: str, seen: Seen) -> bool:

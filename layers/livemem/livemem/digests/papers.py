@@ -100,7 +100,6 @@ class DeadChunk(Document):
 class Done(Ending):
     """`done.json`: what a digest came to. `dead` are the numbers of the chunks that were given up."""
 
-    slot: str
     messages: int
     chunks: int
     new: int

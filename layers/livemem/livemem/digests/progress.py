@@ -6,6 +6,7 @@ from typing import TypeVar
 from livemem.digests.papers import Done, Extract, StoredFacts, Try
 from livemem.errors import PreconditionLost
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import documents
 from livemem.store import room_keys as keys
 from livemem.store.documents import Document
@@ -57,7 +58,7 @@ def look(process: Process, space_id: str, slot: str) -> Progress:
 def write(process: Process, key: str, document: D) -> D:
     """Write a document unless there is one, and return the one that stands: 1 PUT, 1 GET more where there is one.
 
-    Raises PreconditionLost where what is there can't be read: what rests on it must not go on without.
+    Raises ObjectUnreadable where what is there cannot be read: what rests on it must not go on without.
     """
     for _ in range(WRITE_TRIES):
         try:
@@ -68,35 +69,43 @@ def write(process: Process, key: str, document: D) -> D:
                 return found
         else:
             return document
-    raise PreconditionLost("A document of the digest is there, and can't be read.")
+    raise PreconditionLost("A document of the digest is written and removed again and again.")
 
 
 def read(process: Process, key: str, kind: type[D]) -> D | None:
-    """The document, or None where there is none that can be read: 1 GET."""
+    """The document, or None where there is none: 1 GET. Raises ObjectUnreadable."""
     found = process.store.get(key)
-    try:
-        return kind.from_bytes(found.body) if found else None
-    except ValueError:
-        return None
+    return unreadable.parsed(process, kind, found) if found else None
+
+
+def readable(process: Process, key: str, kind: type[D], missing: list[str] | None = None) -> D | None:
+    """The document, or None where there is none that can be read; then its key is added to `missing`."""
+    found = process.store.get(key)
+    return unreadable.tolerated(process, kind, found, missing) if found else None
 
 
 def find_done(process: Process, space_id: str, slot: str) -> Done | None:
-    """How the digest ended, or None: 1 GET."""
+    """How the digest ended, or None: 1 GET. Raises ObjectUnreadable."""
     return read(process, keys.done(space_id, slot), Done)
 
 
+def is_done(process: Process, space_id: str, slot: str) -> bool:
+    """Whether the digest has ended, whatever can be read of that: 1 GET."""
+    return process.store.get(keys.done(space_id, slot)) is not None
+
+
 def extracts(process: Process, space_id: str, slot: str, chunks: list[int]) -> list[Extract | None]:
-    """The answers to these chunks: 1 GET each, side by side."""
-    return process.store.map(lambda one: read(process, keys.extract(space_id, slot, one), Extract), chunks)
+    """The answers to these chunks, to be counted: 1 GET each, side by side."""
+    return process.store.map(lambda one: readable(process, keys.extract(space_id, slot, one), Extract), chunks)
 
 
 def stored(process: Process, space_id: str, slot: str, chunks: list[int]) -> list[StoredFacts | None]:
-    """What was stored of these chunks: 1 GET each, side by side."""
-    return process.store.map(lambda one: read(process, keys.stored(space_id, slot, one), StoredFacts), chunks)
+    """What was stored of these chunks, to be counted: 1 GET each, side by side."""
+    return process.store.map(lambda one: readable(process, keys.stored(space_id, slot, one), StoredFacts), chunks)
 
 
 def tries(process: Process, space_id: str, slot: str, counted: dict[int, int]) -> list[Try]:
     """All tries in vain: 1 GET each, side by side."""
     wanted = [(chunk, number) for chunk, count in sorted(counted.items()) for number in range(1, count + 1)]
-    found = process.store.map(lambda one: read(process, keys.failed_try(space_id, slot, *one), Try), wanted)
+    found = process.store.map(lambda one: readable(process, keys.failed_try(space_id, slot, *one), Try), wanted)
     return [one for one in found if one]

@@ -11,6 +11,7 @@ from livemem.digests.opening import Seen
 from livemem.digests.papers import DeadChunk, Done
 from livemem.errors import NotFound
 from livemem.process import Process
+from livemem.rooms.digested import Input
 from livemem.spaces import claims
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
@@ -46,6 +47,8 @@ class Digest:
     """Chunks that need no more work."""
     given_up: Sequence[GivenUp] = field(default_factory=tuple)
     """Those that may be tried anew (retrying.py)."""
+    missing: Sequence[str] = field(default_factory=tuple)
+    """Keys of its documents that cannot be read."""
 
 
 def page(process: Process, space_id: str, *, limit: int, after: str | None = None) -> tuple[list[Digest], str | None]:
@@ -73,40 +76,45 @@ def load(process: Process, space_id: str, slot: str) -> Digest:
     if slot not in (seen.slot, seen.ordered) and not any(True for _ in _names(process, space_id, slot)):
         raise NotFound("digest", slot)
     found = _summary(process, space_id, slot, seen)
-    return Digest(**{**found.__dict__, "given_up": given_up(process, space_id, slot)})
+    missing = list(found.missing)
+    there = given_up(process, space_id, slot, missing)
+    return Digest(**{**found.__dict__, "given_up": there, "missing": missing})
 
 
 def _names(process: Process, space_id: str, slot: str) -> list[str]:
     return [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot), limit=1)]
 
 
-def given_up(process: Process, space_id: str, slot: str) -> list[GivenUp]:
+def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> list[GivenUp]:
     """The chunks that were given up and not put back: 1 LIST, 1 GET each."""
-    there = dead_chunks(process, space_id, slot)
+    there = dead_chunks(process, space_id, slot, missing)
     return [
         GivenUp(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
         for number, dead in there.items()
     ]
 
 
-def dead_chunks(process: Process, space_id: str, slot: str) -> dict[int, DeadChunk]:
-    """The same with their messages."""
+def dead_chunks(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadChunk]:
+    """The same with their messages; the keys of those that cannot be read are added to `missing`."""
     listed = process.store.scan(keys.dead_prefix(space_id, slot))
     parsed = [keys.parse_digest(entry.key) for entry in listed]
     numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
     found = process.store.map(
-        lambda number: progress.read(process, keys.dead(space_id, slot, number), DeadChunk), numbers
+        lambda number: progress.readable(process, keys.dead(space_id, slot, number), DeadChunk, missing), numbers
     )
     return {number: dead for number, dead in zip(numbers, found, strict=True) if dead}
 
 
 def _summary(process: Process, space_id: str, slot: str, seen: Seen) -> Digest:
-    done = progress.find_done(process, space_id, slot)
+    missing: list[str] = []
+    done = progress.readable(process, keys.done(space_id, slot), Done, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
+    if missing:
+        return Digest(slot, "done", missing=missing)
     if slot == seen.ordered:
         return Digest(slot, "queued")
-    given = intake.find(process, space_id, slot)
+    given = progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
     there = progress.look(process, space_id, slot)
     claim = claims.look(process, keys.claim(space_id, slot))
     state: State = "open" if not claim else "running" if claim.kind == "work" else "failed"
@@ -117,6 +125,7 @@ def _summary(process: Process, space_id: str, slot: str, seen: Seen) -> Digest:
         messages=len(given.names()) if given else 0,
         chunks=len(given.chunks) if given else 0,
         settled=len(there.stored | there.dead),
+        missing=missing,
     )
 
 
@@ -136,7 +145,7 @@ def _last_end(process: Process, space_id: str) -> datetime | None:
     """When a digest ended last."""
     slots = sorted(slot for slot in process.store.folders(keys.digests_prefix(space_id)) if keys.SLOT.fullmatch(slot))
     for slot in reversed(slots):
-        done = progress.find_done(process, space_id, slot)
+        done = progress.readable(process, keys.done(space_id, slot), Done)
         if done:
             return clock.parse(done.ended_at)
     return None

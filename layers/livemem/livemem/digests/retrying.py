@@ -11,6 +11,7 @@ from livemem.errors import Conflict, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.rooms import digested, marking
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import documents
 from livemem.store import room_keys as keys
 from livemem.store.objects import Object
@@ -24,13 +25,16 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     """Put the messages of the chunks that were given up back into their rooms; returns how many. It may be repeated.
 
     Some GETs, 2 LISTs, 1 PUT for each message, 1 DeleteObjects. Raises NotFound, InvalidName, Conflict where the digest
-    has not ended, or has just now.
+    has not ended, or has just now, ObjectUnreadable.
     """
     keys.check_slot(slot)
     heads.load(process, space_id)
     require_conditional_writes(process.store)
     done = _ended(process, space_id, slot)
-    dead = reading.dead_chunks(process, space_id, slot)
+    missing: list[str] = []
+    dead = reading.dead_chunks(process, space_id, slot, missing)
+    if missing:
+        raise unreadable.error(missing[0])
     if not dead:
         return 0
     _check_age(done)

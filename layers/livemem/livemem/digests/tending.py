@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from livemem.digests import opening, reading, slots
+from livemem import clock
+from livemem.digests import opening, progress, reading, slots
+from livemem.digests.opening import Opening
+from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.llm.usage import Usage
 from livemem.process import Process
+from livemem.rooms.digested import Input
 from livemem.spaces import claims
-from livemem.spaces.room import Problem, Room, Space
+from livemem.spaces.room import Damaged, DocumentKind, Problem, Room, Space
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 
@@ -91,4 +96,71 @@ def _given_up(process: Process, space: Space) -> list[Problem]:
     return [Problem(space.space_id, "digest_chunks_dead", detail)]
 
 
-ROOM = Room(owns=keys.is_of_digests, tend=tend, problems=problems)
+def kind(name: str) -> DocumentKind | None:
+    """All documents of digests but claims, which nothing rests on."""
+    if name == keys.OPEN:
+        return DocumentKind(Opening.from_bytes, _instead_of_opening)
+    found = keys.parse_digest(f"x/{name}")
+    if not found or found[1] == "claim.json":
+        return None
+    if found[1] in _DOCUMENTS:
+        return _DOCUMENTS[found[1]]
+    if keys.parse_dead(found[1]) is not None:
+        return DocumentKind(DeadChunk.from_bytes)
+    if keys.parse_try(found[1]):
+        return DocumentKind(Try.from_bytes)
+    part = keys.parse_part(found[1])
+    return part and _PARTS[part[0]]
+
+
+def _instead_of_opening(process: Process, damaged: Damaged) -> Opening:
+    """The newest digest that has begun and not ended is open."""
+    slot = opening.begun(process, damaged.space_id)
+    return Opening(slot=slot, at=clock.iso_millis(process.clock()), by=damaged.quarantine_id)
+
+
+def _instead_of_input(process: Process, damaged: Damaged) -> Input:
+    """It takes nothing: the messages that are in their rooms are left to the next digest."""
+    slot = _slot(damaged)
+    return Input(slot=slot, created_at=clock.iso_millis(process.clock()), chunks=[], more=True)
+
+
+def _instead_of_end(process: Process, damaged: Damaged) -> Done:
+    """It has ended, and its counts are lost."""
+    slot = _slot(damaged)
+    seen = progress.look(process, damaged.space_id, slot)
+    return Done(
+        slot=slot,
+        messages=0,
+        chunks=0,
+        dead=sorted(seen.dead),
+        new=0,
+        merged=0,
+        usage=Usage(),
+        started_at=damaged.written_at,
+        ended_at=damaged.written_at,
+    )
+
+
+def _instead_of_stored(_: Process, __: Damaged) -> StoredFacts:
+    """The memories are stored, and nobody knows how many."""
+    return StoredFacts(new=0, merged=0)
+
+
+def _slot(damaged: Damaged) -> str:
+    found = keys.parse_digest(f"x/{damaged.name}")
+    assert found
+    return found[0]
+
+
+_DOCUMENTS = {
+    "input.json": DocumentKind(Input.from_bytes, _instead_of_input),
+    "done.json": DocumentKind(Done.from_bytes, _instead_of_end),
+}
+_PARTS = {
+    # It is asked for again.
+    "extract": DocumentKind(Extract.from_bytes),
+    "stored": DocumentKind(StoredFacts.from_bytes, _instead_of_stored),
+}
+
+ROOM = Room(owns=keys.is_of_digests, tend=tend, problems=problems, kind=kind)

@@ -132,7 +132,7 @@ def _next(process: Process, space_id: str, order: Order, wanted: str | None) -> 
         slot = seen.slot or seen.ordered or wanted
         if not slot or seen.slot:
             return slot, slot == wanted
-        is_over = bool(progress.find_done(process, space_id, slot))
+        is_over = progress.is_done(process, space_id, slot)
         if not seen.ordered:
             if is_over and order.slot:
                 return None, True

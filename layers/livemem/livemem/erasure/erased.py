@@ -25,6 +25,11 @@ _STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
 
 _SIGN = re.compile(rb"Erased on [0-9-]{10}\.$")
 
+_LINE_BREAK = "\ue000\n"
+"""In the place of JSON's escape of a line break while a document is looked through as text: a character that no word
+has, to know it again.
+"""
+
 
 def stub(space_id: str, note_id: str, day: date) -> bytes:
     """The object of a note that was erased: when, by whom and of which category it was stays, no tag and no word."""
@@ -117,7 +122,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
         return Fate(None)
     parsed = _json(body) if name.endswith(".json") else None
     if parsed is None:
-        return Fate(_scrubbed(body, task.pieces))
+        return Fate(_debris(body, task.pieces) if name.endswith((".json", ".object")) else _scrubbed(body, task.pieces))
     quoting: set[str] = set()
     try:
         wanted = _document(parsed, task, quoting)
@@ -205,6 +210,15 @@ def _dump(value: Any) -> bytes:
     except UnicodeEncodeError:
         # Half a surrogate pair, which JSON can say and UTF-8 can't.
         return (json.dumps(value, indent=2) + "\n").encode()
+
+
+def _debris(body: bytes, pieces: Pieces) -> bytes:
+    """A JSON document that cannot be read, scrubbed as the text that it is: what JSON escapes stands between words."""
+    text = _text(body).replace("\\n", _LINE_BREAK).replace('\\"', '"')
+    scrubbed = scrubbing.scrub(text, pieces)
+    if scrubbed == text:
+        return body
+    return scrubbed.replace(_LINE_BREAK, "\\n").encode(errors="surrogateescape")
 
 
 def _scrubbed(body: bytes, pieces: Pieces) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.changes import recovery, settling
+from livemem.changes import records, recovery, settling
 from livemem.erasure import holdings, receipts, steps, tending
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, TOOLS, Receipt, Saved
@@ -107,6 +107,9 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
         if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
             return earlier
         if found and not found.known and not has_memory:
+            for note_id in wanted.note_ids:
+                # Raises where it may be in a record that was set aside: nobody could promise that it is gone.
+                records.find_note(process, space_id, keys.parse_note_id(note_id))
             raise _unknown(wanted)
         saved = _begin(process, principal, head, wanted, found)
         # Who had lost the lease may have committed before the head was swapped: then the notes are elsewhere by now.
@@ -169,9 +172,9 @@ def _leased(process: Process, space_id: str) -> Iterator[Head]:
 
 
 def _at_work(process: Process, head: Head) -> Saved | None:
-    """The erasure that is under way. One without a receipt has died before it began."""
+    """The erasure that is under way. One without a receipt has died before it began. Raises ObjectUnreadable."""
     erasure_id = head.meta.erasing_now()
-    return receipts.find(process, head.meta.space_id, erasure_id) if erasure_id else None
+    return receipts.find_readable(process, head.meta.space_id, erasure_id) if erasure_id else None
 
 
 def _fence(process: Process, space_id: str) -> None:
@@ -310,7 +313,7 @@ def _resume(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
 def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
     """Remove what a late request has brought back; then the space is watched no more, else from now on again."""
     space_id = head.meta.space_id
-    saved = receipts.find(process, space_id, erasure_id)
+    saved = receipts.find_readable(process, space_id, erasure_id)
     if saved:
         _fence(process, space_id)
         try:

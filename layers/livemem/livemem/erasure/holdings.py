@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem.backups import catalog
+from livemem.changes.records import Record
 from livemem.erasure import erased, of_conversations
 from livemem.errors import InvalidName, OutOfTime
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.keys import RecordName
 from livemem.store.memory_keys import KINDS
@@ -199,6 +201,9 @@ def _may_hold(name: str, wanted: Wanted) -> bool:
 
 def _held(process: Process, name: str, entry: Entry, wanted: Wanted) -> Mapping[str, bytes | None]:
     item = process.store.get(entry.key)
+    if item and keys.parse_record(entry.key) and not entry.key.startswith(keys.BACKUPS):
+        # Nobody could promise that the note is gone.
+        unreadable.parsed(process, Record, item)
     held = erased.held_in(name, item.body) if item else {}
     return {note_id: body for note_id, body in held.items() if wanted.admits(note_id)}
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
 
@@ -104,30 +105,41 @@ def _put(process: Process, receipt: Receipt, over: str | None) -> Saved:
     return Saved(receipt, etag)
 
 
-def find(process: Process, space_id: str, erasure_id: str) -> Saved | None:
-    """The receipt, or None: 1 GET. One that can't be read, or is another space's, is none."""
+def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Saved | None:
+    """The receipt, or None: 1 GET. One that is another space's is none, nor is one that cannot be read, whose key is
+    added to `missing`.
+    """
     found = process.store.get(keys.erasure(space_id, erasure_id))
-    try:
-        receipt = Receipt.from_bytes(found.body) if found else None
-    except ValueError:
-        return None
+    receipt = unreadable.tolerated(process, Receipt, found, missing) if found else None
     if not found or not receipt or (receipt.space_id, receipt.erasure_id) != (space_id, erasure_id):
         return None
     return Saved(receipt, found.etag)
 
 
+def find_readable(process: Process, space_id: str, erasure_id: str) -> Saved | None:
+    """The same, but raises ObjectUnreadable for one that cannot be read."""
+    missing: list[str] = []
+    saved = find(process, space_id, erasure_id, missing)
+    if missing:
+        raise unreadable.error(missing[0])
+    return saved
+
+
 def view(process: Process, space_id: str, erasure_id: str) -> Receipt:
-    """One receipt: 2 GET. Raises InvalidName, NotFound."""
+    """One receipt: 2 GET. Raises InvalidName, NotFound, ObjectUnreadable."""
     keys.check_ulid("erasure_id", erasure_id)
     at_work = heads.load(process, space_id).meta.erasing_now()
-    saved = find(process, space_id, erasure_id)
+    saved = find_readable(process, space_id, erasure_id)
     if not saved or not _began(saved.receipt, at_work):
         raise NotFound("erasure", erasure_id)
     return saved.receipt
 
 
-def page(process: Process, space_id: str, *, limit: int, before: str | None = None) -> tuple[list[Receipt], str | None]:
-    """The space's receipts, newest first, those before the id `before`, and the id to go on before, or None.
+def page(
+    process: Process, space_id: str, *, limit: int, before: str | None = None, missing: list[str] | None = None
+) -> tuple[list[Receipt], str | None]:
+    """The space's receipts, newest first, those before the id `before`, and the id to go on before, or None. One that
+    cannot be read is left out, and its key is added to `missing`.
 
     1 LIST per 1,000 receipts, 1 GET and 1 more for each that is shown. Raises InvalidName, NotFound.
     """
@@ -138,7 +150,7 @@ def page(process: Process, space_id: str, *, limit: int, before: str | None = No
     names = [entry.key.removeprefix(prefix).removesuffix(".json") for entry in process.store.scan(prefix)]
     ids = [name for name in reversed(names) if keys.RUN_ID.fullmatch(name) and (before is None or name < before)]
     shown = ids[:limit]
-    found = process.store.map(lambda erasure_id: find(process, space_id, erasure_id), shown)
+    found = process.store.map(lambda erasure_id: find(process, space_id, erasure_id, missing), shown)
     visible = [saved.receipt for saved in found if saved and _began(saved.receipt, at_work)]
     return visible, shown[-1] if len(ids) > limit else None
 

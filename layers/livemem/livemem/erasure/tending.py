@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from livemem import clock
+from livemem.erasure.receipts import Receipt
 from livemem.process import Process
 from livemem.spaces import markers
 from livemem.spaces.head import Meta
-from livemem.spaces.room import WAITS, Room, Space
+from livemem.spaces.room import WAITS, DocumentKind, Room, Space
 from livemem.store import keys
 
 
@@ -37,4 +38,9 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     return {WAITS: 1}
 
 
-ROOM = Room(owns=keys.is_of_erasures, tend=tend)
+def kind(name: str) -> DocumentKind | None:
+    """Receipts."""
+    return DocumentKind(Receipt.from_bytes) if keys.is_of_erasures(name) and name.endswith(".json") else None
+
+
+ROOM = Room(owns=keys.is_of_erasures, tend=tend, kind=kind)

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from livemem.errors import MemoriesBroken
 from livemem.memories import erasing, expiry, log, operation
-from livemem.memories.operation import MEND, Operation
+from livemem.memories.operation import Operation
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
-What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased"]
+What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased", "unreadable"]
 DEFAULT, MOST = 20, 50
 
 
@@ -33,18 +33,26 @@ Place = Mapping[Kind, int]
 
 
 def page(
-    process: Process, space_id: str, *, kind: Kind | None = None, limit: int = DEFAULT, after: Place | None = None
+    process: Process,
+    space_id: str,
+    *,
+    kind: Kind | None = None,
+    limit: int = DEFAULT,
+    after: Place | None = None,
+    missing: list[str] | None = None,
 ) -> tuple[list[Change], Place | None]:
     """The operations of the log before those of `after`, of one kind or of all by their time; and where to go on, None
     at the end: 1 LIST for each kind, and at most `limit` GETs for each.
 
-    Raises NotFound, MemoriesBroken.
+    One that cannot be read is left out, and its key is added to `missing`. Raises NotFound.
     """
+    gaps: list[str] = [] if missing is None else missing
     heads.load_recent(process, space_id)
     some: Sequence[Kind] = KINDS if kind is None else [kind]
-    ends = process.store.map(lambda one: _before(process, space_id, one, (after or {}).get(one)), some)
+    ends = process.store.map(lambda one: _before(process, space_id, one, (after or {}).get(one), gaps), some)
     numbers = {one: range(end, max(0, end - limit), -1) for one, end in zip(some, ends, strict=True)}
-    found = _read(process, space_id, numbers)
+    found = _read(process, space_id, numbers, gaps)
+    gaps[:] = sorted(set(gaps))
     chosen = _newest(found, limit)
     told: dict[Kind, int] = {one: end + 1 for one, end in zip(some, ends, strict=True)}
     for change in chosen:
@@ -52,21 +60,24 @@ def page(
     return chosen, told if any(number > 1 for number in told.values()) else None
 
 
-def _before(process: Process, space_id: str, kind: Kind, told: int | None) -> int:
+def _before(process: Process, space_id: str, kind: Kind, told: int | None, missing: list[str]) -> int:
     """The newest operation that was not told of, 0 where there is none."""
-    newest = log.load(process, space_id, kind).number
+    newest = log.load(process, space_id, kind, missing).number
     # Whatever a cursor says, there are no more operations than these.
     return newest if told is None else min(told - 1, newest)
 
 
-def _read(process: Process, space_id: str, numbers: Mapping[Kind, range]) -> dict[Kind, list[Change]]:
+def _read(
+    process: Process, space_id: str, numbers: Mapping[Kind, range], missing: list[str]
+) -> dict[Kind, list[Change]]:
     wanted = [(kind, number) for kind, some in numbers.items() for number in some]
     objects = process.store.get_many([keys.operation(space_id, kind, number) for kind, number in wanted])
     found: dict[Kind, list[Change]] = {kind: [] for kind in numbers}
     for (kind, number), item in zip(wanted, objects, strict=True):
         if not item:
-            raise MemoriesBroken(f"The log of the memories lacks its operation {number}. {MEND}")
-        found[kind].append(told(kind, operation.read(item)))
+            missing.append(keys.operation(space_id, kind, number))
+        elif one := unreadable.tolerated(process, Operation, item, missing):
+            found[kind].append(told(kind, one))
     return found
 
 
@@ -86,6 +97,8 @@ def told(kind: Kind, done: Operation) -> Change:
     """What an operation did."""
     memory, merged = done.memory, done.merged
     latest = memory.history[0].content if memory.history else None
+    if operation.is_in_place(done):
+        return Change(kind, "unreadable", done, None)
     if erasing.is_blank(done):
         return Change(kind, "erased", done, None)
     if done.op == "delete":

@@ -15,6 +15,7 @@ from livemem.memories import state as states
 from livemem.memories.operation import MEND, Operation
 from livemem.memories.state import Snapshot, State
 from livemem.process import Process, Timer
+from livemem.spaces import unreadable
 from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
@@ -45,21 +46,28 @@ class _Known:
         return state
 
 
-def load(process: Process, space_id: str, kind: Kind) -> State:
+def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None = None) -> State:
     """The state as the bucket has it now: 1 LIST, and 1 GET for each operation that this process does not know yet.
 
-    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises MemoriesBroken.
+    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Who only reads may give a list for `missing`: then
+    operations that cannot be read, or are not there, are passed over, and their keys are added to it. Raises
+    MemoriesBroken.
     """
     known = process.cache(_Known).get(space_id, kind)
     if known:
-        later = _later(process, space_id, kind, known)
+        later = _later(process, space_id, kind, known, missing)
         if later is not None:
-            return process.cache(_Known).put(space_id, kind, later)
+            return _keep(process, space_id, kind, later, missing)
     for start in _starts(process, space_id, kind):
-        found = _later(process, space_id, kind, start)
+        found = _later(process, space_id, kind, start, missing)
         if found is not None:
-            return process.cache(_Known).put(space_id, kind, found)
+            return _keep(process, space_id, kind, found, missing)
     raise MemoriesBroken(f"The log of the memories can't be read from its beginning. {MEND}")
+
+
+def _keep(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None) -> State:
+    """Keep the state in mind, unless something is missing in it: what is stored is decided on a whole one alone."""
+    return state if missing else process.cache(_Known).put(space_id, kind, state)
 
 
 def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
@@ -67,16 +75,14 @@ def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
     listed = process.store.scan(keys.snapshots_prefix(space_id, kind))
     for key in reversed([entry.key for entry in listed if keys.parse_snapshot(entry.key)]):
         item = process.store.get(key)
-        try:
-            if item:
-                yield states.from_snapshot(Snapshot.from_bytes(item.body))
-        except ValueError:
-            # The one before, and more of the log, come to the same.
-            continue
+        # Without one that cannot be read: the one before, and more of the log, come to the same.
+        told = unreadable.tolerated(process, Snapshot, item) if item else None
+        if told:
+            yield states.from_snapshot(told)
     yield State()
 
 
-def _later(process: Process, space_id: str, kind: Kind, state: State) -> State | None:
+def _later(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None = None) -> State | None:
     """The state after what was written since; None if the log is not the one that the state came from.
 
     A backup that was made while memories were stored may have a snapshot and not the operation that it was made after.
@@ -89,9 +95,10 @@ def _later(process: Process, space_id: str, kind: Kind, state: State) -> State |
         if keys.parse_operation(entry.key)
     ]
     first = max(state.number, 1)
-    for place, entry in enumerate(listed):
-        if entry.key != keys.operation(space_id, kind, first + place):
-            raise MemoriesBroken(f"The log of the memories lacks its operation {first + place}. {MEND}")
+    if missing is None:
+        for place, entry in enumerate(listed):
+            if entry.key != keys.operation(space_id, kind, first + place):
+                raise _lacks(space_id, kind, first + place)
     known = bool(state.number and listed and listed[0].etag == state.etag)
     if state.number and (not listed or (state.etag and not known)):
         return None
@@ -99,14 +106,35 @@ def _later(process: Process, space_id: str, kind: Kind, state: State) -> State |
     if not new:
         return state
     found = process.store.get_many([entry.key for entry in new])
-    read = [operations.read(item) for item in found if item]
-    if len(read) < len(new):
+    if not all(found):
         # Somebody deletes the space right now.
         return None
-    if state.number and not known and read.pop(0).op_id != state.op_id:
-        return None
+    if missing is None:
+        read = [operations.read(process, item) for item in found if item]
+    else:
+        some = (unreadable.tolerated(process, Operation, item, missing) for item in found if item)
+        read = [one for one in some if one]
+        there = {entry.key for entry in listed}
+        numbers = range(first, _number(listed[-1].key) + 1)
+        missing += [key for number in numbers if (key := keys.operation(space_id, kind, number)) not in there]
+    if state.number and not known and read and read[0].number == state.number:
+        own = read.pop(0)
+        # The snapshot knows what the operation was that was set aside since.
+        if own.op_id != state.op_id and not operations.is_in_place(own):
+            return None
     etag = listed[-1].etag
     return states.applied(state, read, etag) if read else replace(state, etag=etag)
+
+
+def _number(key: str) -> int:
+    parsed = keys.parse_operation(key)
+    return parsed.number if parsed else 0
+
+
+def _lacks(space_id: str, kind: Kind, number: int) -> MemoriesBroken:
+    return MemoriesBroken(
+        f"The log of the memories lacks its operation {number}. {MEND}", key=keys.operation(space_id, kind, number)
+    )
 
 
 def write(
@@ -149,8 +177,8 @@ def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Op
     """One operation: 1 GET. Raises MemoriesBroken."""
     found = process.store.get(keys.operation(space_id, kind, number))
     if not found:
-        raise MemoriesBroken(f"The log of the memories lacks its operation {number}. {MEND}")
-    return operations.read(found)
+        raise _lacks(space_id, kind, number)
+    return operations.read(process, found)
 
 
 def known_snapshot(process: Process, space_id: str, kind: Kind, state: State) -> None:

@@ -6,8 +6,11 @@ from typing import Literal
 
 from livemem import limits
 from livemem.errors import InvalidRequest, MemoriesBroken
-from livemem.memories.memory import Memory
+from livemem.memories.memory import Memory, Provenance
+from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store.documents import Document, Moment
+from livemem.store.memory_keys import Kind
 from livemem.store.objects import Object
 
 By = Literal["text", "vector", "lexical", "llm"]
@@ -15,6 +18,8 @@ By = Literal["text", "vector", "lexical", "llm"]
 Kept = Literal["new", "former"]
 
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
+_SET_ASIDE = "set-aside-"
+"""What the id of an operation begins with that stands in the place of one that could not be read."""
 OP_ID_CHARACTERS = 24
 """Of the hash of an operation's cause: no two of a space have the same."""
 
@@ -85,10 +90,35 @@ def of_key(author: str, idempotency_key: str | None, place: int | None = None) -
     return f"key/{author}/{idempotency_key}" if place is None else f"keys/{author}/{place}/{idempotency_key}"
 
 
-def read(found: Object) -> Operation:
-    """The operation in an object; raises MemoriesBroken for one that somebody has changed."""
-    try:
-        return Operation.from_bytes(found.body)
-    except ValueError as error:
-        name = found.key.partition("/memories/")[2]
-        raise MemoriesBroken(f"The object {name!r} of the memories can't be read. {MEND}") from error
+def read(process: Process, found: Object) -> Operation:
+    """The operation in an object; raises MemoriesBroken for one that cannot be read."""
+    return unreadable.parsed(process, Operation, found, MemoriesBroken)
+
+
+def in_place(number: int, kind: Kind, mark: str, author: str, now: str) -> Operation:
+    """What stands in the place of an operation that cannot be read: its number is taken, and nothing else is known of
+    it. `mark` is an id of 26 characters that no memory has.
+    """
+    nothing = Memory(
+        memory_id=mark,
+        kind=kind,
+        content="",
+        created_at=now,
+        updated_at=now,
+        source="manual",
+        provenance=Provenance(author=author),
+    )
+    return Operation(
+        number=number,
+        op="delete",
+        op_id=f"{_SET_ASIDE}{mark}",
+        at=now,
+        author=author,
+        memory=nothing,
+        reason="The operation could not be read.",
+    )
+
+
+def is_in_place(one: Operation) -> bool:
+    """Whether it stands in the place of one that could not be read."""
+    return one.op_id.startswith(_SET_ASIDE)

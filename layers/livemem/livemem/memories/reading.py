@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livemem import limits
-from livemem.errors import EmbeddingUnavailable, InvalidRequest, NotFound
+from livemem.errors import EmbeddingUnavailable, InvalidRequest, MemoriesBroken, NotFound
 from livemem.memories import log, near, vectors
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, check_subjects
@@ -12,6 +12,7 @@ from livemem.memories.state import State
 from livemem.memories.vectors import Floats
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
@@ -60,15 +61,17 @@ def ask(
     kind: Kind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
+    missing: list[str] | None = None,
 ) -> Answer:
     """The unexpired memories that are most like a question, whatever their scores are: 1 LIST for each kind, and 1 call
     of the embedding model. Where that fails they are compared by their letters.
 
-    Raises NotFound, InvalidRequest, MemoriesBroken.
+    Operations that cannot be read are passed over, and their keys are added to `missing`. Raises NotFound,
+    InvalidRequest, MemoriesBroken.
     """
     limits.check_text("q", query, QUERY_BYTES)
     tag = _tag(subject)
-    some = _states(process, space_id, kind)
+    some = _states(process, space_id, kind, missing)
     wanted = [(one, _about(process, found, tag)) for one, found in some]
     degraded = None
     if process.embed and any(memories for _, memories in wanted):
@@ -114,13 +117,15 @@ def recent(
     kind: Kind | None = None,
     subject: str | None = None,
     limit: int = RECENT_DEFAULT,
+    missing: list[str] | None = None,
 ) -> list[Memory]:
     """The unexpired memories that were stored or changed last: 1 LIST for each kind.
 
-    Raises NotFound, InvalidRequest, MemoriesBroken.
+    Operations that cannot be read are passed over, and their keys are added to `missing`. Raises NotFound,
+    InvalidRequest, MemoriesBroken.
     """
     tag = _tag(subject)
-    some = _states(process, space_id, kind)
+    some = _states(process, space_id, kind, missing)
     return states.newest_first(memory for _, found in some for memory in _about(process, found, tag))[:limit]
 
 
@@ -137,17 +142,25 @@ def load(process: Process, space_id: str, memory_id: str) -> Memory:
 def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory]:
     """The memory, and the state that it is in. Raises NotFound, MemoriesBroken."""
     keys.check_memory_id(memory_id)
-    for _, found in _states(process, space_id, None):
+    missing: list[str] = []
+    for _, found in _states(process, space_id, None, missing):
         memory = found.find(memory_id, process.clock())
         if memory:
             return found, memory
+    if missing:
+        # It may be what nobody can read.
+        raise unreadable.error(missing[0], MemoriesBroken)
     raise NotFound("memory", memory_id)
 
 
-def _states(process: Process, space_id: str, kind: Kind | None) -> list[tuple[Kind, State]]:
+def _states(
+    process: Process, space_id: str, kind: Kind | None, missing: list[str] | None = None
+) -> list[tuple[Kind, State]]:
+    """The states of a kind, or of all; operations that cannot be read are passed over, and added to `missing`."""
     heads.load_recent(process, space_id)
     some: Sequence[Kind] = KINDS if kind is None else [kind]
-    return list(zip(some, process.store.map(lambda one: log.load(process, space_id, one), some), strict=True))
+    gaps: list[str] = [] if missing is None else missing
+    return list(zip(some, process.store.map(lambda one: log.load(process, space_id, one, gaps), some), strict=True))
 
 
 def _tag(subject: str | None) -> str | None:

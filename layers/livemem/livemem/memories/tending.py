@@ -1,10 +1,13 @@
 """The part of memories in upkeep: what has expired unnoticed, and snapshots that nobody reads any more."""
 
+import json
 from collections.abc import Mapping
 
-from livemem.memories import expiry
+from livemem.memories import expiry, operation
+from livemem.memories.operation import Operation
+from livemem.memories.state import Snapshot
 from livemem.process import Process
-from livemem.spaces.room import Room, Space
+from livemem.spaces.room import Damaged, DocumentKind, Room, Space
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
@@ -38,4 +41,20 @@ def _tend(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     return expiry.delete_expired(process, space_id, kind), len(numbers) - len(kept)
 
 
-ROOM = Room(owns=keys.is_of_memories, tend=tend)
+def kind(name: str) -> DocumentKind | None:
+    """Operations, snapshots and verdicts."""
+    if keys.parse_operation(f"x/{name}"):
+        return DocumentKind(Operation.from_bytes, _instead_of_operation)
+    if keys.parse_snapshot(f"x/{name}"):
+        return DocumentKind(Snapshot.from_bytes)
+    return DocumentKind(json.loads) if name.startswith(keys.VERDICTS) else None
+
+
+def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
+    """An operation of the same number that does nothing."""
+    found = keys.parse_operation(f"x/{damaged.name}")
+    assert found
+    return operation.in_place(found.number, found.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
+
+
+ROOM = Room(owns=keys.is_of_memories, tend=tend, kind=kind)

@@ -76,6 +76,12 @@ def drop_expired_claims(process: Process, space_id: str) -> int:
     return sum(process.store.map(lambda claim: process.store.delete(claim.key, if_match=claim.etag), expired))
 
 
+def check(body: bytes) -> None:
+    """Raise ValueError for the body of an object that is no claim."""
+    if _read_claim(body) is None:
+        raise ValueError("no claim of an Idempotency-Key")
+
+
 def _read_claim(body: bytes) -> dict[str, str] | None:
     try:
         claim = json.loads(body)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from livemem.notes import idempotency
 from livemem.process import Process
-from livemem.spaces.room import Room, Space
+from livemem.spaces.room import DocumentKind, Room, Space
 from livemem.store import keys
 
 
@@ -16,4 +16,9 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     return {"expired_keys": dropped} if dropped else {}
 
 
-ROOM = Room(owns=keys.is_of_notes, tend=tend)
+def kind(name: str) -> DocumentKind | None:
+    """Idempotency-Keys. A note is read whatever is in it."""
+    return DocumentKind(idempotency.check) if name.startswith("_idempotency/") else None
+
+
+ROOM = Room(owns=keys.is_of_notes, tend=tend, kind=kind)

@@ -17,7 +17,7 @@ from livemem.conversations.layers import Layers, group_seals
 from livemem.conversations.seals import At
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import Turn
-from livemem.errors import InvalidRequest, NotFound
+from livemem.errors import ConversationBroken, InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.recall import briefing, search, side_by_side, talk
 from livemem.recall.asked import RESULTS_DEFAULT, RESULTS_MOST, Asked
@@ -26,6 +26,7 @@ from livemem.recall.side_by_side import Task
 from livemem.recall.talk import Looks
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
+from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.store import conversation_keys as keys
 from livemem.store.objects import Entry
@@ -106,10 +107,11 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Wante
     keys.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
     looks = Looks(process, space_id, conversation_id)
+    missing: list[str] = []
     # Some of those that wait may be of turns that are shown raw.
     most = WAITING + wanted.max_turns
     tasks = {
-        RECENT: Task(lambda: _recent(process, looks, wanted), SECONDS[RECENT]),
+        RECENT: Task(lambda: _recent(process, looks, wanted, missing), SECONDS[RECENT]),
         SUMMARIES: Task(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
     }
     asked = wanted.asked
@@ -132,11 +134,15 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Wante
         waiting,
     )
     kept, text = briefing.fitting(sections, wanted.max_chars)
-    return Context(kept, text, tuple(name for name in SECONDS if name in failures))
+    failed = {*failures, *([RECENT] if missing else [])}
+    return Context(kept, text, tuple(name for name in SECONDS if name in failed))
 
 
-def _recent(process: Process, looks: Looks, wanted: Wanted) -> list[ShownTurn]:
-    """The newest turns as they are shown: 1 LIST, and 1 GET for each that this process has not read before."""
+def _recent(process: Process, looks: Looks, wanted: Wanted, missing: list[str]) -> list[ShownTurn]:
+    """The newest turns as they are shown: 1 LIST, and 1 GET for each that this process has not read before.
+
+    One that cannot be read is left out, and its key is added to `missing`.
+    """
     entries = [entry for entry in looks.newest() if keys.parse_turn(entry.key)]
 
     def turn(entry: Entry) -> Turn | None:
@@ -144,7 +150,8 @@ def _recent(process: Process, looks: Looks, wanted: Wanted) -> list[ShownTurn]:
         if known:
             return known
         item = process.store.get(entry.key)
-        return process.reads.put(item.key, item.etag, Turn.from_bytes(item.body), [item.body]) if item else None
+        told = unreadable.tolerated(process, Turn, item, missing) if item else None
+        return process.reads.put(item.key, item.etag, told, [item.body]) if item and told else None
 
     some = process.store.map(turn, entries[: wanted.max_turns])
     closing = sum(1 for one in some if one and one.close)
@@ -229,7 +236,7 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     conversation, told, groups, blocks = process.store.map(lambda step: step(), steps)
     if not conversation:
         raise NotFound("conversation", conversation_id)
-    known = Generations.from_bytes(told.body) if told else Generations()
+    known = unreadable.parsed(process, Generations, told, ConversationBroken) if told else Generations.first()
     built = Standing(space_id, conversation, known, None).current()
     if built.generation != place.generation or (place.group and place.group not in groups):
         # Built anew, or put back to an earlier state.

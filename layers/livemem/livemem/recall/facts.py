@@ -1,6 +1,5 @@
 """What a search finds in memories: each as the newest operation of its kind's log has it (memories/log.py)."""
 
-import logging
 from collections.abc import Iterable
 
 from livemem import clock
@@ -13,8 +12,6 @@ from livemem.search.view import Source, Tail, View, held
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS
 from livemem.store.objects import Object
-
-logger = logging.getLogger(__name__)
 
 MEMORY = "memory"
 """A kind of documents: a durable fact, or what an agent knows of itself, or wants."""
@@ -31,7 +28,7 @@ def all_of(process: Process, space_id: str, *, whole: bool = False) -> Source:
     return Source(
         prefix,
         held(lambda key: keys.parse_operation(key) is not None),
-        _read,
+        lambda item: _read(process, item),
         lambda: list(process.store.scan(prefix)),
         tails=None if whole else lambda known: _tails(space_id, known),
     )
@@ -60,15 +57,14 @@ def count(view: View) -> int:
     return sum(len(marks) for folder, marks in view.known.items() if keys.is_of_memories(folder.partition("/")[2]))
 
 
-def _read(item: Object) -> Reading:
+def _read(process: Process, item: Object) -> Reading:
     """What an operation tells; one that can't be read tells nothing."""
     parsed = keys.parse_operation(item.key)
     assert parsed
     try:
-        told = operations.read(item)
+        told = operations.read(process, item)
     except MemoriesBroken:
         # Told by the routes that need it; a search goes on without.
-        logger.warning("operation of a memory can't be read", extra={"key": item.key})
         return Reading(item.key, item.etag)
     memory_id = told.memory.memory_id
     if told.op == "delete" or not told.memory.content:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
 from livemem.store.documents import Document, Moment
 from livemem.store.keys import compact_time
@@ -41,6 +42,7 @@ class Input(Document):
 class Ending(Document):
     """The part of `done.json` that is asked for here."""
 
+    slot: str
     dead: list[int] = []
 
 
@@ -107,7 +109,10 @@ def _input(process: Process, entry: Entry) -> _Known | None:
     found = process.store.get(entry.key)
     if not found:
         return None
-    told = Input.from_bytes(found.body)
+    told = unreadable.tolerated(process, Input, found)
+    if not told:
+        # A message of it that comes late once more is not known again.
+        return None
     chunk_of = {name: number for number, chunk in enumerate(told.chunks) for name in chunk.messages}
     return process.reads.put(entry.key, found.etag, _Known(clock.parse(told.created_at), chunk_of), chunk_of)
 
@@ -119,4 +124,6 @@ def _ending(process: Process, entry: Entry) -> _Dead | None:
     found = process.store.get(entry.key)
     if not found:
         return None
-    return process.reads.put(entry.key, found.etag, _Dead(frozenset(Ending.from_bytes(found.body).dead)), [])
+    told = unreadable.tolerated(process, Ending, found)
+    # That it has ended tells that it is there.
+    return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead if told else ())), [])

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from livemem.process import Process
 from livemem.rooms import digested, marking
-from livemem.spaces.room import Room, Space
+from livemem.rooms.posting import Stamp
+from livemem.spaces.room import DocumentKind, Room, Space
 from livemem.store import room_keys as keys
 
 
@@ -36,4 +37,9 @@ def _remove_ids(process: Process, space_id: str) -> int:
     return len(old)
 
 
-ROOM = Room(owns=keys.is_of_rooms, tend=tend)
+def kind(name: str) -> DocumentKind | None:
+    """Ids of messages. A message is read whatever is in it."""
+    return DocumentKind(Stamp.from_bytes) if keys.parse_id(f"x/{name}") else None
+
+
+ROOM = Room(owns=keys.is_of_rooms, tend=tend, kind=kind)

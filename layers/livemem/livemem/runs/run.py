@@ -11,7 +11,7 @@ from typing import Any, Literal
 from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.process import Process
-from livemem.spaces import ended, usage
+from livemem.spaces import ended, unreadable, usage
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
 
@@ -101,13 +101,11 @@ def create(process: Process, run: Run) -> Saved:
         return found
 
 
-def find(process: Process, space_id: str, run_id: str) -> Saved | None:
-    """The run as stored, or None."""
+def find(process: Process, space_id: str, run_id: str, missing: list[str] | None = None) -> Saved | None:
+    """The run as stored, or None; one that cannot be read is none, and its key is added to `missing`."""
     found = process.store.get(keys.run(space_id, run_id))
-    try:
-        saved = Saved(Run.from_bytes(found.body), found.etag, found.age) if found else None
-    except ValueError:
-        return None
+    run = unreadable.tolerated(process, Run, found, missing) if found else None
+    saved = Saved(run, found.etag, found.age) if found and run else None
     # In a copied folder it may name another space, which must not be written to.
     return saved if saved and (saved.run.space_id, saved.run.run_id) == (space_id, run_id) else None
 

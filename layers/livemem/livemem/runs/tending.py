@@ -6,9 +6,9 @@ from datetime import timedelta
 from livemem import clock
 from livemem.process import Process
 from livemem.runs import counter, retention, reviews
-from livemem.runs.run import BUDGET_EXHAUSTED
+from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import markers
-from livemem.spaces.room import OLDEST, WAITS, Problem, Room, Space
+from livemem.spaces.room import OLDEST, WAITS, DocumentKind, Problem, Room, Space
 from livemem.store import keys
 
 FORGOTTEN_DAYS = 14
@@ -59,4 +59,9 @@ def problems(process: Process, space: Space) -> list[Problem]:
     return found
 
 
-ROOM = Room(owns=keys.is_of_runs, tend=tend, problems=problems)
+def kind(name: str) -> DocumentKind | None:
+    """Runs."""
+    return DocumentKind(Run.from_bytes) if keys.parse_run(f"x/{name}") else None
+
+
+ROOM = Room(owns=keys.is_of_runs, tend=tend, problems=problems, kind=kind)

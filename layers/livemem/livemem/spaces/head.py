@@ -15,6 +15,7 @@ from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.redaction import when
+from livemem.spaces import unreadable
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.review import Decision, Mode, Review
@@ -22,6 +23,7 @@ from livemem.spaces.set_aside import SetAside
 from livemem.spaces.settling import Settling
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Moment
+from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
 UPDATE_TRIES = 20
@@ -180,17 +182,19 @@ def find(process: Process, space_id: str) -> Head | None:
 def find_any(process: Process, space_id: str) -> Head | None:
     """The head even of a space that is being deleted, or None."""
     found = process.store.get(keys.meta(space_id))
-    return Head(_parse(space_id, found.body), found.etag, found.age, found.seen_at) if found else None
+    return Head(_parse(process, space_id, found), found.etag, found.age, found.seen_at) if found else None
 
 
-def _parse(space_id: str, body: bytes) -> Meta:
+def _parse(process: Process, space_id: str, found: Object) -> Meta:
     try:
-        meta = Meta.from_bytes(body)
-    except ValueError as error:
-        raise SpaceBroken(f"The _meta.json of the space {space_id!r} can't be read. {MEND}") from error
+        meta = unreadable.parsed(process, Meta, found, SpaceBroken)
+    except SpaceBroken as error:
+        detail = f"The _meta.json of the space {space_id!r} can't be read. {MEND}"
+        raise SpaceBroken(detail, key=found.key) from error
     if meta.space_id != space_id:
         # A copied folder: what is written must never follow a name that access was not checked on.
-        raise SpaceBroken(f"The _meta.json in the folder {space_id!r} is another space's. {MEND}")
+        detail = f"The _meta.json in the folder {space_id!r} is another space's. {MEND}"
+        raise SpaceBroken(detail, key=found.key)
     return meta
 
 

@@ -74,12 +74,14 @@ def leave(process: Process, space_id: str) -> None:
         left.add(space_id)
 
 
-def listed(process: Process) -> Mapping[str, Marks]:
-    """All markers by space: 1 LIST per 1,000. What is none is left out."""
+def listed(process: Process, others: list[str] | None = None) -> Mapping[str, Marks]:
+    """All markers by space: 1 LIST per 1,000. What is none is left out, and its key is added to `others`."""
     found: dict[str, Marks] = {}
     for entry in process.store.scan(keys.MARKERS):
         parsed = keys.parse_marker(entry.key)
         if not parsed:
+            if others is not None:
+                others.append(entry.key)
             continue
         space_id, oldest = parsed
         before = found.get(space_id, Marks())

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from livemem import clock
 from livemem.process import Process
 from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
@@ -11,6 +12,7 @@ from livemem.spaces import lease as leases
 from livemem.spaces.head import Head
 from livemem.spaces.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
 from livemem.store import keys
+from livemem.store.documents import Document
 from livemem.store.objects import Entry
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
@@ -50,6 +52,8 @@ class Space:
     """Whether this is the look of once a day."""
     folders: frozenset[str] = frozenset()
     """The first parts of all its keys, on the look of once a day: most spaces have few kinds of things."""
+    entries: tuple[Entry, ...] | None = None
+    """All its objects, on the look of once a day, where they are at most 1,000."""
 
     def waiting_seconds(self) -> float:
         """Age of the oldest live note of a space that consolidates by itself, else 0."""
@@ -93,8 +97,53 @@ def _no_problem(_: Process, __: Space) -> list[Problem]:
 
 
 @dataclass(frozen=True)
+class Damaged:
+    """An object that cannot be read and is being set aside: its `name` below the space, and the id (an ULID) under
+    which it is kept then. `head` is the space's, `entry` the object as a listing shows it, `author` who orders it.
+    """
+
+    head: Head
+    name: str
+    entry: Entry
+    quarantine_id: str
+    author: str
+
+    @property
+    def space_id(self) -> str:
+        """The space's id."""
+        return self.head.meta.space_id
+
+    @property
+    def written_at(self) -> str:
+        """When the object was written, by the store's clock, as documents tell times."""
+        return clock.iso_millis(self.entry.last_modified)
+
+
+def _nothing_instead(_: Process, __: Damaged) -> Document | None:
+    return None
+
+
+@dataclass(frozen=True)
+class DocumentKind:
+    """A kind of documents that a room keeps. `check` raises ValueError for a body that is none.
+
+    `instead` makes what takes the place of one that is set aside; None: nothing does, and what reads it does without.
+    Something does where a number or an id must not be given twice, or where nothing would mean something else.
+    """
+
+    check: Callable[[bytes], object]
+    instead: Callable[[Process, Damaged], Document | None] = _nothing_instead
+
+
+def _no_kind(_: str) -> DocumentKind | None:
+    return None
+
+
+@dataclass(frozen=True)
 class Room:
     """One room. `owns` says whether a key below the space, without the space's id, is the room's.
+
+    `kind` tells what kind of document has to be under such a key; None: whatever is there can be read.
 
     `tend` does what events and retries left undone, and returns what it did by name, with a number (how many, seconds);
     WAITS is one of the names.
@@ -104,11 +153,12 @@ class Room:
     owns: Callable[[str], bool]
     tend: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
     problems: Callable[[Process, Space], list[Problem]] = _no_problem
+    kind: Callable[[str], DocumentKind | None] = _no_kind
 
 
 def find(process: Process, space_id: str, *, daily: bool = False) -> Space | None:
     """The space, or None where there is no living one: 2 GET, 3 where it is held, and 1 LIST where it consolidates by
-    itself; on the look of once a day 1 more.
+    itself; on the look of once a day 1 more, 2 where it has more than 1,000 objects.
     """
     head = heads.find(process, space_id)
     if not head:
@@ -117,5 +167,15 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
     busy = bool(seen and leases.holds(process, space_id, seen))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
-    below = frozenset(process.store.folders(keys.prefix(space_id)) if daily else ())
-    return Space(space_id, head, seen, busy, live, process.clock(), daily, below)
+    below, entries = _below(process, space_id) if daily else (frozenset[str](), None)
+    return Space(space_id, head, seen, busy, live, process.clock(), daily, below, entries)
+
+
+def _below(process: Process, space_id: str) -> tuple[frozenset[str], tuple[Entry, ...] | None]:
+    """The first parts of all keys of the space, and its objects where one listing tells them: 1 LIST, else 2."""
+    prefix = keys.prefix(space_id)
+    listed = process.store.first(prefix)
+    if listed.more:
+        return frozenset(process.store.folders(prefix)), None
+    names = (entry.key.removeprefix(prefix) for entry in listed.entries)
+    return frozenset(name.partition("/")[0] for name in names if "/" in name), tuple(listed.entries)

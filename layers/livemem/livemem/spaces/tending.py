@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 
 from livemem.process import Process
-from livemem.spaces.room import WAITS, Problem, Room, Space
+from livemem.spaces.head import Meta
+from livemem.spaces.lease import Lease
+from livemem.spaces.quarantine import Quarantined
+from livemem.spaces.room import WAITS, DocumentKind, Problem, Room, Space
 from livemem.store import keys
 
+LEASE = "_lease.json"
 PROMPT_CUT = (
     "The model read only a part of the last prompt, so it may have missed notes that it said it used. Raise the "
     "provider's own context length (Ollama: OLLAMA_CONTEXT_LENGTH), or lower LLMAAS_CONTEXT_TOKENS to it."
@@ -27,4 +31,13 @@ def problems(_: Process, space: Space) -> list[Problem]:
     return found
 
 
-ROOM = Room(owns=keys.is_of_space, tend=tend, problems=problems)
+def kind(name: str) -> DocumentKind | None:
+    """The head, the lease, and what is known of objects that were set aside."""
+    if name == keys.META:
+        return DocumentKind(Meta.from_bytes)
+    if name == LEASE:
+        return DocumentKind(Lease.from_bytes)
+    return DocumentKind(Quarantined.from_bytes) if keys.parse_quarantined(f"x/{name}") else None
+
+
+ROOM = Room(owns=keys.is_of_space, tend=tend, problems=problems, kind=kind)

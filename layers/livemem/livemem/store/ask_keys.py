@@ -11,6 +11,8 @@ from livemem.store.keys import RUN_ID, SPACE_ID
 
 FOLDERS = ("_asks", "sessions")
 """Of a space: its questions, and the sessions of its users."""
+_QUESTION = re.compile(rf"{SPACE_ID.pattern}/_asks/(?P<id>{RUN_ID.pattern})\.json")
+_SESSION = re.compile(rf"{SPACE_ID.pattern}/sessions/(?P<user>[0-9a-f]{{32}})\.json")
 _OPEN = re.compile(rf"{SPACE_ID.pattern}/_asks/open/(?P<id>{RUN_ID.pattern})")
 
 
@@ -68,6 +70,18 @@ def session(space_id: str, user: str) -> str:
 def session_claim(space_id: str, user: str) -> str:
     """Who answers the user now."""
     return f"{sessions_prefix(space_id)}{_digest(user)}/claim.json"
+
+
+def parse_question(key: str) -> str | None:
+    """The id of a question in its key; None for every other key."""
+    match = _QUESTION.fullmatch(key)
+    return match["id"] if match else None
+
+
+def parse_session(key: str) -> str | None:
+    """The hash of the user in the key of a session; None for every other key."""
+    match = _SESSION.fullmatch(key)
+    return match["user"] if match else None
 
 
 def is_of_asks(name: str) -> bool:

@@ -30,6 +30,9 @@ _TOOL_RESULT = re.compile(rf"{_FOLDER}tools/(?P<index>[0-9]{{10}})/[0-9]{{3,4}}\
 _TURN_ID = re.compile(rf"(?P<conversation>{_ID})/(?P<index>[1-9][0-9]{{0,9}})")
 _SEARCHED = re.compile(rf"{_FOLDER}(?:turns|g(?P<generation>[1-9][0-9]{{0,8}})/summaries)/")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
+_PART = re.compile(
+    rf"conversations/(?P<conversation>{_ID})/(?:(?P<what>conversation|generation)|(?P<folder>ids|jobs|tools)/.+)\.json"
+)
 _DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
 
 
@@ -257,6 +260,14 @@ def generation_of(folder: str) -> int | None:
     """The generation in a folder of summaries; None for every other folder."""
     match = _SEARCHED.fullmatch(folder)
     return int(match["generation"]) if match and match["generation"] else None
+
+
+def parse_part(name: str) -> tuple[str, str] | None:
+    """The conversation, and `conversation`, `generation`, `ids`, `jobs` or `tools`, in the key of such a document below
+    its space; None for every other key.
+    """
+    match = _PART.fullmatch(name)
+    return (match["conversation"], match["what"] or match["folder"]) if match else None
 
 
 def is_of_conversations(name: str) -> bool:

@@ -2,10 +2,12 @@
 the names in them.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from urllib.parse import quote, unquote
 
 from ulid import ULID
 
@@ -25,6 +27,8 @@ CAPS = "_system/caps/"
 PROBE = "_system/probe/conditional-writes"
 MARKERS = "_pending/"
 """Where the markers for the sweep are."""
+UNREADABLE = f"{MARKERS}unreadable/"
+"""Below it a marker for each object that somebody could not read, by its key: the sweep lists it with the others."""
 BACKUPS = "_backups/"
 """Below it the backups of all spaces, also of those that are deleted."""
 EXPORTS = "_exports/"
@@ -188,6 +192,47 @@ def parse_marker(key: str) -> tuple[str, datetime | None] | None:
         return None
     oldest = _compact_moment(match["oldest"]) if match["oldest"] else None
     return (match["space"], oldest) if oldest or not match["oldest"] else None
+
+
+def unreadable(key: str) -> str:
+    """The marker of an object of a space that cannot be read, by its key: in one part, so that no policy that is about
+    objects of spaces is about the marker.
+    """
+    return f"{UNREADABLE}{quote(key, safe='')}"
+
+
+def parse_unreadable(marker: str) -> str | None:
+    """The key of the object that such a marker is of; None for every other key."""
+    key = unquote(marker.removeprefix(UNREADABLE))
+    space_id, _, name = key.partition("/")
+    there = marker.startswith(UNREADABLE) and name and SPACE_ID.fullmatch(space_id)
+    return key if there else None
+
+
+def quarantine_prefix(space_id: str) -> str:
+    """Below it the objects that were set aside because they cannot be read, and who did so."""
+    return f"{space_id}/_quarantine/"
+
+
+def quarantined(space_id: str, quarantine_id: str) -> str:
+    """Who set the object aside, when, why, and under which key it was."""
+    return f"{quarantine_prefix(space_id)}{check_ulid('quarantine_id', quarantine_id)}.json"
+
+
+def quarantined_bytes(space_id: str, quarantine_id: str) -> str:
+    """The object itself, byte for byte."""
+    return f"{quarantine_prefix(space_id)}{check_ulid('quarantine_id', quarantine_id)}.object"
+
+
+def quarantine_id(key: str, etag: str) -> str:
+    """The id under which an object is set aside: the same for the same bytes under the same key."""
+    return str(ULID.from_bytes(hashlib.sha256(f"{key} {etag}".encode()).digest()[:16]))
+
+
+def parse_quarantined(key: str) -> str | None:
+    """The id in the key of what says who set an object aside; None for every other key."""
+    found = key.rpartition("/_quarantine/")[2].removesuffix(".json")
+    return found if key.endswith(".json") and RUN_ID.fullmatch(found) else None
 
 
 def prefix(space_id: str) -> str:
@@ -559,16 +604,19 @@ def recorded(space_id: str, path: str) -> str:
 
 def is_memory(name: str) -> bool:
     """Whether the key below a space, without the space's id, is that of a note, a record, an operation on memories, a
-    message of a room, or of the bank's contents.
+    message of a room, of the bank's contents, or of what was set aside because it cannot be read.
     """
     operation = _OF_MEMORIES.fullmatch(name)
     told = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
+    told = told or name.startswith("_quarantine/")
     return not name.endswith(".keep") and (name.startswith(("live/", "rooms/")) or told or is_of_bank(name))
 
 
 def is_of_space(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is one of the head, the rules or the lease."""
-    return name in ("_meta.json", "_rules.md", "_lease.json")
+    """Whether the key below a space, without the space's id, is one of the head, the rules or the lease, or of what was
+    set aside.
+    """
+    return name in ("_meta.json", "_rules.md", "_lease.json") or name.startswith("_quarantine/")
 
 
 def is_of_changes(name: str) -> bool:

@@ -11,6 +11,8 @@ from livemem.store.timeline import Timeline, from_seconds, seconds
 
 ROOM = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 SLOT = re.compile(r"[0-9]{8}T[0-9]{6}")
+OPEN = "_digests/open.json"
+"""The name of what says which digest is at work, below its space."""
 MARKERS = "_rooms/"
 """Below it a marker for each space whose rooms hold messages, so that digests find them by one listing."""
 FOLDERS = ("rooms", "_room_ids")
@@ -162,7 +164,7 @@ def digest_prefix(space_id: str, slot: str) -> str:
 
 def open_slot(space_id: str) -> str:
     """Which digest is at work, or was the last one."""
-    return f"{digests_prefix(space_id)}open.json"
+    return f"{space_id}/{OPEN}"
 
 
 def order(space_id: str, slot: str) -> str:

@@ -8,15 +8,16 @@ from typing import Literal
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.errors import LiveMemoryError, NotConfigured, StoreUnavailable
+from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreUnavailable
 from livemem.llm import client as llm
 from livemem.llm import embeddings, last_call
 from livemem.llm import look as looks
 from livemem.llm.look import Look
 from livemem.process import Process
 from livemem.settings import Settings
-from livemem.spaces import directory, room
-from livemem.spaces.room import Problem
+from livemem.spaces import directory, room, unreadable
+from livemem.spaces.room import Problem, Room, Space
+from livemem.store import keys
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import rooms, usage
 
@@ -30,6 +31,9 @@ CALL_COUNTS = timedelta(days=1)
 
 SPACES_LOOKED_AT = 200
 """Spaces that one health request looks into (3 requests each); the sweep and its alarms cover all of them."""
+
+SHOWN = 20
+"""Objects that cannot be read that are told of one space."""
 
 Status = Literal["ok", "degraded", "error"]
 
@@ -71,6 +75,8 @@ def deep(process: Process, principal: Principal) -> Health:
         for age, found in process.store.map(lambda space_id: _look(process, space_id), visible):
             oldest = max(oldest, age)
             problems.extend(found)
+        told = {problem.detail for problem in problems}
+        problems += [one for one in _unreadable(process, principal) if one.detail not in told]
     checks["oldest_pending_note_seconds"] = round(oldest, 1)
     checks["llm_model"] = process.settings.llmaas_model
     if process.settings.embeddings_api_url:
@@ -172,13 +178,36 @@ def _worst(checks: Checks) -> Status:
     return "degraded" if bad else "ok"
 
 
+def _unreadable(process: Process, principal: Principal) -> list[Problem]:
+    """The objects that somebody could not read, of the spaces that the principal may see: 1 LIST for all of them."""
+    problems = []
+    for space_id, found in unreadable.listed(process).items():
+        if not principal.may_see(space_id):
+            continue
+        # What is wrong with a head is told already.
+        some = [key for key in found if key != keys.meta(space_id)]
+        problems += [Problem(space_id, ObjectUnreadable.code, unreadable.error(key).detail) for key in some[:SHOWN]]
+        if len(some) > SHOWN:
+            detail = f"{len(some) - SHOWN} more objects cannot be read; `livemem repair {space_id}` lists them."
+            problems.append(Problem(space_id, ObjectUnreadable.code, detail))
+    return problems
+
+
+def _of_room(process: Process, space: Space, one: Room) -> list[Problem]:
+    """The room's problems; what it cannot read is told, and hides no other room's."""
+    try:
+        return one.problems(process, space)
+    except ObjectUnreadable as error:
+        return [Problem(space.space_id, error.code, error.detail)]
+
+
 def _look(process: Process, space_id: str) -> tuple[float, list[Problem]]:
     """Seconds that the space's oldest note waits, and what is wrong with the space."""
     try:
         space = room.find(process, space_id)
         if not space:
             return 0.0, []
-        problems = [problem for one in rooms.ROOMS for problem in one.problems(process, space)]
+        problems = [problem for one in rooms.ROOMS for problem in _of_room(process, space, one)]
         return space.waiting_seconds(), problems
     except LiveMemoryError as error:
         return 0.0, [Problem(space_id, error.code, error.detail)]

@@ -5,14 +5,14 @@ the remains of spaces whose deletion or creation was interrupted, and spaces tha
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem.archives import expiry
 from livemem.arrivals import bringing
 from livemem.conversations import tending as conversations
-from livemem.errors import LiveMemoryError, PreconditionLost
+from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.memories import expiry as memories
 from livemem.memories.tending import EXPIRED
 from livemem.process import Process
@@ -22,9 +22,10 @@ from livemem.spaces import head as heads
 from livemem.spaces.life import INTERRUPTED_AFTER, TOMBSTONE_LIFE
 from livemem.spaces.markers import Marks
 from livemem.spaces.room import OLDEST, WAITS
+from livemem.spaces.unreadable import objects
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
-from livemem.upkeep import rooms
+from livemem.upkeep import rooms, unreadable
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ class Report:
     spaces: int = 0
     done: dict[str, dict[str, float]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    unreadable: dict[str, list[str]] = field(default_factory=dict)
+    """Keys of the objects that cannot be read, by space."""
 
     def did(self, what: str) -> list[str]:
         """The spaces in which it was done."""
@@ -62,7 +65,8 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
 
     1 LIST per 1,000 markers where none asks for a look. One space's failure does not stop the others.
     """
-    marked = markers.listed(process)
+    others: list[str] = []
+    marked = markers.listed(process, others)
     # Without put events nobody hears of a note, so nobody marks its space.
     everything = everything or not process.settings.put_events
     if everything:
@@ -86,6 +90,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
                 report.add(space_id, done)
                 resting.pop(space_id, None)
     report.done |= _start_due_conversations(process, deadline)
+    report.unreadable = _check_unreadable(process, objects(others), deadline)
     _delete_expired_memories(process, deadline, report)
     if left:
         logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
@@ -107,6 +112,15 @@ def _start_due_conversations(process: Process, deadline: datetime) -> dict[str, 
         logger.warning("conversations were not looked at", extra={"error_code": error.code})
         return {}
     return {"conversations_started": started} if started else {}
+
+
+def _check_unreadable(process: Process, marked: Iterable[str], deadline: datetime) -> dict[str, list[str]]:
+    """Which of the objects with a marker still cannot be read (upkeep/unreadable.py)."""
+    try:
+        return dict(unreadable.check(process, marked, deadline))
+    except LiveMemoryError as error:
+        logger.warning("unreadable objects were not looked at", extra={"error_code": error.code})
+        return {}
 
 
 def _delete_expired_memories(process: Process, deadline: datetime, report: Report) -> None:
@@ -179,7 +193,13 @@ def _tend(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str,
         return _clear_remains(process, space_id), None
     done: dict[str, float] = {}
     for one in rooms.ROOMS:
-        done.update(one.tend(process, space))
+        try:
+            done.update(one.tend(process, space))
+        except ObjectUnreadable as error:
+            # The other rooms do not need it; who could not read it has left a marker.
+            logger.warning("an object cannot be read", extra={"space_id": space_id, "key": error.key})
+    if daily:
+        unreadable.look(process, space)
     return done, pending.oldest(space.live)
 
 

@@ -16,11 +16,18 @@ from livemem.erasure import erasure, receipts
 from livemem.erasure.receipts import Receipt
 from livemem.spaces.head import Head
 from livemem.store import conversation_keys, cursors
-from livemem.upkeep import garbage
+from livemem.upkeep import garbage, repair, unreadable
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
+from livemem_http.views.repair import (
+    NewQuarantine,
+    QuarantinedPage,
+    QuarantinedView,
+    UnreadableObject,
+    UnreadablePage,
+)
 
 api = Api()
 
@@ -28,6 +35,7 @@ REQUEST = timedelta(seconds=20)
 """For how long a request works itself; the rest is done by an invocation of its own."""
 ASK_AGAIN = "5"
 """Seconds after which to ask again for an archive."""
+QUARANTINE = "/v1/spaces/{space_id}/quarantine"
 
 Erase = Annotated[
     bool,
@@ -281,8 +289,10 @@ def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
 @api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")
 def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ErasurePage:
     """The receipts of what was erased in the space, newest first."""
-    found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor))
-    return views.ErasurePage(items=[views.ErasureView.of(one) for one in found], next_cursor=cursors.encode(more))
+    missing: list[str] = []
+    found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor), missing=missing)
+    items = [views.ErasureView.of(one) for one in found]
+    return views.ErasurePage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route(
@@ -326,6 +336,59 @@ def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageRep
     """
     wanted = (body or views.GarbageWanted()).wanted()
     return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))
+
+
+@api.route("GET", "/v1/spaces/{space_id}/unreadable", needs="admin", tag="upkeep", summary="List what cannot be read")
+def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> UnreadablePage:
+    """Read all documents of the space, and list those that cannot be read, because somebody changed them in the bucket
+    or they were damaged. What does not need them goes on; set them aside (`POST .../quarantine`) to let the rest go on,
+    or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page reads up to 5,000
+    objects.
+    """
+    after = cursors.decode_object(cursor)
+    found, more = unreadable.page(process(), space_id, limit=limit, after=after, until=_soon())
+    return UnreadablePage(items=[UnreadableObject.of(one) for one in found], next_cursor=cursors.encode(more))
+
+
+@api.route(
+    "POST",
+    QUARANTINE,
+    needs="admin",
+    status=HTTPStatus.CREATED,
+    tag="upkeep",
+    summary="Set aside what cannot be read",
+)
+def quarantine_object(space_id: str, body: NewQuarantine) -> Response[QuarantinedView]:
+    """Move an object that cannot be read to a key of its own in the space, byte for byte, with who did so, when and
+    why. What needs it goes on without: a number that it had is not given again. An object that can be read is refused
+    (409).
+    """
+    kept = repair.set_aside(process(), api.principal(), space_id, body.key, body.reason)
+    return api.json(HTTPStatus.CREATED, QuarantinedView.of(space_id, kept))
+
+
+@api.route("GET", QUARANTINE, needs="admin", tag="upkeep", summary="List what was set aside")
+def list_quarantined(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> QuarantinedPage:
+    """The objects that were set aside in the space, also those that were put back."""
+    missing: list[str] = []
+    after = cursors.decode_run(cursor)
+    found, more = repair.page(process(), space_id, limit=limit, after=after, missing=missing)
+    items = [QuarantinedView.of(space_id, one) for one in found]
+    return QuarantinedPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
+
+
+@api.route(
+    "POST",
+    f"{QUARANTINE}/{{quarantine_id}}/restore",
+    needs="admin",
+    tag="upkeep",
+    summary="Put back what was set aside",
+)
+def restore_quarantined(space_id: str, quarantine_id: str) -> QuarantinedView:
+    """Put an object back under its key, byte for byte; refused (409) where another one is there by now. What still
+    cannot be read is named again, and can be set aside again.
+    """
+    return QuarantinedView.of(space_id, repair.put_back(process(), api.principal(), space_id, quarantine_id))
 
 
 def _bring(head: Head) -> Response[views.ArrivalView]:

@@ -102,8 +102,10 @@ def list_conversations(
     last.
     """
     after = cursors.decode_conversation(cursor)
-    found, more = reading.page(process(), space_id, cwd=cwd, host=host, limit=limit, after=after)
-    return ConversationPage(items=[ListedConversation.of(one) for one in found], next_cursor=cursors.encode(more))
+    missing: list[str] = []
+    found, more = reading.page(process(), space_id, cwd=cwd, host=host, limit=limit, after=after, missing=missing)
+    items = [ListedConversation.of(one) for one in found]
+    return ConversationPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route("GET", ONE, needs="read", tag="conversations", summary="Get a conversation")
@@ -254,10 +256,12 @@ def list_summaries(
     at the end of the log and in no block yet has none: see its turns.
     """
     after = cursors.decode_summary(cursor)
+    missing: list[str] = []
     found, more = reading.summaries(
-        process(), space_id, conversation_id, level=level, state=state, limit=limit, after=after
+        process(), space_id, conversation_id, level=level, state=state, limit=limit, after=after, missing=missing
     )
-    return SummaryPage(items=[SummaryView.of(one) for one in found], next_cursor=cursors.encode_summary(more))
+    items = [SummaryView.of(one) for one in found]
+    return SummaryPage(items=items, next_cursor=cursors.encode_summary(more), unreadable=missing)
 
 
 @api.route(
@@ -307,8 +311,9 @@ def list_jobs(
 ) -> JobPage:
     """The runs that made summaries of the conversation, newest first, also those that failed."""
     after = cursors.decode_run(cursor)
-    found, more = jobs.page(process(), space_id, conversation_id, limit=limit, after=after)
-    return JobPage(items=[JobView.of(one) for one in found], next_cursor=cursors.encode(more))
+    missing: list[str] = []
+    found, more = jobs.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
+    return JobPage(items=[JobView.of(one) for one in found], next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
@@ -116,9 +116,11 @@ def search_memories(
     """The memories that are most like a question, the best first with their scores. There is no threshold: whoever asks
     decides what is near enough. Without a question the newest. What has expired is never given.
     """
+    missing: list[str] = []
+    wanted: dict[str, Any] = {"kind": kind, "subject": subject, "limit": limit, "missing": missing}
     if q is None:
-        return MemoriesFound.newest(reading.recent(process(), space_id, kind=kind, subject=subject, limit=limit))
-    return MemoriesFound.of(reading.ask(process(), space_id, q, kind=kind, subject=subject, limit=limit))
+        return MemoriesFound.newest(reading.recent(process(), space_id, **wanted), missing)
+    return MemoriesFound.of(reading.ask(process(), space_id, q, **wanted), missing)
 
 
 @api.route(
@@ -128,7 +130,8 @@ def list_recent_memories(
     space_id: str, kind: KindOnly = None, limit: NewestMost = reading.RECENT_DEFAULT
 ) -> MemoryList:
     """The memories that were stored, merged or corrected last, the newest first."""
-    return MemoryList.of(reading.recent(process(), space_id, kind=kind, limit=limit))
+    missing: list[str] = []
+    return MemoryList.of(reading.recent(process(), space_id, kind=kind, limit=limit, missing=missing), missing)
 
 
 @api.route(
@@ -146,8 +149,9 @@ def list_memory_changes(
     deletion is taken back by its `restore`, a correction and a merge by a correction with the former content.
     """
     after = cursors.decode_changes(cursor)
-    found, more = changes.page(process(), space_id, kind=kind, limit=limit, after=after)
-    return MemoryChangePage.of(found, cursors.encode_changes(more))
+    missing: list[str] = []
+    found, more = changes.page(process(), space_id, kind=kind, limit=limit, after=after, missing=missing)
+    return MemoryChangePage.of(found, cursors.encode_changes(more), missing)
 
 
 @api.route("GET", ONE, needs="read", tag="memories", markdown=remembered.memory, summary="Get a memory")

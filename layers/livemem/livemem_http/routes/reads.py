@@ -223,8 +223,10 @@ def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: 
 def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
     """Runs, newest first, as they stand: also those that failed, with the reason."""
     before = cursors.decode_run(cursor)
-    found, more = progress.page(process(), api.principal(), space_id, limit=limit, before=before)
-    return views.RunPage(items=[views.RunView.of(run) for run in found], next_cursor=cursors.encode(more))
+    missing: list[str] = []
+    found, more = progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
+    items = [views.RunView.of(run) for run in found]
+    return views.RunPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
@@ -276,8 +278,11 @@ def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, curso
     """Every change of the bank and the rules, newest first: consolidations, corrections by hand, changes of the rules,
     and undos.
     """
-    found, more = history.page(process(), space_id, limit=limit, before=cursors.decode_number(cursor))
-    return views.ChangePage(items=[views.ChangeSummary.of(item) for item in found], next_cursor=cursors.encode(more))
+    missing: list[str] = []
+    before = cursors.decode_number(cursor)
+    found, more = history.page(process(), space_id, limit=limit, before=before, missing=missing)
+    items = [views.ChangeSummary.of(item) for item in found]
+    return views.ChangePage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route(

@@ -14,7 +14,7 @@ from livemem.conversations.conversation import (
 )
 from livemem.conversations.parameters import Parameters, Profile, SealPolicy
 from livemem.conversations.turn import Turn
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Redacted, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, View, told
 
 SHOWN = 200
 """Characters of the last message that a list shows."""
@@ -161,7 +161,7 @@ def _said_last(turn: Turn) -> str | None:
     return (text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…") or None
 
 
-class ConversationPage(View):
+class ConversationPage(Gapped):
     """A page of conversations, newest first."""
 
     items: Annotated[list[ListedConversation], told("The conversations, by their beginning.")]

@@ -228,6 +228,34 @@ class Body(View):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+Unreadable = Annotated[
+    list[str] | None,
+    told(
+        "The keys of objects that cannot be read, and are left out; only where there are any. "
+        "`POST .../quarantine` sets one aside."
+    ),
+]
+
+
+class Gapped(View):
+    """Base of lists from which what cannot be read is left out: they say so, and are silent where nothing is."""
+
+    unreadable: Unreadable = None
+
+    @model_serializer(mode="wrap")
+    def _without_gaps(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialise(self).items() if name != "unreadable" or value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # As for Sparse, but for one field alone.
+        told = handler({name: part for name, part in schema.items() if name != "serialization"})
+        field = handler.resolve_ref_schema(told)["properties"]["unreadable"]
+        field |= {"type": "array", "items": {"type": "string"}}
+        field.pop("anyOf", None)
+        return told
+
+
 class Sparse(View):
     """Base of answers in which a field that does not apply is left out instead of being null."""
 

@@ -3,7 +3,19 @@
 from typing import Annotated, Any
 
 from livemem.bank.history import Detail, Summary
-from livemem_http.views.fields import Discarded, Metrics, Model, Moment, NextCursor, Number, Path, RunId, View, told
+from livemem_http.views.fields import (
+    Discarded,
+    Gapped,
+    Metrics,
+    Model,
+    Moment,
+    NextCursor,
+    Number,
+    Path,
+    RunId,
+    View,
+    told,
+)
 from livemem_http.views.notes import NoteView
 
 
@@ -47,7 +59,7 @@ class ChangeSummary(View):
         return cls.model_validate(summary, from_attributes=True)
 
 
-class ChangePage(View):
+class ChangePage(Gapped):
     """A page of the history."""
 
     items: Annotated[list[ChangeSummary], told("The changes, newest first.")]

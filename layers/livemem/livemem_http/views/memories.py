@@ -26,7 +26,7 @@ from livemem.memories.reading import Answer, Found
 from livemem.memories.storing import BATCH, Failed
 from livemem.store import conversation_keys, keys
 from livemem.store.memory_keys import Kind
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Redacted, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told
 
 MemoryId = Annotated[str, told("The id of the memory, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 OfKind = Annotated[
@@ -341,25 +341,28 @@ class MemoriesFound(Sparse):
     degraded: Annotated[
         str | None, told("Why they were compared by letters although there is an embedding model. Only then.")
     ] = None
+    unreadable: Unreadable = None
 
     @classmethod
-    def of(cls, answer: Answer) -> "MemoriesFound":
+    def of(cls, answer: Answer, missing: list[str]) -> "MemoriesFound":
         items = [FoundMemory.found(one) for one in answer.found]
-        return cls.model_validate({"items": items, "ranking": answer.by, "degraded": answer.degraded})
+        told = {"items": items, "ranking": answer.by, "degraded": answer.degraded, "unreadable": missing or None}
+        return cls.model_validate(told)
 
     @classmethod
-    def newest(cls, memories: list[Memory]) -> "MemoriesFound":
-        return cls(items=[FoundMemory.model_validate(fields(one)) for one in memories], ranking="newest")
+    def newest(cls, memories: list[Memory], missing: list[str]) -> "MemoriesFound":
+        items = [FoundMemory.model_validate(fields(one)) for one in memories]
+        return cls(items=items, ranking="newest", unreadable=missing or None)
 
 
-class MemoryList(View):
+class MemoryList(Gapped):
     """Memories, the newest first."""
 
     items: Annotated[list[MemoryView], told("The memories.")]
 
     @classmethod
-    def of(cls, memories: list[Memory]) -> "MemoryList":
-        return cls(items=[MemoryView.of(one) for one in memories])
+    def of(cls, memories: list[Memory], missing: list[str]) -> "MemoryList":
+        return cls(items=[MemoryView.of(one) for one in memories], unreadable=missing)
 
 
 class MemoryChangeView(Sparse):
@@ -420,12 +423,13 @@ class MemoryChangeView(Sparse):
         )
 
 
-class MemoryChangePage(View):
+class MemoryChangePage(Gapped):
     """A page of what was done to memories."""
 
     items: Annotated[list[MemoryChangeView], told("What was done, the newest first.")]
     next_cursor: NextCursor = None
 
     @classmethod
-    def of(cls, changes: list[Change], cursor: str | None) -> "MemoryChangePage":
-        return cls(items=[MemoryChangeView.of(one) for one in changes], next_cursor=cursor)
+    def of(cls, changes: list[Change], cursor: str | None, missing: list[str]) -> "MemoryChangePage":
+        items = [MemoryChangeView.of(one) for one in changes]
+        return cls(items=items, next_cursor=cursor, unreadable=missing)

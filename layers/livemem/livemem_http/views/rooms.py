@@ -9,7 +9,7 @@ from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_C
 from livemem.rooms.posting import BATCH, Posted, Refused
 from livemem.rooms.reading import Page, RoomInfo
 from livemem.store import room_keys as keys
-from livemem_http.views.fields import Body, Moment, NextCursor, Redacted, Sparse, View, told
+from livemem_http.views.fields import Body, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told
 
 Room = Annotated[
     str,
@@ -224,6 +224,7 @@ class DigestView(Sparse):
     given_up: Annotated[
         list[ChunkGivenUp] | None, told("Chunks that may be tried anew (`POST .../retry`). In a list left out.")
     ] = None
+    unreadable: Unreadable = None
 
     @classmethod
     def of(cls, digest: reading.Digest) -> "DigestView":
@@ -237,6 +238,7 @@ class DigestView(Sparse):
             settled=digest.settled,
             counts=DigestCounts.of(digest.done) if digest.done else None,
             given_up=given_up or None,
+            unreadable=list(digest.missing) or None,
         )
 
 

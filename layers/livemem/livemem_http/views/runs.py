@@ -8,7 +8,19 @@ from pydantic import (
 
 from livemem.access.principal import Principal
 from livemem.runs.run import Run, Status
-from livemem_http.views.fields import Agent, Body, Metrics, Model, Moment, NextCursor, RunId, SpaceId, View, told
+from livemem_http.views.fields import (
+    Agent,
+    Body,
+    Gapped,
+    Metrics,
+    Model,
+    Moment,
+    NextCursor,
+    RunId,
+    SpaceId,
+    View,
+    told,
+)
 
 if TYPE_CHECKING:
     from livemem.runs.queue import Order
@@ -96,7 +108,7 @@ class RunView(View):
         return cls.model_validate(run, from_attributes=True)
 
 
-class RunPage(View):
+class RunPage(Gapped):
     """A page of runs, newest first."""
 
     items: Annotated[list[RunView], told("The runs.")]

@@ -10,7 +10,7 @@ from livemem.conversations.jobs import Job, Status, Strategy
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summary import ENTITIES, Summary
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Gapped, Moment, NextCursor, Sparse, View, told
 
 Level = Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
 JobId = Annotated[str, told("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -106,7 +106,7 @@ def _made(summary: Summary) -> dict[str, Any]:
     }
 
 
-class SummaryPage(View):
+class SummaryPage(Gapped):
     """A page of summaries: the highest level first, of each level the newest first."""
 
     items: Annotated[list[SummaryView], told("The summaries.")]
@@ -155,7 +155,7 @@ class JobView(Sparse):
         return cls.model_validate(job, from_attributes=True)
 
 
-class JobPage(View):
+class JobPage(Gapped):
     """A page of jobs, newest first."""
 
     items: Annotated[list[JobView], told("The jobs.")]

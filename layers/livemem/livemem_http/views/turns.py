@@ -12,7 +12,7 @@ from livemem.conversations.log import Appended
 from livemem.conversations.turn import MESSAGE_ID_CHARACTERS, NAME_CHARACTERS, TOOL_CALLS, Draft, Role, ToolCall, Turn
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, Redacted, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, told
 
 MessageId = Annotated[
     str,
@@ -214,7 +214,7 @@ class TurnView(Sparse):
         )
 
 
-class TurnPage(View):
+class TurnPage(Gapped):
     """A page of turns."""
 
     items: Annotated[list[TurnView], told("The turns. A page may hold fewer than `limit` and not be the last one.")]
@@ -222,4 +222,4 @@ class TurnPage(View):
 
     @classmethod
     def of(cls, page: reading.Page, cursor: str | None) -> "TurnPage":
-        return cls(items=[TurnView.of(one) for one in page.turns], next_cursor=cursor)
+        return cls(items=[TurnView.of(one) for one in page.turns], next_cursor=cursor, unreadable=page.missing)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from livemem.backups import retention
 from livemem.erasure.receipts import Receipt
 from livemem.upkeep import garbage_report
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, told
+from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, Sparse, View, told
 
 ErasureId = Annotated[str, told("The id of the erasure, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
@@ -57,7 +57,7 @@ class ErasureView(Sparse):
         return cls.model_validate(receipt, from_attributes=True)
 
 
-class ErasurePage(View):
+class ErasurePage(Gapped):
     """A page of receipts, newest first."""
 
     items: Annotated[list[ErasureView], told("The receipts.")]

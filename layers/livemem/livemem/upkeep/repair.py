@@ -1,0 +1,195 @@
+"""Setting aside an object that cannot be read, so that the rest of its space goes on; and putting it back.
+
+The bytes are kept whole below `_quarantine/`, with a record of who did so, when and why. Then, by one conditional
+write, something else takes the object's place where a number or an id must not be given twice (`instead` of its kind).
+Else the object is removed. Every step can be repeated: the id under which an object is kept is made of its key and its
+bytes.
+"""
+
+import hashlib
+import logging
+from typing import Any
+
+from livemem import clock, limits
+from livemem.access.principal import Principal
+from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces import markers
+from livemem.spaces import unreadable as marks
+from livemem.spaces.head import Head
+from livemem.spaces.quarantine import Quarantined
+from livemem.spaces.room import Damaged
+from livemem.store import documents, keys
+from livemem.store.objects import Entry, Object
+from livemem.store.probe import require_conditional_writes
+from livemem.upkeep import unreadable
+
+logger = logging.getLogger(__name__)
+
+BYTES = "application/octet-stream"
+NO_HEAD = (
+    "The head of a space cannot be set aside: without it there is no space. Put an earlier version of it back in the "
+    "bucket, or restore a backup under another id."
+)
+
+
+def set_aside(process: Process, principal: Principal, space_id: str, key: str, reason: str) -> Quarantined:
+    """Set an object of the space aside that cannot be read, and return what is known of it: some GETs, 2 PUTs, and 1
+    PUT or DELETE. A repeat that comes after it is refused as every object that is not there, or can be read. One that
+    was changed meanwhile is kept all the same, and stays in its place.
+
+    Raises NotFound, InvalidRequest (naming the field), Conflict where the object can be read, or changes meanwhile.
+    """
+    limits.check_text("reason", reason, limits.REASON_BYTES)
+    require_conditional_writes(process.store)
+    head = heads.load(process, space_id)
+    name = name_of(space_id, key)
+    found = process.store.get(key)
+    if not found:
+        raise NotFound("object", key)
+    if unreadable.is_readable(name, found.body):
+        marks.remove(process, key)
+        raise Conflict(f"The object {key!r} can be read: only what cannot be read is set aside.")
+    quarantine_id = keys.quarantine_id(key, found.etag)
+    # Whoever could not go on without it is looked after now, or after a death on the way.
+    markers.leave(process, space_id)
+    process.store.put(keys.quarantined_bytes(space_id, quarantine_id), found.body, content_type=BYTES)
+    body = _instead(process, head, name, found, quarantine_id, principal.name)
+    kept = Quarantined(
+        quarantine_id=quarantine_id,
+        name=name,
+        size=len(found.body),
+        etag=found.etag,
+        sha256=_sha256(found.body),
+        written_at=clock.iso_millis(found.last_modified),
+        content_type=found.content_type,
+        metadata=dict(found.metadata),
+        by=principal.name,
+        at=clock.iso_millis(process.clock()),
+        reason=reason,
+        instead=_sha256(body) if body is not None else None,
+    )
+    _keep(process, space_id, kept)
+    try:
+        _replace(process, found, body)
+    except PreconditionLost:
+        raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1) from None
+    marks.remove(process, key)
+    logger.warning("object set aside", extra={"space_id": space_id, "key": key, "quarantine_id": quarantine_id})
+    return kept
+
+
+def put_back(process: Process, principal: Principal, space_id: str, quarantine_id: str) -> Quarantined:
+    """Put an object back as it was, byte for byte, in the place of what has taken it: 3 GETs, 3 PUTs.
+
+    What could not be read then can be read now perhaps, by a newer version of the service. Raises InvalidName,
+    NotFound, Conflict where another object is in its place by now.
+    """
+    require_conditional_writes(process.store)
+    heads.load(process, space_id)
+    kept = load(process, space_id, quarantine_id)
+    if kept.put_back_at:
+        return kept
+    # It may have come with an archive, from anybody.
+    key = keys.prefix(space_id) + kept.name
+    name = name_of(space_id, key)
+    there = process.store.get(key)
+    stored = process.store.get(keys.quarantined_bytes(space_id, quarantine_id))
+    if not stored:
+        raise NotFound("object", keys.quarantined_bytes(space_id, quarantine_id))
+    if not there or there.body != stored.body:
+        _check_place(kept, key, there)
+        condition: dict[str, Any] = {"if_match": there.etag} if there else {"if_none_match": True}
+        try:
+            process.store.put(
+                key, stored.body, content_type=kept.content_type or BYTES, metadata=kept.metadata, **condition
+            )
+        except PreconditionLost:
+            raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1) from None
+    if not unreadable.is_readable(name, stored.body):
+        marks.leave(process, key)
+    markers.leave(process, space_id)
+    done = kept.model_copy(update={"put_back_by": principal.name, "put_back_at": clock.iso_millis(process.clock())})
+    _keep(process, space_id, done)
+    logger.warning("object put back", extra={"space_id": space_id, "key": key, "quarantine_id": quarantine_id})
+    return done
+
+
+def _check_place(kept: Quarantined, key: str, there: Object | None) -> None:
+    if (_sha256(there.body) if there else None) != kept.instead:
+        raise Conflict(f"Another object is under {key!r} by now; nothing was changed.")
+
+
+def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:
+    """What is known of an object that was set aside: 1 GET. Raises InvalidName, NotFound, ObjectUnreadable."""
+    keys.check_ulid("quarantine_id", quarantine_id)
+    found = process.store.get(keys.quarantined(space_id, quarantine_id))
+    if not found:
+        raise NotFound("quarantined object", quarantine_id)
+    return marks.parsed(process, Quarantined, found)
+
+
+def page(
+    process: Process, space_id: str, *, limit: int, after: str | None = None, missing: list[str] | None = None
+) -> tuple[list[Quarantined], str | None]:
+    """What was set aside in the space, by its ids, and the id to go on behind, None at the end: 1 LIST per 1,000, 1 GET
+    each. Raises NotFound, InvalidName.
+    """
+    if after is not None:
+        keys.check_ulid("after", after)
+    heads.load(process, space_id)
+    listed = process.store.scan(keys.quarantine_prefix(space_id))
+    ids = [found for entry in listed if (found := keys.parse_quarantined(entry.key)) and found > (after or "")]
+    some = ids[:limit]
+    items = process.store.get_many([keys.quarantined(space_id, one) for one in some])
+    known = [marks.tolerated(process, Quarantined, item, missing) for item in items if item]
+    return [one for one in known if one], some[-1] if len(ids) > limit else None
+
+
+def name_of(space_id: str, key: str) -> str:
+    """The name below the space of an object that can be set aside. Raises InvalidRequest."""
+    prefix = keys.prefix(space_id)
+    if not key.startswith(prefix):
+        raise InvalidRequest.of("key", f"must be the key of an object of the space: it begins with {prefix!r}")
+    name = keys.check_object_name(key.removeprefix(prefix))
+    if name == keys.META:
+        raise InvalidRequest.of("key", NO_HEAD)
+    return name
+
+
+def _instead(process: Process, head: Head, name: str, found: Object, quarantine_id: str, author: str) -> bytes | None:
+    kind = unreadable.kind_of(name)
+    assert kind
+    entry = Entry(
+        key=found.key,
+        size=len(found.body),
+        etag=found.etag,
+        last_modified=found.last_modified,
+        seen_at=found.seen_at,
+    )
+    made = kind.instead(process, Damaged(head, name, entry, quarantine_id, author))
+    return made.to_bytes() if made else None
+
+
+def _replace(process: Process, found: Object, body: bytes | None) -> None:
+    """Let `body` take the object's place, or nothing. Raises PreconditionLost."""
+    if body is None:
+        if not process.store.delete(found.key, if_match=found.etag):
+            raise PreconditionLost("Somebody else changed it first.")
+        return
+    try:
+        process.store.put(found.key, body, if_match=found.etag, content_type=documents.JSON)
+    except PreconditionLost:
+        # Perhaps our own first try, whose answer was lost.
+        there = process.store.get(found.key)
+        if not there or there.body != body:
+            raise
+
+
+def _sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _keep(process: Process, space_id: str, kept: Quarantined) -> None:
+    process.store.put(keys.quarantined(space_id, kept.quarantine_id), kept.to_bytes(), content_type=documents.JSON)
