@@ -12,7 +12,7 @@ from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
-What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased"]
+What = Literal["stored", "merged", "split", "kept_apart", "corrected", "deleted", "expired", "restored", "erased"]
 DEFAULT, MOST = 20, 50
 
 
@@ -86,7 +86,7 @@ def told(kind: Kind, done: Operation) -> Change:
     """What an operation did."""
     memory, merged = done.memory, done.merged
     latest = memory.history[0].content if memory.history else None
-    if erasing.is_blank(done):
+    if erasing.is_blank(done, memory.memory_id):
         return Change(kind, "erased", done, None)
     if done.op == "delete":
         return Change(kind, "expired" if done.author == expiry.SERVICE else "deleted", done, None)
@@ -94,6 +94,12 @@ def told(kind: Kind, done: Operation) -> Change:
         # Where the former content stands, what was sent is the latest in its history, unless its words are the same.
         sent = latest if merged.by != "text" else None
         return Change(kind, "merged", done, merged.former if merged.kept == "new" else sent)
+    if done.split is not None:
+        # What it says no more, or never said of its own, is the other memory's.
+        other = next((part.memory.content for part in done.also if part.op == "put"), None)
+        return Change(kind, "split", done, other)
+    if done.apart:
+        return Change(kind, "kept_apart", done, None)
     if done.reason is not None:
         return Change(kind, "restored", done, None)
     if memory.revision == 1:
