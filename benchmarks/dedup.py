@@ -1,4 +1,11 @@
-"""When two memories are one: precision and recall of merging, over labelled pairs, by vectors and by letters.
+"""Whom a model is asked about, and what likeness alone would do: over labelled pairs, by vectors and by letters.
+
+First the candidates: of the pairs that are one fact, or have a new value, the place of the older text among all older
+texts of its language, and the least likeness. From both follow how many candidates a memory needs, and from which
+likeness on (`memories/near.py`, `memories/thresholds.py`). Over dedup_pairs.jsonl and fact_pairs.jsonl (200 pairs:
+different facts in nearly the same words, new values, the same in other words).
+
+Then precision and recall of merging by likeness, which is what MEMORY_MERGE=similarity does.
 
 `python -m benchmarks.dedup` measures the lexical likeness, the offline model if it is installed, and the model of the
 settings if EMBEDDINGS_API_URL is set (EMBEDDINGS_API_KEY, EMBEDDINGS_MODEL, EMBEDDINGS_TEXT_PREFIX, as the functions
@@ -22,16 +29,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
-from livemem.memories import likeness
+from livemem.memories import likeness, wording
 from livemem.settings import Settings
 from livemem.store.memory_keys import Kind
 from local.offline_llm import encoder
 
 PAIRS = Path(__file__).with_name("dedup_pairs.jsonl")
+FACTS = Path(__file__).with_name("fact_pairs.jsonl")
 BETA = 0.5
 ZONE = 0.9
 """Share of the pairs below the threshold, and yet one fact, that the ambiguous zone should hold."""
@@ -45,6 +53,17 @@ LABELS = ("same", "restated", "updated", "different", "stranger")
 Likenesses: TypeAlias = NDArray[np.float32]
 """Of the newer text of each pair (row) with the older one of each (column)."""
 Compare = Callable[[Sequence[str], Sequence[str]], Likenesses]
+
+
+class Known(BaseModel):
+    """Two texts, and whether they are one fact."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    lang: Literal["en", "fr", "fr-en"]
+    label: str
+    one: str
+    other: str
 
 
 class Pair(BaseModel):
@@ -241,13 +260,57 @@ def share(judged: Sequence[Judged], label: str, threshold: float) -> str:
     return f"{100 * sum(one.merges(threshold, guarded=True) for one in some) / max(1, len(some)):.0f}"
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the older text of a pair that is one fact stands among all of its language, 0 for the nearest."""
+
+    rank: int
+    score: float
+
+
+def places(pairs: Sequence[Known], compare: Compare) -> list[Place]:
+    """Of each pair that a model must be asked about."""
+    found = []
+    for lang in dict.fromkeys(pair.lang for pair in pairs):
+        some = [pair for pair in pairs if pair.lang == lang]
+        scores = compare([pair.other for pair in some], [pair.one for pair in some])
+        for at, pair in enumerate(some):
+            if pair.label != "different" and not wording.same(pair.one, pair.other):
+                found.append(Place(int((scores[at] > scores[at, at]).sum()), float(scores[at, at])))
+    return found
+
+
+def known_pairs() -> list[Known]:
+    """The pairs of both sets."""
+    old = [Known(lang=pair.lang, label=pair.label, one=pair.one, other=pair.other) for pair in read()]
+    new = [Known.model_validate_json(line) for line in FACTS.read_text("utf-8").splitlines()]
+    return [*old, *new]
+
+
+def candidates_row(name: str, found: Sequence[Place]) -> str:
+    """One line of the Markdown table."""
+    ranks, scores = sorted(one.rank for one in found), sorted(one.score for one in found)
+    within = " | ".join(f"{100 * sum(rank < count for rank in ranks) / len(ranks):.1f}" for count in (1, 4, 10, 40))
+    return f"| {name} | {len(found)} | {within} | {scores[0]:.2f} | {scores[len(scores) // 50]:.2f} |"
+
+
 def main(arguments: Sequence[str]) -> int:
     """The program; its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--over", action="store_true", help="also print what each threshold does")
     options = parser.parse_args(arguments)
+    everything = known_pairs()
+    print(f"Candidates of {len(everything)} pairs: the share, in percent, whose older text is among the nearest\n")
+    print("| model | pairs | 1 | 4 | 10 | 40 | least likeness | of all but 2 % |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, compare in scores():
+        try:
+            print(candidates_row(name, places(everything, compare)), flush=True)
+        except (EmbeddingError, encoder.Unavailable) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 2
     pairs = read()
-    print(f"{len(pairs)} pairs; precision / recall in percent\n")
+    print(f"\nBy likeness alone (MEMORY_MERGE=similarity), {len(pairs)} pairs; precision / recall in percent\n")
     print(
         "| model | threshold without guard | with guard | on the other half | ambiguous from | asked: one / two facts |"
     )

@@ -1123,8 +1123,9 @@ class Operations:
     ) -> models.MemoryChangePage:
         """List what was done to memories.
 
-        All that was stored, merged, corrected, deleted and restored, the newest first, with who did it and why. A
-        deletion is taken back by its `restore`, a correction and a merge by a correction with the former content.
+        All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and
+        why. A deletion is taken back by its `restore`, a merge by a `split`, a correction by another one with the
+        former content.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1751,7 +1752,7 @@ class Operations:
         """Restore a memory.
 
         Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is
-        given an hour.
+        given an hour. A memory that is there is answered as it is, so the request can be repeated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -2076,6 +2077,24 @@ class Operations:
         )
         return answer
 
+    def split_memory(self, space_id: str, memory_id: str, *, idempotency_key: str | None = None) -> models.SplitView:
+        """Split a memory.
+
+        Take the last merge of a memory back: it says again what it said before, and what was merged into it is a
+        memory of its own. Corrections stay with the content that they corrected. Again: the merge before that one.
+        Send an `Idempotency-Key` to be able to repeat the request safely.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            memory_id: The id of the memory, as the answer to its storing and every list give it.
+            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
+                repeat it.
+        """
+        answer: models.SplitView = self._invoke(
+            "split_memory", {"space_id": space_id, "memory_id": memory_id}, idempotency_key
+        )
+        return answer
+
     def start_consolidation(
         self,
         space_id: str,
@@ -2159,9 +2178,10 @@ class Operations:
     ) -> models.Written:
         """Store a memory.
 
-        Store one durable fact. Where a memory of its kind says the same, both become one (200, `merged_into`): the
-        content that says more stands, and the longer life; what it said before is kept. 201 is a memory of its own.
-        Send an `Idempotency-Key` to be able to repeat the request safely.
+        Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it
+        does, both become one (200, `merged_into`): the content that says more stands, and the longer life; what it
+        said before is kept. Where the LLM says that it contradicts one, it takes its place. 201 is a memory of its
+        own. Send an `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -2175,8 +2195,9 @@ class Operations:
             ttl: For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
                 (minutes to years); null: for ever.
             source: Where it comes from.
-            replace: Whether it takes the place of the memory that is of the same, also where that one says more or
-                holds for longer.
+            replace: Whether it takes the place of the memory that says the same, also where that one says more or
+                holds for longer. Which one that is the LLM says; to replace a memory that you know, correct it by its
+                id.
             conversation_id: The conversation that it rests on.
             note_id: The note that it rests on.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can
@@ -3417,8 +3438,9 @@ class AsyncOperations:
     ) -> models.MemoryChangePage:
         """List what was done to memories.
 
-        All that was stored, merged, corrected, deleted and restored, the newest first, with who did it and why. A
-        deletion is taken back by its `restore`, a correction and a merge by a correction with the former content.
+        All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and
+        why. A deletion is taken back by its `restore`, a merge by a `split`, a correction by another one with the
+        former content.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -4055,7 +4077,7 @@ class AsyncOperations:
         """Restore a memory.
 
         Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is
-        given an hour.
+        given an hour. A memory that is there is answered as it is, so the request can be repeated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -4384,6 +4406,26 @@ class AsyncOperations:
         )
         return answer
 
+    async def split_memory(
+        self, space_id: str, memory_id: str, *, idempotency_key: str | None = None
+    ) -> models.SplitView:
+        """Split a memory.
+
+        Take the last merge of a memory back: it says again what it said before, and what was merged into it is a
+        memory of its own. Corrections stay with the content that they corrected. Again: the merge before that one.
+        Send an `Idempotency-Key` to be able to repeat the request safely.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            memory_id: The id of the memory, as the answer to its storing and every list give it.
+            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
+                repeat it.
+        """
+        answer: models.SplitView = await self._invoke(
+            "split_memory", {"space_id": space_id, "memory_id": memory_id}, idempotency_key
+        )
+        return answer
+
     async def start_consolidation(
         self,
         space_id: str,
@@ -4467,9 +4509,10 @@ class AsyncOperations:
     ) -> models.Written:
         """Store a memory.
 
-        Store one durable fact. Where a memory of its kind says the same, both become one (200, `merged_into`): the
-        content that says more stands, and the longer life; what it said before is kept. 201 is a memory of its own.
-        Send an `Idempotency-Key` to be able to repeat the request safely.
+        Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it
+        does, both become one (200, `merged_into`): the content that says more stands, and the longer life; what it
+        said before is kept. Where the LLM says that it contradicts one, it takes its place. 201 is a memory of its
+        own. Send an `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -4483,8 +4526,9 @@ class AsyncOperations:
             ttl: For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
                 (minutes to years); null: for ever.
             source: Where it comes from.
-            replace: Whether it takes the place of the memory that is of the same, also where that one says more or
-                holds for longer.
+            replace: Whether it takes the place of the memory that says the same, also where that one says more or
+                holds for longer. Which one that is the LLM says; to replace a memory that you know, correct it by its
+                id.
             conversation_id: The conversation that it rests on.
             note_id: The note that it rests on.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can

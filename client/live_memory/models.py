@@ -698,8 +698,22 @@ class MemoryChangeView(Model):
 
     number: int
     """Its number in the log of the kind, from 1."""
-    what: Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased", "unreadable"] | str
-    """`stored`: a new memory; `merged`: it met one that says the same; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it said."""
+    what: (
+        Literal[
+            "stored",
+            "merged",
+            "split",
+            "kept_apart",
+            "corrected",
+            "deleted",
+            "expired",
+            "restored",
+            "erased",
+            "unreadable",
+        ]
+        | str
+    )
+    """`stored`: a new memory; `merged`: it met one that says the same; `split`: what was merged into it is a memory of its own again; `kept_apart`: the LLM says that it is of something else than those it was linked to; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it said."""
     at: AwareDatetime
     """When, UTC."""
     author: str
@@ -715,7 +729,7 @@ class MemoryChangeView(Model):
     content: str
     """What it says since then; of one that is gone, what it said."""
     former: str | None = None
-    """What it said before. Where its content stood (`kept` is `former`): what was said in other words."""
+    """What it said before. Where its content stood (`kept` is `former`): what was said in other words. Of one that was split: what was split off."""
     score: float | None = None
     """How near both were, of what was merged."""
     by: Literal["text", "vector", "lexical", "llm"] | str | None = None
@@ -799,7 +813,7 @@ class NewMemory(Model):
     source: Literal["conversation", "chat", "note", "digest", "manual"] | None = "manual"
     """Where it comes from."""
     replace: bool | None = False
-    """Whether it takes the place of the memory that is of the same, also where that one says more or holds for longer."""
+    """Whether it takes the place of the memory that says the same, also where that one says more or holds for longer. Which one that is the LLM says; to replace a memory that you know, correct it by its id."""
     conversation_id: str | None = None
     """The conversation that it rests on."""
     note_id: str | None = None
@@ -2157,6 +2171,8 @@ class Written(Model):
     """Who stored it, and what it rests on."""
     revision: int
     """How many times it was written, from 1."""
+    similar_to: list[str] | None = None
+    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
     merged_into: str | None = None
     """The id of the memory that says the same, and is this one now. Left out: there was none."""
     former: str | None = None
@@ -2444,6 +2460,8 @@ class FoundMemory(Model):
     """Who stored it, and what it rests on."""
     revision: int
     """How many times it was written, from 1."""
+    similar_to: list[str] | None = None
+    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
     score: float | None = None
     """How near it is to the question. Without a question it is left out."""
 
@@ -2578,6 +2596,8 @@ class MemoryDetail(Model):
     """Who stored it, and what it rests on."""
     revision: int
     """How many times it was written, from 1."""
+    similar_to: list[str] | None = None
+    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
     history: list[FormerView]
     """Up to 20 former contents, the latest first."""
 
@@ -2607,6 +2627,8 @@ class MemoryView(Model):
     """Who stored it, and what it rests on."""
     revision: int
     """How many times it was written, from 1."""
+    similar_to: list[str] | None = None
+    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
 
 
 class NewMemories(Model):
@@ -2936,6 +2958,17 @@ class SpaceSummary(Model):
     """What no consolidation has folded yet; left out in a look back."""
     at: PastMoment | None = None
     """Only in a look back (`at`): the moment of what is shown."""
+
+
+class SplitView(Model):
+    """Two memories that were one."""
+
+    memory: MemoryDetail
+    """The memory as it stands without what was merged into it."""
+    split_off: MemoryDetail
+    """What was merged into it, which is a memory of its own again."""
+    repeated: bool | None = False
+    """Whether this Idempotency-Key was answered before: nothing was changed then."""
 
 
 class SummaryPage(Model):

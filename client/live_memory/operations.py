@@ -1699,7 +1699,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/memories/changes",
             tag="memories",
             summary="List what was done to memories",
-            description="All that was stored, merged, corrected, deleted and restored, the newest first, with who did it and why. A deletion is taken back by its `restore`, a correction and a merge by a correction with the former content.",
+            description="All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and why. A deletion is taken back by its `restore`, a merge by a `split`, a correction by another one with the former content.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",
@@ -2617,7 +2617,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/memories/{memory_id}/restore",
             tag="memories",
             summary="Restore a memory",
-            description="Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is given an hour.",
+            description="Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is given an hour. A memory that is there is answered as it is, so the request can be repeated.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",
@@ -3027,6 +3027,31 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             needs="read",
             markdown=True,
         ),
+        "split_memory": Operation(
+            name="split_memory",
+            method="POST",
+            path="/spaces/{space_id}/memories/{memory_id}/split",
+            tag="memories",
+            summary="Split a memory",
+            description="Take the last merge of a memory back: it says again what it said before, and what was merged into it is a memory of its own. Corrections stay with the content that they corrected. Again: the merge before that one. Send an `Idempotency-Key` to be able to repeat the request safely.",
+            path_parameters={
+                "space_id": Field(
+                    name="space_id",
+                    type="string",
+                    required=True,
+                    description="The id of the space: 1 to 64 letters, digits, `_` and `-`.",
+                ),
+                "memory_id": Field(
+                    name="memory_id",
+                    type="string",
+                    required=True,
+                    description="The id of the memory, as the answer to its storing and every list give it.",
+                ),
+            },
+            answer="SplitView",
+            needs="write",
+            takes_key=True,
+        ),
         "start_consolidation": Operation(
             name="start_consolidation",
             method="POST",
@@ -3119,7 +3144,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/memories",
             tag="memories",
             summary="Store a memory",
-            description="Store one durable fact. Where a memory of its kind says the same, both become one (200, `merged_into`): the content that says more stands, and the longer life; what it said before is kept. 201 is a memory of its own. Send an `Idempotency-Key` to be able to repeat the request safely.",
+            description="Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it does, both become one (200, `merged_into`): the content that says more stands, and the longer life; what it said before is kept. Where the LLM says that it contradicts one, it takes its place. 201 is a memory of its own. Send an `Idempotency-Key` to be able to repeat the request safely.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",
@@ -3163,7 +3188,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
                 "replace": Field(
                     name="replace",
                     type="boolean",
-                    description="Whether it takes the place of the memory that is of the same, also where that one says more or holds for longer.",
+                    description="Whether it takes the place of the memory that says the same, also where that one says more or holds for longer. Which one that is the LLM says; to replace a memory that you know, correct it by its id.",
                 ),
                 "conversation_id": Field(
                     name="conversation_id", type="string", description="The conversation that it rests on."

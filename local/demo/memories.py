@@ -3,7 +3,8 @@
 Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as
 those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then
 the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was said
-twice is one memory, each answer rests on a memory that answers it, and a memory for a minute is gone after that minute.
+twice is one memory or is linked to the other one, each answer rests on a memory that answers it, and a memory for a
+minute is gone after that minute. Who says that two are one is the LLM; the offline one does so of the same words alone.
 """
 
 import argparse
@@ -87,8 +88,8 @@ def _run(service: Service) -> None:
         _ask(api, question, patience)
     _await_end(api, passing, gone)
     print(
-        f"All {len(messages)} messages were digested once, what was said twice is one memory, each answer rests on a "
-        f"memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.1f} s."
+        f"All {len(messages)} messages were digested once, what was said twice is one memory or linked, each answer "
+        f"rests on a memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.1f} s."
     )
 
 
@@ -134,19 +135,30 @@ def _told(digest: models.DigestView) -> str:
 
 
 def _show_memories(api: Client) -> None:
-    """What is remembered now, and what was merged; raises DemoError if nothing was."""
+    """What is remembered now, what was merged and what may be the same; raises DemoError if there is neither."""
     merged = [one for one in api.list_memory_changes(SPACE, limit=50).items if one.what == "merged"]
     newest = api.search_memories(SPACE, limit=50).items
     kinds = [[kind, sum(one.kind == kind for one in newest)] for kind in ("fact", "self", "goal")]
     print(f"{table(['memories', 'number'], kinds)}\n")
-    if not merged:
-        raise DemoError("Nothing that was said twice was merged.")
-    print("Said twice, one memory:")
+    linked = [one for one in newest if one.similar_to]
+    if not merged and not linked:
+        raise DemoError("Nothing that was said twice was merged or linked.")
+    if merged:
+        print("Said twice, one memory:")
     for one in merged:
         memory = api.get_memory(SPACE, one.memory_id)
         said = [memory.content, *(former.content for former in memory.history)]
         for place, text in enumerate(said):
             print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
+    shown: set[str] = set()
+    contents = {one.memory_id: one.content for one in newest}
+    if linked:
+        print("\nThese may say the same. No LLM that can tell was asked yet, so both stay:")
+    for found in linked:
+        others = [contents[other] for other in found.similar_to or () if other in contents and other not in shown]
+        shown.add(found.memory_id)
+        for text in others:
+            print(f"  {found.content[: width() - 12]}\n  ~ {text[: width() - 12]}")
     print()
 
 

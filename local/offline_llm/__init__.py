@@ -13,5 +13,5 @@ Data flows one way through the modules:
             closing (finished todos, answered questions), entries (note to bullet), edits (bullets to section edits),
             synthesis
     chat -> summary_prompt (messages to a request) -> extract (request to answer)
-    chat -> verdict_prompt (messages to two notes, and to the answer)
+    chat -> verdict_prompt (messages to pairs of notes, and to the answer)
 """

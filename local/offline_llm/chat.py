@@ -104,7 +104,7 @@ def _listen(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _judge(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return judge(*read_verdict_request(messages))
+    return judge(read_verdict_request(messages))
 
 
 # Each takes messages to an answer, or raises PromptError: they are of another kind.

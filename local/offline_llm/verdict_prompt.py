@@ -1,63 +1,51 @@
-"""The question whether two notes are of the same fact, read from the chat messages, and its answer by fixed rules.
+"""The question whether notes are of the same fact, read from the chat messages, and its answer by a fixed rule.
 
-The user message holds two JSON strings, each on a line of its own below its heading: the note that is there, and the
-one that somebody wants to add.
+The user message holds one line of JSON below a heading: notes that somebody wants to add, each with the numbered notes
+that are there. Of a pair this model knows only whether it says the same in the same words. It leaves out all others:
+what a rule takes for the same may be two facts, and a model that can tell may be asked later.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from local.offline_llm.prompt import PromptError, text_of
-from local.offline_llm.words import all_stems, content_stems
 
-_HEADINGS = ("# The note that is there (JSON string)", "# The note that somebody wants to add (JSON string)")
-LEAST = 0.5
-"""Share of the words of the shorter note that the other one has too, below which they are taken for two facts."""
-_NAME = re.compile(r"(?<=[\w,;:] )[A-Z\u00c0-\u00de]\w+")
-"""A word with a capital within a sentence."""
-_NEGATIONS = frozenset("not no never none without don doesn isn aren won can cannot ne pas jamais aucun sans".split())
+_HEADING = "# Pairs (JSON)"
+_OPENING, _CLOSING = "«“(", ".,;:!…»”)"
+_ARTICLES = frozenset({"the"})
+"""Others are words too: plan A, the LA office, le poste and la poste."""
+
+Pair = tuple[int, str, str]
+"""Its number, what is there, and the new note."""
 
 
-def read_verdict_request(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """The note that is there and the new one; raises PromptError if the messages ask for no verdict."""
+def read_verdict_request(messages: Sequence[Mapping[str, Any]]) -> list[Pair]:
+    """The pairs; raises PromptError if the messages ask for no verdict."""
     for message in messages:
         if message.get("role") == "user":
             found = _read(text_of(message.get("content")))
-            if found:
+            if found is not None:
                 return found
     raise PromptError("There is no request for a verdict.")
 
 
-def judge(old: str, new: str) -> dict[str, Any]:
-    """The answer: of another name, or with few words in common, is another fact; a number or a "not" contradicts."""
-    names, former = frozenset(_NAME.findall(new)), frozenset(_NAME.findall(old))
-    begun_otherwise = old.split()[:1] != new.split()[:1] and old.split()[1:] == new.split()[1:]
-    if begun_otherwise or (names - former and former - names) or _share(old, new) < LEAST:
-        return {"verdict": "different"}
-    contradicts = _numbers(new) - _numbers(old) or _says_no(new) != _says_no(old)
-    return {"verdict": "contradicts" if contradicts else "same"}
+def judge(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """The answer: of pairs in the same words that they are the same."""
+    told = [{"pair": number, "verdict": "same"} for number, there, new in pairs if _words(there) == _words(new)]
+    return {"verdicts": told}
 
 
-def _share(one: str, other: str) -> float:
-    few, many = sorted((frozenset(content_stems(one)), frozenset(content_stems(other))), key=len)
-    return len(few & many) / len(few) if few else 0.0
+def _words(text: str) -> list[str]:
+    bare = (word.lstrip(_OPENING).rstrip(_CLOSING) for word in text.casefold().split())
+    return [word for word in bare if word and word not in _ARTICLES]
 
 
-def _numbers(text: str) -> frozenset[str]:
-    return frozenset(word for word in all_stems(text) if any(sign.isdigit() for sign in word))
-
-
-def _says_no(text: str) -> bool:
-    return bool(_NEGATIONS & all_stems(text))
-
-
-def _read(text: str) -> tuple[str, str] | None:
+def _read(text: str) -> list[Pair] | None:
     # Split at \n alone: other ends of lines are spelled in JSON.
     lines = text.split("\n")
     try:
-        old, new = (json.loads(lines[lines.index(heading) + 1]) for heading in _HEADINGS)
-    except (ValueError, IndexError):
+        entries = json.loads(lines[lines.index(_HEADING) + 1])
+        return [(one["pair"], str(one["there"]), str(entry["new"])) for entry in entries for one in entry["pairs"]]
+    except (ValueError, IndexError, KeyError, TypeError):
         return None
-    return (old, new) if isinstance(old, str) and isinstance(new, str) else None

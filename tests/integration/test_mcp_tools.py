@@ -44,7 +44,7 @@ REFUSED = {
     "redo_summary": "there is none",
     "import_space": "nothing was uploaded",
     "rotate_token": "the bootstrap key is rotated where it was set",
-    "restore_memory": "it is not gone",
+    "split_memory": "nothing was merged into it",
     "restore_backup": "the space is there",
 }
 """Tools that cannot do what they are asked in the world of these tests, and why."""

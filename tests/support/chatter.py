@@ -16,7 +16,7 @@ from livemem.rooms import posting, reading
 from livemem.rooms.message import Draft, Message
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import Kind
-from tests.support.world import INVOCATION, World
+from tests.support.world import INVOCATION, World, verdicts
 
 ROOM = "general"
 
@@ -62,6 +62,8 @@ class Listener:
     asked: list[Messages] = field(default_factory=list)
     timeouts: list[float] = field(default_factory=list)
     compared: int = 0
+    judges: bool = True
+    """Whether it says anything of memories that may say the same."""
 
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
@@ -69,7 +71,8 @@ class Listener:
         if "# Messages of the room" not in messages[1]["content"]:
             # What memories ask of two that are nearly the same.
             self.compared += 1
-            return Reply('{"verdict": "different"}', {"prompt_tokens": 1, "completion_tokens": 1})
+            told = verdicts(messages, lambda new, there: "different" if self.judges else None)
+            return Reply(told, {"prompt_tokens": 1, "completion_tokens": 1})
         self.asked.append(messages)
         self.timeouts.append(timeout)
         item = self.queue.popleft() if self.queue else self.default

@@ -31,7 +31,7 @@ from tests.support.bucket import FakeS3
 from tests.support.chatter import answer, memory, shown
 from tests.support.counting import CountingClient
 from tests.support.memory_proof import Log, op_id
-from tests.support.world import INVOCATION, World
+from tests.support.world import INVOCATION, World, verdicts
 
 SPACE = "demo"
 ROOMS = ("hall", "lab")
@@ -100,7 +100,7 @@ class Model:
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
     ) -> Reply:
         if "# Messages of the room" not in messages[1]["content"]:
-            return Reply('{"verdict": "different"}', {})
+            return Reply(verdicts(messages, lambda new, there: "different"), {})
         self.calls += 1
         told = shown(messages)
         self._check_call(told)

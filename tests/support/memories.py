@@ -18,6 +18,7 @@ from tests.support.world import World
 
 URL = "http://embeddings.invalid/v1"
 SIZE = 64
+TOPIC = re.compile(r"([0-9]+): ")
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Meaning:
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:
-        found = re.match(r"([0-9]+): ", text)
+        found = TOPIC.match(text)
         numbers = [0.0] * SIZE
         own = zlib.crc32(text.encode()) % (SIZE // 2)
         if found:
@@ -47,9 +48,20 @@ class Meaning:
         return array("f", numbers)
 
 
+def of_one_topic(new: str, there: str) -> str:
+    """What a model says that takes texts of one topic for one fact, whatever else they say."""
+    one, other = TOPIC.match(new), TOPIC.match(there)
+    if not one or not other or one[1] != other[1]:
+        return "different"
+    return "same"
+
+
 def world_with_meaning(**settings: Any) -> tuple[World, Meaning]:
-    """A world with an embedding model of that kind, and a space `demo`."""
+    """A world with an embedding model of that kind, an LLM that takes what is of one topic for one fact, and a space
+    `demo`.
+    """
     world = World(embeddings_api_url=URL, **settings)
+    world.llm.judge = of_one_topic
     meaning = Meaning()
     world.process = world.with_parts(embed=meaning)
     world.create_space()

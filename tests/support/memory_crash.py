@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from livemem.errors import LiveMemoryError
+from livemem.llm.client import LlmError
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
 from livemem.store.memory_keys import KINDS
@@ -69,6 +70,25 @@ def _bring_back(scene: Scene, process: Any, until: Any) -> None:
     scene.bring_back(process, _memory(scene, 2), "cause of restoration")
 
 
+def _split(scene: Scene, process: Any, until: Any) -> None:
+    scene.split(process, _memory(scene, 1), "cause of split")
+
+
+def _merged(scene: Scene) -> None:
+    scene.store(scene.world.process, "eva", Draft(text(1, 0, 2)), "a merge before")
+
+
+def _similar(scene: Scene) -> None:
+    """Two that say the same, and two that do not, were stored while no model answered."""
+    process = scene.world.with_parts(ask=_unanswered)
+    for topic, thing, wording in ((2, 0, 2), (3, 0, 0), (3, 1, 0)):
+        scene.store(process, "ann", Draft(text(topic, thing, wording)), None)
+
+
+def _unanswered(*asked: Any) -> Any:
+    raise LlmError("llm_timeout", "It took too long.")
+
+
 def _gone(scene: Scene) -> None:
     scene.delete(scene.world.process, _memory(scene, 2), "a deletion before")
 
@@ -106,10 +126,14 @@ REPLACE = _storing("replace", Draft(text(1, 0, 0), ttl="1h", replace=True))
 CORRECT = Operation("correct", _correct, "cause of correction")
 DELETE = Operation("delete", _delete, "cause of deletion")
 BRING_BACK = Operation("bring back", _bring_back, "cause of restoration", _gone)
+SPLIT = Operation("split", _split, "cause of split", _merged)
+SETTLE = Operation(
+    "look at what may be the same", lambda scene, process, until: scene.settle(process, until), None, _similar
+)
 SWEEP = Operation("sweep", lambda scene, process, until: scene.sweep(process, until), None, _expires)
 DAILY = Operation("daily look", lambda scene, process, until: scene.tend(process), None, _snapshots)
 OPERATIONS = (
-    FRESH, MERGED, FOR_A_TIME, REFRESH, WITH_SNAPSHOT, REPLACE, CORRECT, DELETE, BRING_BACK, SWEEP, DAILY
+    FRESH, MERGED, FOR_A_TIME, REFRESH, WITH_SNAPSHOT, REPLACE, CORRECT, DELETE, BRING_BACK, SPLIT, SETTLE, SWEEP, DAILY
 )  # fmt: skip
 WITH_OTHERS = (FRESH, MERGED, FOR_A_TIME, WITH_SNAPSHOT, CORRECT, DELETE, BRING_BACK)
 PAIRS = (
@@ -122,6 +146,14 @@ PAIRS = (
     (DAILY, WITH_SNAPSHOT),
     (WITH_SNAPSHOT, DAILY),
     (DAILY, SWEEP),
+    *(
+        (first, second)
+        for one in (SPLIT, SETTLE)
+        for other in (MERGED, CORRECT, DELETE, one)
+        for first, second in {(one, other), (other, one)}
+    ),
+    (SPLIT, SETTLE),
+    (SETTLE, SPLIT),
 )
 
 

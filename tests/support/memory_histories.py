@@ -42,7 +42,7 @@ Work = Callable[[Actor], Any]
 
 
 @cache
-def _begun(*, llm: bool = False) -> Scene:
+def _begun(*, llm: bool = True) -> Scene:
     return Scene.new(llm=llm)
 
 
@@ -90,8 +90,8 @@ class History(Mishaps):
 
     def __init__(self, number: int) -> None:
         self.random = Random(number)
-        # What is near and of two things is asked of the LLM, where there is one.
-        self.scene = _begun(llm=self.random.random() < 0.1).fork()
+        # Without an LLM what is not said in the same words stays apart.
+        self.scene = _begun(llm=self.random.random() < 0.7).fork()
         self.world = self.scene.world
         self.skew = self.random.choice((0, 0, 0, 60, SKEW, -60, -SKEW))
         self.scene.skew = abs(self.skew)
@@ -111,6 +111,8 @@ class History(Mishaps):
             (self.correct, 2),
             (self.delete, 2),
             (self.bring_back, 2),
+            (self.split, 2),
+            (self.settle, 1),
             (self.sweep, 2),
             (self.tend, 1),
             (self.step, 5),
@@ -209,7 +211,16 @@ class History(Mishaps):
             memory, cause = self.random.choice(deleted), self.scene.cause("restore")
             self._spawn("restore", lambda actor: self.scene.bring_back(actor.process, memory, cause))
 
+    def split(self) -> None:
+        memory = self._some_memory()
+        if memory:
+            cause = self.scene.cause("split")
+            self._spawn("split", lambda actor: self.scene.split(actor.process, memory, cause))
+
     # What schedules do
+
+    def settle(self) -> None:
+        self._spawn("settle", lambda actor: self.scene.settle(actor.process, actor.until), seconds=300)
 
     def sweep(self) -> None:
         self._spawn("sweep", lambda actor: self.scene.sweep(actor.process, actor.until), seconds=300)

@@ -15,17 +15,28 @@ from typing import Any, cast
 
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import Reply
-from livemem.memories import correcting, expiry, forgetting, log, reading, storing, tending
+from livemem.memories import (
+    correcting,
+    expiry,
+    forgetting,
+    log,
+    reading,
+    similar,
+    splitting,
+    storing,
+    tending,
+)
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
 from livemem.memories.outcome import Stored
+from livemem.memories.splitting import Split
 from livemem.process import Process
 from livemem.spaces import room
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3
 from tests.support.memories import URL, Meaning
-from tests.support.world import INVOCATION, World
+from tests.support.world import INVOCATION, World, verdicts
 
 SPACE = "demo"
 AUTHORS = ("ann", "bob", "eva")
@@ -81,6 +92,11 @@ def plain(content: str) -> str:
     return content.casefold().rstrip(".")
 
 
+def judged(new: str, there: str) -> str:
+    """What a model says that is always right."""
+    return "same" if thing_of(new) == thing_of(there) else "different"
+
+
 def op_id(cause: str) -> str:
     """What names the operation that a cause has."""
     return hashlib.sha256(cause.encode()).hexdigest()[:24]
@@ -99,7 +115,7 @@ class MemoryWorld(World):
         """A new one, or one that goes on from another on its own."""
         world = cls(**{"embeddings_api_url": URL, **settings})
         world.meaning = Meaning()
-        world.llm = lambda *asked: Reply('{"verdict": "different"}', {})  # type: ignore[assignment]
+        world.llm = lambda *asked: Reply(verdicts(asked[0], judged), {})  # type: ignore[assignment]
         if other:
             world.settings = other.settings
             world.new_process()
@@ -157,7 +173,7 @@ class Scene:
     begun: int = 0
 
     @classmethod
-    def new(cls, *, llm: bool = False) -> "Scene":
+    def new(cls, *, llm: bool = True) -> "Scene":
         world = MemoryWorld.of(llmaas_api_url="http://llm.invalid/v1" if llm else "")
         world.create_space(SPACE)
         return cls(world)
@@ -177,6 +193,11 @@ class Scene:
     @property
     def bucket(self) -> FakeS3:
         return cast("FakeS3", self.world.inner)
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether somebody says which memories are one."""
+        return bool(self.world.settings.llmaas_api_url)
 
     def cause(self, name: str) -> str:
         """A cause that nothing had before."""
@@ -212,8 +233,22 @@ class Scene:
         # What was deleted for its time lives for an hour.
         self.shortens.add(op_id(cause))
         done = forgetting.restore(process, SPACE, "ann", memory_id, op_id=cause, anyone=True)
-        self.told.append(Told(done.memory.kind, done.number, cause, done.memory.content, memory_id))
+        if not done.repeated:
+            # One that is there already has no operation of this cause.
+            self.told.append(Told(done.memory.kind, done.number, cause, done.memory.content, memory_id))
         return done
+
+    def split(self, process: Process, memory_id: str, cause: str) -> Split:
+        self.by_hand.add(op_id(cause))
+        # What has expired since lives for an hour, and what was made permanent by what is split off does so no more.
+        self.shortens.add(op_id(cause))
+        done = splitting.split(process, SPACE, "ann", memory_id, op_id=cause)
+        one = done.memory.memory
+        self.told.append(Told(one.kind, done.memory.number, cause, one.content, memory_id))
+        return done
+
+    def settle(self, process: Process, until: datetime) -> None:
+        similar.settle(process, SPACE, until)
 
     def sweep(self, process: Process, until: datetime) -> None:
         expiry.sweep(process, until)
@@ -298,10 +333,11 @@ class Log:
         """The memories after so many operations, by their ids."""
         there: dict[str, dict[str, Any]] = {}
         for operation in self.operations[:number]:
-            memory = operation["memory"]
-            there.pop(memory["memory_id"], None)
-            if operation["op"] == "put":
-                there[memory["memory_id"]] = memory
+            for part in [*operation["also"], operation]:
+                memory = part["memory"]
+                there.pop(memory["memory_id"], None)
+                if part["op"] == "put":
+                    there[memory["memory_id"]] = memory
         return there
 
     def alive(self, now: datetime) -> list[dict[str, Any]]:
@@ -350,6 +386,8 @@ def _wrong_steps(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
     there: dict[str, dict[str, Any]] = {}
     for operation in found.operations:
         new, number = operation["memory"], operation["number"]
+        before = dict(there)
+        yield from (f"{number}: {one}" for one in _wrong_also(operation, there))
         old = there.pop(new["memory_id"], None)
         if new["kind"] != kind:
             yield f"{number} is of the kind {new['kind']}"
@@ -361,15 +399,48 @@ def _wrong_steps(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
             if new["revision"] != 1 and operation["op_id"] not in scene.by_hand:
                 yield f"{number} changes what is not there"
             continue
-        if new["revision"] != old["revision"] + 1:
-            yield f"{number}: revision {new['revision']} after {old['revision']}"
-        lost = [one for one in [old, *old["history"]] if not says(new, one["content"])]
-        if lost and len(new["history"]) < HISTORY:
-            yield f"{number} loses {[one['content'] for one in lost]}"
-        if old["expires_at"] is None and new["expires_at"] and operation["op_id"] not in scene.shortens:
-            yield f"{number} makes temporary what holds for ever"
-        if operation["merged"]:
-            yield from (f"{number}: {one}" for one in _wrong_merge(operation, old))
+        yield from (f"{number}: {one}" for one in _wrong_change(scene, operation, old, before))
+
+
+def _wrong_change(
+    scene: Scene, operation: Mapping[str, Any], old: Mapping[str, Any], before: Mapping[str, dict[str, Any]]
+) -> Iterator[str]:
+    new = operation["memory"]
+    if operation["apart"]:
+        # Who takes links away changes nothing else.
+        if {**new, "similar_to": []} != {**old, "similar_to": []}:
+            yield "changes more than links"
+        return
+    if new["revision"] != old["revision"] + 1:
+        yield f"revision {new['revision']} after {old['revision']}"
+    if (lost := _lost(operation, before)) and len(new["history"]) < HISTORY:
+        yield f"loses {lost}"
+    if old["expires_at"] is None and new["expires_at"] and operation["op_id"] not in scene.shortens:
+        yield "makes temporary what holds for ever"
+    if operation["merged"]:
+        yield from _wrong_merge(operation, old)
+
+
+def _lost(operation: Mapping[str, Any], before: Mapping[str, dict[str, Any]]) -> list[str]:
+    """What the memories of an operation said before it, and none of them says or said after it."""
+    new, also = operation["memory"], operation["also"]
+    held = [new, *(part["memory"] for part in also if part["op"] == "put")]
+    gone = [new["memory_id"], *(part["memory"]["memory_id"] for part in also if part["op"] == "delete")]
+    was = [one["content"] for memory_id in gone for one in [before[memory_id], *before[memory_id]["history"]]]
+    return [content for content in was if not any(says(memory, content) for memory in held)]
+
+
+def _wrong_also(operation: Mapping[str, Any], there: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """What an operation does to another memory: takes it away whole, or brings one that is not there."""
+    for part in operation["also"]:
+        memory = part["memory"]
+        old = there.pop(memory["memory_id"], None)
+        if part["op"] == "put":
+            there[memory["memory_id"]] = memory
+            if old or operation["split"] is None:
+                yield f"brings {memory['content']}, which is there"
+        elif memory != old:
+            yield "what was merged is not what stood there"
 
 
 def _wrong_deletion(scene: Scene, operation: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[str]:
@@ -413,7 +484,12 @@ def _wrong_told(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
 
 def _wrong_pairs(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
     """No two say the same, but what holds for a time beside what holds for ever, and what was put there by hand."""
-    by_hand = {one["memory"]["memory_id"] for one in found.operations if one["op_id"] in scene.by_hand}
+    by_hand = {
+        part["memory"]["memory_id"]
+        for one in found.operations
+        if one["op_id"] in scene.by_hand
+        for part in [*one["also"], one]
+    }
     shortened = {one["memory"]["memory_id"] for one in found.operations if one["op_id"] in scene.shortens}
     revived = set(_revived(found, timedelta(seconds=scene.skew)))
     there: dict[Any, str] = {}
@@ -422,10 +498,12 @@ def _wrong_pairs(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
         temporary = memory["expires_at"] is not None
         if memory_id in by_hand | revived or (temporary and memory_id in shortened):
             continue
-        place = (thing_of(memory["content"]), temporary)
-        if place in there:
-            yield f"twice: {there[place]} and {memory['content']}"
-        there[place] = memory["content"]
+        # Of what nobody has judged it is known that it may be the same: but not of the same words.
+        words = plain(memory["content"]) if not scene.has_llm or memory["similar_to"] else ""
+        for place in {(thing_of(memory["content"]), temporary, words), (None, temporary, plain(memory["content"]))}:
+            if place in there:
+                yield f"twice: {there[place]} and {memory['content']}"
+            there[place] = memory["content"]
 
 
 def _revived(found: Log, skew: timedelta) -> Iterator[str]:
@@ -450,8 +528,12 @@ def _wrong_snapshots(scene: Scene, kind: Kind, found: Log) -> Iterator[str]:
         done = {one["op_id"]: one["number"] for one in found.operations[:number]}
         if {name: one["number"] for name, one in snapshot["done"].items()} != done:
             yield f"snapshot {number} knows other operations"
-        gone = {one["memory"]["memory_id"]: one["number"] for one in found.operations[:number]}
-        deleted = {name: at for name, at in gone.items() if found.operations[at - 1]["op"] == "delete"}
+        gone = {
+            part["memory"]["memory_id"]: (one["number"], part["op"])
+            for one in found.operations[:number]
+            for part in [*one["also"], one]
+        }
+        deleted = {name: at for name, (at, op) in gone.items() if op == "delete"}
         if snapshot["deleted"] != deleted:
             yield f"snapshot {number} knows other deletions"
 

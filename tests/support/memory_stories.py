@@ -12,6 +12,7 @@ from tests.support.llm_server import answer, completion
 from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story
 from tests.support.talk import extract
+from tests.support.world import verdicts
 
 MEMORIES = f"{SPACE}/memories"
 MEMORY = f"{MEMORIES}/{{memory_id}}"
@@ -43,10 +44,10 @@ def serving(account: Account, *, verdict: str = "different", agent: Any = None) 
             answer(_calling(calls))(handler)
         elif "# Messages of the room" in body["messages"][-1]["content"]:
             answer(completion(_facts(body["messages"][-1]["content"])))(handler)
-        elif body["messages"][-1]["content"].startswith("Compare these two notes"):
+        elif "# Pairs (JSON)" in body["messages"][-1]["content"]:
             # A model that counts fewer tokens than there are has not read both.
             used = {"prompt_tokens": 1_500, "completion_tokens": 7, "total_tokens": 1_507}
-            answer(completion(dumps({"verdict": verdict}), usage=used))(handler)
+            answer(completion(verdicts(body["messages"], lambda new, there: verdict), usage=used))(handler)
         else:
             answer(completion(extract(body["messages"])))(handler)
 
@@ -113,7 +114,8 @@ def a_memory_from_its_storing_to_its_end(account: Account) -> None:
     call(account, "PATCH", MEMORY, 200, memory_id=one, body={"content": "1: We keep S3 alone."})
     assert call(account, "GET", MEMORY, 200, memory_id=one)["revision"] == 3
     call(account, "DELETE", MEMORY, 204, memory_id=one, query={"reason": "x"})
-    call(account, "POST", f"{MEMORY}/restore", 200, memory_id=one)
+    for _ in range(2):
+        call(account, "POST", f"{MEMORY}/restore", 200, memory_id=one)
     assert len(call(account, "GET", f"{MEMORIES}/changes", 200)["items"]) == 7
     searched(account, f"{MEMORIES}/context", q="1: store")
     account.clock.move(2 * DAY)
@@ -137,6 +139,10 @@ def memories_that_are_nearly_the_same(account: Account) -> None:
         # What the first has used is counted.
         assert store(account, "1: At nine the ferry leaves.", 200) == first
     assert [key for key in account.service.written() if "/_verdicts/" in key]
+    both = call(account, "POST", f"{MEMORY}/split", 200, memory_id=first)
+    assert (both["memory"]["memory_id"], both["split_off"]["content"]) == (first, "1: At nine the ferry leaves.")
+    call(account, "POST", f"{MEMORY}/split", 200, memory_id=first)
+    call(account, "POST", f"{MEMORY}/split", 409, memory_id=first)
     # Known by now, also to who comes cold.
     store(account, "2: Something else.")
 

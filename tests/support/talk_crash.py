@@ -239,8 +239,8 @@ _CHECKED: dict[Hashable, list[str]] = {}
 
 def _checked(scene: Scene) -> list[str]:
     """What is wrong when all has come to rest. Many ways lead to one state: what follows is then the same."""
-    told = tuple(scene.told), scene.doomed, scene.deleted, scene.late, tuple(scene.bucket.wrong)
-    told += (frozenset(scene.erasing), frozenset(scene.erased))
+    erased = frozenset(scene.erasing), frozenset(scene.erased)
+    told = tuple(scene.told), scene.doomed, scene.deleted, scene.late, tuple(scene.bucket.wrong), erased
     queued = tuple((str(waiting), waiting.ready_at, waiting.tries) for waiting in scene.world.queued)
     objects = frozenset((key, one.etag, one.last_modified) for key, one in scene.bucket.objects.items())
     state = (objects, queued, scene.world.clock(), scene.world.ids.count, told)

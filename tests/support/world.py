@@ -90,6 +90,12 @@ class ScriptedLlm:
     prompts: list[Messages] = field(default_factory=list)
     limits: list[tuple[int | None, float]] = field(default_factory=list)
     schemas: list[dict[str, Any] | None] = field(default_factory=list)
+    judge: Callable[[str, str], str | None] | None = field(default=lambda new, there: "different")
+    """What it says of a memory that is new and one that is there, where it is asked for verdicts; None: those are
+    answered as all else is.
+    """
+    judged: int = 0
+    """Calls for verdicts that this has answered."""
 
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
@@ -97,6 +103,9 @@ class ScriptedLlm:
         self.prompts.append(messages)
         self.limits.append((max_tokens, timeout))
         self.schemas.append(schema)
+        if self.judge and "verdicts" in (schema or {}).get("properties", {}):
+            self.judged += 1
+            return Reply(verdicts(messages, self.judge), {"prompt_tokens": 100, "completion_tokens": 20})
         item = self.queue.popleft() if self.queue else (self.default or usual(schema))
         if isinstance(item, LlmError):
             raise item
@@ -105,9 +114,24 @@ class ScriptedLlm:
 
 
 def usual(schema: dict[str, Any] | None) -> str | Answerer:
-    """What a model answers that nobody tells what to say: two memories are never one, notes are folded."""
-    asks_for_a_verdict = "verdict" in (schema or {}).get("properties", {})
-    return '{"verdict": "different"}' if asks_for_a_verdict else append_everything
+    """What a model answers that nobody tells what to say: of memories nothing, and notes are folded."""
+    asks_for_verdicts = "verdicts" in (schema or {}).get("properties", {})
+    return '{"verdicts": []}' if asks_for_verdicts else append_everything
+
+
+def verdicts(messages: Messages, of: Callable[[str, str], str | None]) -> str:
+    """The answer to a question about pairs of memories: for each what `of` says of the new one and the one that is
+    there; None: nothing is said of the pair.
+    """
+    told = [(number, of(new, there)) for number, new, there in pairs_asked(messages)]
+    return json.dumps({"verdicts": [{"pair": number, "verdict": said} for number, said in told if said]})
+
+
+def pairs_asked(messages: Messages) -> list[tuple[int, str, str]]:
+    """The pairs that a question holds: number, new and there."""
+    lines = messages[1]["content"].split("\n")
+    entries = json.loads(lines[lines.index("# Pairs (JSON)") + 1])
+    return [(pair["pair"], entry["new"], pair["there"]) for entry in entries for pair in entry["pairs"]]
 
 
 def read_prompt(messages: Messages) -> dict[str, Any]:

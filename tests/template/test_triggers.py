@@ -125,6 +125,7 @@ ROUTES = {
         "PATCH /v1/spaces/{space_id}/memories/{memory_id}",
         "DELETE /v1/spaces/{space_id}/memories/{memory_id}",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/restore",
+        "POST /v1/spaces/{space_id}/memories/{memory_id}/split",
     },
     "RoomsFunction": {
         "POST /v1/spaces/{space_id}/rooms/{room}/messages",

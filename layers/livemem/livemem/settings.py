@@ -156,6 +156,9 @@ class Settings(BaseSettings):
     default_timezone: Annotated[str, AfterValidator(_zone)] = "Europe/Paris"
     """The time zone of the spaces that name none."""
 
+    memory_merge: Literal["model", "similarity"] = "model"
+    """Who says that two memories are one: the LLM alone, or their likeness too (docs/memories.md, "One fact, once")."""
+
     redact_secrets: bool = False
     """Whether what looks like a secret is taken out of all that is written (redaction). Recorded turns and questions
     are redacted always.

@@ -51,6 +51,7 @@ def _memory(one: MemoryView) -> str:
     facts = [one.memory_id, one.kind, one.updated_at]
     facts += [within_item(one.category)] if one.category else []
     facts += [f"until {one.expires_at}"] if one.expires_at else []
+    facts += [f"perhaps the same as {' '.join(one.similar_to)}"] if one.similar_to else []
     tags = "".join(f" #{within_item(subject).replace(' ', '-')}" for subject in one.subjects)
     return f"- [{', '.join(facts)}{tags}] {within_item(one.content)}"
 
@@ -67,7 +68,8 @@ def _change(one: MemoryChangeView) -> str:
     facts = [one.at, one.author, f"{one.kind} {one.number}", one.memory_id]
     lines = [f"- {one.what} [{', '.join(facts)}] {within_item(one.content)}"]
     if one.former is not None:
-        lines.append(f"  {'Restated' if one.kept == 'former' else 'Before'}: {within_item(one.former)}")
+        name = "Split off" if one.what == "split" else "Restated" if one.kept == "former" else "Before"
+        lines.append(f"  {name}: {within_item(one.former)}")
     if one.reason is not None:
         lines.append(f"  Reason: {within_item(one.reason)}")
     return "\n".join(lines)

@@ -14,7 +14,19 @@ from livemem.digests.papers import Extract, Fact
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
-from livemem.memories import correcting, erasing, forgetting, log, reading, rows, snapshots, vectors
+from livemem.llm.client import LlmError
+from livemem.memories import (
+    correcting,
+    erasing,
+    forgetting,
+    log,
+    reading,
+    rows,
+    similar,
+    snapshots,
+    splitting,
+    vectors,
+)
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
 from livemem.store import keys, memory_keys, room_keys
@@ -402,3 +414,96 @@ def test_a_correction_says_nothing_of_what_was_before_either(world):
     erase(world, memory_id)
 
     assert left(world) == []
+
+
+def silent(world: World):
+    """A process whose LLM does not answer, so that what may be the same is linked."""
+
+    def unanswered(*_):
+        raise LlmError("llm_timeout", "It took too long.")
+
+    return world.with_parts(embed=world.process.embed, ask=unanswered)
+
+
+def words_left(world: World, *texts: str) -> list[str]:
+    found = [where for text in texts for where in left_of(world, text.removeprefix("1: "))]
+    bodies = [(key, stored.body) for key, stored in world.inner.objects.items()]
+    bodies += [(f"a version of {version.key}", version.stored.body) for version in world.inner.versions]
+    for text in texts:
+        halves = np.frombuffer(Meaning()([text], query=False, timeout=1)[0], dtype=np.float32).astype("<f2").tobytes()
+        found += [
+            f"a vector in {where}" for where, body in bodies if base64.b64encode(halves) in body or halves in body
+        ]
+    return found
+
+
+SECOND = "1: Alice has sold her boat to Tomasz last winter"
+
+
+@pytest.mark.parametrize("kept", ["new", "former"])
+@pytest.mark.parametrize("gone", ["the one split off", "the one it was split off"])
+def test_of_two_that_were_one_the_words_of_one_go_and_the_other_stays_whole(world, kept, gone):
+    first = store(world.process, FIRST).memory.memory_id
+    world.llm.judge = lambda new, there: "contradicts" if kept == "new" else "same"
+    other = SECOND if kept == "new" else "1: Alice went fishing"
+    assert store(world.process, other).merge.kept == kept
+    world.clock.move(60)
+    world.back_up()
+    snapshot(world)
+    split = splitting.split(world.process, "demo", "ann", first)
+    store(world.process, OTHER, "bob")
+    world.clock.move(60)
+    world.back_up()
+    world.clock.move(WATCHED)
+    erased, stays = (other, FIRST) if gone == "the one split off" else (FIRST, other)
+    erased_id, stays_id = (
+        (split.other.memory_id, first) if gone == "the one split off" else (first, split.other.memory_id)
+    )
+    before = reading.load(world.process, "demo", stays_id)
+    assert len(words_left(world, erased)) > 3
+
+    receipt = erase(world, erased_id)
+
+    assert receipt.status == "done"
+    assert words_left(world, erased) == []
+    assert reading.load(world.process, "demo", stays_id) == before
+    world.new_process()
+    world.process = world.with_parts(embed=Meaning())
+    assert sorted(contents(world.process)) == sorted([stays, OTHER])
+    assert list(damaged_backups(world)) == []
+    # Nothing that is done later brings the words back.
+    for memory_id in (first, split.other.memory_id):
+        with suppress(Conflict, NotFound):
+            splitting.split(world.process, "demo", "ann", memory_id)
+        with suppress(Conflict, NotFound):
+            forgetting.restore(world.process, "demo", "ann", memory_id)
+    assert words_left(world, erased) == []
+    come_to_end(world)
+    assert words_left(world, erased) == []
+
+
+@pytest.mark.parametrize("asked_for", ["the one that stands", "the one that was merged into it"])
+def test_memories_that_a_digest_made_one_are_erased_together(world, asked_for):
+    first = store(silent(world), FIRST).memory.memory_id
+    second = store(silent(world), NOW).memory.memory_id
+    store(world.process, OTHER, "bob")
+    world.back_up()
+    similar.settle(world.process, "demo", world.clock() + INVOCATION)
+    assert len(contents(world.process)) == 2
+    world.clock.move(WATCHED)
+
+    wanted = first if asked_for == "the one that stands" else second
+    receipt = erase(world, wanted)
+
+    assert (receipt.status, sorted(receipt.memory_ids)) == ("done", sorted([first, second]))
+    assert (left(world), contents(world.process)) == ([], [OTHER])
+    assert erase(world, wanted) == receipt
+    assert list(damaged_backups(world)) == []
+
+
+def test_a_link_names_no_memory_that_was_erased(world):
+    first = store(silent(world), FIRST).memory.memory_id
+    second = store(silent(world), NOW).memory.memory_id
+    erase(world, first)
+    assert reading.load(world.process, "demo", second).similar_to == []
+    assert similar.settle(world.process, "demo", world.clock() + INVOCATION) == similar.Settled()

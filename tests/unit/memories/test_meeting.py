@@ -39,6 +39,7 @@ def test_a_caller_who_replaces_for_a_time_replaces_what_is_most_similar(world):
 
 
 def test_what_is_said_of_many_people_in_the_same_words_is_kept_once_for_each(world):
+    world.llm.judge = lambda new, there: "same" if new.split()[3] == there.split()[3] else "different"
     for name in PEOPLE:
         assert store(world.process, f"1: Since May {name} drinks tea.").fresh
     for name in PEOPLE:

@@ -182,13 +182,18 @@ def test_a_snapshot_says_the_same_as_the_log(world):
     assert states.to_snapshot(replayed) == states.to_snapshot(whole)
 
 
-def test_without_an_embedding_model_letters_tell_what_is_the_same():
+def test_the_same_words_are_the_same_memory_and_nobody_is_asked():
     world = World()
     world.create_space()
     store(world.process, "The import fails at night because port Kiel answers 503.")
-    again = store(world.process, "The import fails at night, because the port Kiel answers 503!")
-
-    assert (again.fresh, again.merge.by) == (False, "lexical")
+    for text in (
+        "The import fails at night, because the port Kiel answers 503!",
+        "Because port Kiel answers 503, the import fails at night.",
+        "THE IMPORT FAILS AT NIGHT BECAUSE PORT KIEL ANSWERS 503",
+    ):
+        again = store(world.process, text)
+        assert (again.fresh, again.merge.by, again.merge.kept) == (False, "text", "former")
+    assert world.llm.prompts == []
     assert store(world.process, "We deploy on Tuesdays.").fresh
 
 

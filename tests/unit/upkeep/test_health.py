@@ -71,6 +71,7 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
             "llm_last_call": "none",
             "embeddings": "not_configured",
             "memories_compared_by": "lexical",
+            "memory_merge": "model",
             "oldest_pending_note_seconds": 90.0,
             "llm_model": "qwen3-2507:235b",
         },
@@ -81,7 +82,7 @@ def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
     found = health.shallow(healthy().with_parts(settings=settings(unused_url())))
 
     parts = {"store": "ok", "conditional_writes": "ok", "llm": "configured", "embeddings": "not_configured"}
-    assert found == Health("ok", {**parts, "memories_compared_by": "lexical"})
+    assert found == Health("ok", {**parts, "memories_compared_by": "lexical", "memory_merge": "model"})
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 64, "changeme" * 8])

@@ -20,6 +20,7 @@ from livemem.digests.papers import Done, Extract, StoredFacts, Try
 from livemem.digests.progress import Progress
 from livemem.errors import LiveMemoryError, NotFound, RunError, StillAtWork, StoreUnavailable
 from livemem.llm.usage import Usage
+from livemem.memories import similar
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.runs.run import BUDGET_EXHAUSTED
@@ -169,7 +170,7 @@ def _carry_out(task: Task, order: Order) -> Outcome:
         with claims.kept(process, held):
             given = intake.ensure(process, task.space_id, slot)
             seen = progress.look(process, task.space_id, slot)
-            finished = seen.done or chunks.settle(task, given, seen)
+            finished = seen.done or (chunks.settle(task, given, seen) and _settle_similar(task))
             done = _end(task, given, seen) if finished else None
     except NotFound:
         # The space was deleted under our hands.
@@ -190,6 +191,18 @@ def _carry_out(task: Task, order: Order) -> Outcome:
         return _unfinished(task, order)
     logger.info("rooms digested", extra={"space_id": task.space_id, "slot": slot})
     return Outcome("done", slot, done, used=task.used, dead=len(task.dead))
+
+
+def _settle_similar(task: Task) -> bool:
+    """Look at the memories that may say the same, those of this digest among them. It holds nothing up."""
+    if task.in_time():
+        until = task.deadline - timedelta(seconds=asking.MARGIN)
+        try:
+            settled = similar.settle(task.process, task.space_id, until)
+            logger.info("memories compared", extra={"space_id": task.space_id, "merged": settled.merged})
+        except LiveMemoryError as error:
+            logger.warning("memories were not compared", extra={"space_id": task.space_id, "error_code": error.code})
+    return True
 
 
 def _unfinished(task: Task, order: Order) -> Outcome:

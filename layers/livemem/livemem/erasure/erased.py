@@ -72,7 +72,7 @@ def contents_of(one: str, body: bytes) -> list[str]:
     if conversation_keys.parse_turn_id(one):
         return of_conversations.contents_of(one, body)
     if keys.RUN_ID.fullmatch(one):
-        return of_memories.contents_of(body)
+        return of_memories.contents_of(one, body)
     return [notes.parse_note("", keys.parse_note_id(one), body).content]
 
 

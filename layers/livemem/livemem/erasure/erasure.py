@@ -63,13 +63,16 @@ def erase_agent(
 
 
 def erase_memory(process: Process, principal: Principal, space_id: str, memory_id: str, deadline: datetime) -> Receipt:
-    """The same for a memory, also for one that was deleted or has expired, or that only a backup holds.
+    """The same for a memory, also for one that was deleted or has expired, or that only a backup holds; with those that
+    were merged into it, or into which it was.
 
     In a request that has no time it is begun, and nobody finds the memory from then on; the rest of it is queued.
     Raises MemoriesBroken where nobody can tell what the space's memories are.
     """
     memory_keys.check_memory_id(memory_id)
-    return _order(process, principal, space_id, Wanted(memory_ids=frozenset({memory_id})), deadline)
+    keys.check_space_id(space_id)
+    ids = erasing.joined(process, space_id, memory_id)
+    return _order(process, principal, space_id, Wanted(memory_ids=ids), deadline)
 
 
 def erase_turn(

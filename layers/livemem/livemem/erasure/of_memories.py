@@ -15,16 +15,19 @@ from livemem.store import memory_keys as keys
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
-    """The memory that an operation is of: its bytes by its id, None where they have no words of it; None for every
-    other object.
+    """The memories that an operation is of: its bytes by their ids, None where they have no words of one; None for
+    every other object.
     """
     one = _operation(name, body)
-    return {one.memory.memory_id: None if erasing.is_blank(one) else body} if one else None
+    if not one:
+        return None
+    ids = [part.memory.memory_id for part in one.parts()]
+    return {memory_id: None if erasing.is_blank(one, memory_id) else body for memory_id in ids}
 
 
-def contents_of(body: bytes) -> list[str]:
+def contents_of(memory_id: str, body: bytes) -> list[str]:
     """All that a memory has said up to an operation."""
-    return erasing.texts(Operation.from_bytes(body))
+    return erasing.texts(Operation.from_bytes(body), memory_id)
 
 
 def fate(name: str, body: bytes, task: Task) -> Fate | None:
@@ -39,19 +42,21 @@ def fate(name: str, body: bytes, task: Task) -> Fate | None:
 
 
 def _of_operation(one: Operation, body: bytes, task: Task) -> Fate:
-    memory_id = one.memory.memory_id
-    if memory_id not in task.ids:
-        quotes = _quote(erasing.texts(one), task)
-        return Fate(body, frozenset({memory_id} if quotes else ()))
-    if memory_id in task.kept or erasing.is_blank(one):
-        return Fate(body)
-    return Fate(erasing.blank(one, erasing.reason_of(task.day)).to_bytes())
+    ids = {part.memory.memory_id for part in one.parts()}
+    doomed = {one_id for one_id in ids & task.ids - task.kept if not erasing.is_blank(one, one_id)}
+    wanted = erasing.blank(one, erasing.reason_of(task.day), doomed) if doomed else one
+    if task.texts and one.memory.memory_id not in task.ids:
+        wanted = erasing.without(wanted, task.ids, task.texts)
+    quoting = {one_id for one_id in ids - task.ids if _quote(erasing.texts(wanted, one_id), task)}
+    return Fate(body if wanted == one else wanted.to_bytes(), frozenset(quoting))
 
 
 def _of_snapshot(known: Snapshot, body: bytes, task: Task) -> Fate:
-    others = [memory for memory in known.memories if memory.memory_id not in task.ids]
+    others = [
+        erasing.cleaned(memory, task.ids, task.texts) for memory in known.memories if memory.memory_id not in task.ids
+    ]
     quoting = frozenset(memory.memory_id for memory in others if _quote(_texts(memory), task))
-    if len(others) == len(known.memories):
+    if others == known.memories:
         return Fate(body, quoting)
     return Fate(known.model_copy(update={"memories": others}).to_bytes(), quoting)
 

@@ -12,7 +12,18 @@ from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
-What = Literal["stored", "merged", "corrected", "deleted", "expired", "restored", "erased", "unreadable"]
+What = Literal[
+    "stored",
+    "merged",
+    "split",
+    "kept_apart",
+    "corrected",
+    "deleted",
+    "expired",
+    "restored",
+    "erased",
+    "unreadable",
+]
 DEFAULT, MOST = 20, 50
 
 
@@ -97,18 +108,34 @@ def told(kind: Kind, done: Operation) -> Change:
     """What an operation did."""
     memory, merged = done.memory, done.merged
     latest = memory.history[0].content if memory.history else None
-    if operation.is_in_place(done):
-        return Change(kind, "unreadable", done, None)
-    if erasing.is_blank(done):
-        return Change(kind, "erased", done, None)
-    if done.op == "delete":
-        return Change(kind, "expired" if done.author == expiry.SERVICE else "deleted", done, None)
+    if without_words := _without_words(done):
+        return Change(kind, without_words, done, None)
     if merged:
         # Where the former content stands, what was sent is the latest in its history, unless its words are the same.
         sent = latest if merged.by != "text" else None
         return Change(kind, "merged", done, merged.former if merged.kept == "new" else sent)
+    if done.split is not None:
+        # What it says no more, or never said of its own, is the other memory's.
+        other = next((part.memory.content for part in done.also if part.op == "put"), None)
+        return Change(kind, "split", done, other)
+    return Change(kind, _plain(done), done, latest if "content" in done.corrected else None)
+
+
+def _without_words(done: Operation) -> What | None:
+    """What an operation did that says nothing of what the memory said before; None for all others."""
+    if operation.is_in_place(done):
+        return "unreadable"
+    if erasing.is_blank(done, done.memory.memory_id):
+        return "erased"
+    if done.op == "delete":
+        return "expired" if done.author == expiry.SERVICE else "deleted"
+    return None
+
+
+def _plain(done: Operation) -> What:
+    """What an operation did that neither merged nor split anything."""
+    if done.apart:
+        return "kept_apart"
     if done.reason is not None:
-        return Change(kind, "restored", done, None)
-    if memory.revision == 1:
-        return Change(kind, "stored", done, None)
-    return Change(kind, "corrected", done, latest if "content" in done.corrected else None)
+        return "restored"
+    return "stored" if done.memory.revision == 1 else "corrected"

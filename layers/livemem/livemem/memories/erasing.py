@@ -6,7 +6,7 @@ settled. Then snapshots of before are replaced by one of after. The operations t
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import date
 
@@ -16,39 +16,92 @@ from livemem.llm import embeddings
 from livemem.memories import log, operation, rows
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, Provenance
-from livemem.memories.operation import Operation
+from livemem.memories.operation import Also, Operation
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
+ERASED = "[erased]"
+"""What stands where a word was, as in all other texts (erasure/scrubbing.py)."""
 _REASON = re.compile(r"Erased on [0-9]{4}-[0-9]{2}-[0-9]{2}\.")
 
 
-def blank(one: Operation, reason: str) -> Operation:
-    """The operation without anything that its memory said: a deletion, so that who reads the log up to it finds none.
+def blank(one: Operation, reason: str, memory_ids: Collection[str] | None = None) -> Operation:
+    """The operation without anything that these memories said, or else the one that it is of: a deletion, so that who
+    reads the log up to it finds none.
 
-    What is known of it by its number and its cause stays.
+    What is known of it by its number and its cause stays, and what it did to other memories.
     """
-    memory = one.memory
+    ids = {one.memory.memory_id} if memory_ids is None else memory_ids
+    also = [
+        Also(op="delete", memory=_blank(part.memory)) if part.memory.memory_id in ids else part for part in one.also
+    ]
+    if one.memory.memory_id not in ids:
+        return one.model_copy(update={"also": also})
     return Operation(
         number=one.number,
         op="delete",
         op_id=one.op_id,
         at=one.at,
         author=one.author,
-        memory=Memory(
-            memory_id=memory.memory_id,
-            kind=memory.kind,
-            content="",
-            created_at=memory.created_at,
-            updated_at=memory.updated_at,
-            source=memory.source,
-            provenance=Provenance(author=memory.provenance.author),
-            revision=memory.revision,
-        ),
+        memory=_blank(one.memory),
+        also=also,
         reason=reason,
+    )
+
+
+def _blank(memory: Memory) -> Memory:
+    return Memory(
+        memory_id=memory.memory_id,
+        kind=memory.kind,
+        content="",
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        source=memory.source,
+        provenance=Provenance(author=memory.provenance.author),
+        revision=memory.revision,
+    )
+
+
+def without(one: Operation, memory_ids: Collection[str], said: Collection[str]) -> Operation:
+    """The operation without what these memories `said` in others, into which they had been merged. What the others say
+    since they were split is in later operations.
+    """
+    memory, merged = cleaned(one.memory, memory_ids, said), one.merged
+    if merged:
+        sent = merged.sent if merged.sent and merged.sent.memory_id not in memory_ids else None
+        changes: dict[str, object] = {"sent": cleaned(sent, memory_ids, said) if sent else None}
+        if merged.sent and not sent and merged.former in said:
+            changes |= {"former": ERASED, "before": None}
+        # It holds their words once more, where it brought them.
+        if not sent and merged.sent:
+            memory = _cleaned(memory, said)
+        merged = merged.model_copy(update=changes)
+    return one.model_copy(
+        update={
+            "memory": memory,
+            "merged": merged,
+            "also": [Also(op=part.op, memory=cleaned(part.memory, memory_ids, said)) for part in one.also],
+            "vector": one.vector if memory.content == one.memory.content else None,
+        }
+    )
+
+
+def cleaned(memory: Memory, memory_ids: Collection[str], said: Collection[str]) -> Memory:
+    """Another memory without what these have said, if they were a part of it."""
+    if not any(one.memory_id in memory_ids for one in memory.absorbed):
+        return memory
+    return _cleaned(memory, said)
+
+
+def _cleaned(memory: Memory, said: Collection[str]) -> Memory:
+    return memory.model_copy(
+        update={
+            "content": ERASED if memory.content in said else memory.content,
+            "history": [former for former in memory.history if former.content not in said],
+        }
     )
 
 
@@ -57,17 +110,50 @@ def reason_of(day: date) -> str:
     return f"Erased on {day.isoformat()}."
 
 
-def is_blank(one: Operation) -> bool:
-    """Whether nothing is left in it of what its memory said."""
+def is_blank(one: Operation, memory_id: str) -> bool:
+    """Whether nothing is left in it of what this memory said."""
+    if one.memory.memory_id != memory_id:
+        part = one.part(memory_id)
+        return part is not None and part.op == "delete" and part.memory == _blank(part.memory)
     return bool(one.reason and _REASON.fullmatch(one.reason)) and one == blank(one, one.reason or "")
 
 
-def texts(one: Operation) -> list[str]:
-    """All that the memory has said up to this operation."""
-    found = [one.memory.content, *(former.content for former in one.memory.history)]
-    if one.merged:
+def texts(one: Operation, memory_id: str) -> list[str]:
+    """All that a memory has said up to this operation."""
+    part = one.part(memory_id)
+    found = [part.memory.content, *(former.content for former in part.memory.history)] if part else []
+    if one.merged and one.memory.memory_id == memory_id:
         found.append(one.merged.former)
+        for memory in (one.merged.sent, one.merged.before):
+            found += [memory.content, *(former.content for former in memory.history)] if memory else []
     return list(dict.fromkeys(text for text in found if text))
+
+
+def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
+    """The memory with all that it is one with by now: what was merged into it, and that into which it was. 1 LIST for
+    each kind, 1 GET for each that is there no more. Raises MemoriesBroken.
+    """
+    found = {memory_id}
+    for kind in KINDS:
+        state = log.load(process, space_id, kind)
+        todo = [memory_id]
+        while todo:
+            one = todo.pop()
+            others = _one_with(process, space_id, kind, state, one) - found
+            found |= others
+            todo += sorted(others)
+    return frozenset(found)
+
+
+def _one_with(process: Process, space_id: str, kind: Kind, state: State, memory_id: str) -> set[str]:
+    there = state.memories.get(memory_id)
+    number = state.deleted.get(memory_id)
+    if not there and number is not None:
+        gone = log.operation_at(process, space_id, kind, number)
+        if gone.memory.memory_id != memory_id:
+            return {gone.memory.memory_id}
+        there = gone.memory
+    return {one.memory_id for one in there.absorbed if one.stood} if there else set()
 
 
 def is_known(process: Process, space_id: str, memory_id: str) -> bool:
@@ -102,7 +188,8 @@ def _last(process: Process, space_id: str, kind: Kind, found: State, memory_id: 
     if there or number is None:
         return there
     gone = log.operation_at(process, space_id, kind, number)
-    return None if is_blank(gone) else gone.memory
+    part = gone.part(memory_id)
+    return None if not part or is_blank(gone, memory_id) else part.memory
 
 
 def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:

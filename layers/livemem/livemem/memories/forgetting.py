@@ -6,16 +6,14 @@ from typing import Literal
 
 from livemem import clock, limits
 from livemem.errors import Conflict, Forbidden, NotFound
-from livemem.memories import expiry, log, operation, outcome
+from livemem.memories import expiry, log, operation, outcome, reading
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State, expired
 from livemem.process import Process
 from livemem.redaction import when
-from livemem.spaces import head as heads
-from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.memory_keys import Kind
 from livemem.store.probe import require_conditional_writes
 
 BROUGHT_BACK_FOR = timedelta(hours=1)
@@ -61,20 +59,29 @@ def delete(
 def restore(
     process: Process, space_id: str, author: str, memory_id: str, *, op_id: str | None = None, anyone: bool = False
 ) -> Stored:
-    """Take a deletion back: 1 LIST for each kind, 1 GET and 1 PUT. What has expired since stays for an hour.
+    """Take a deletion back: 1 LIST for each kind, 1 GET and 1 PUT. What has expired since stays for an hour. One that
+    is there is given as it is: the answer to who restored it may have been lost.
 
-    Raises NotFound where it was not deleted, Forbidden, Conflict for one that was erased, MemoriesBroken.
+    Raises NotFound for one that there never was, Forbidden, Conflict for one that was erased or merged into another
+    one, MemoriesBroken.
     """
     cause = operation.op_id(op_id or f"restore/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause, deleted=True)
+    standing: Memory | None = None
 
     def decide(found: State) -> Operation | None:
+        nonlocal standing
         if cause in found.done:
+            return None
+        standing = found.find(memory_id, process.clock())
+        if standing:
             return None
         number = found.deleted.get(memory_id)
         if number is None:
             raise NotFound("deleted memory", memory_id)
         gone = log.operation_at(process, space_id, kind, number)
+        if gone.memory.memory_id != memory_id:
+            raise Conflict(f"The memory was merged into {gone.memory.memory_id}: split that one.")
         if gone.memory.provenance.author != author and not anyone and gone.author != author:
             raise Forbidden(NOT_YOURS)
         if not gone.memory.content:
@@ -83,21 +90,19 @@ def restore(
         return _operation(process, found, "put", cause, author, back, f"Brought back: {gone.reason or ''}".strip())
 
     after, written = log.write(process, space_id, kind, decide)
+    if standing:
+        return Stored(standing, after.number, fresh=False, repeated=True)
     done = written or log.operation_at(process, space_id, kind, after.done[cause].number)
     expiry.mark(process, space_id, done.memory)
     return replace(outcome.told(done), repeated=written is None)
 
 
 def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
-    """The kind in whose log the memory is, or an operation of the same cause. Raises NotFound."""
-    keys.check_memory_id(memory_id)
-    heads.load_recent(process, space_id)
+    """The kind in whose log the memory is, or an operation of the same cause; `deleted`: also one that was. Raises
+    NotFound.
+    """
     require_conditional_writes(process.store)
-    found = process.store.map(lambda kind: log.load(process, space_id, kind), KINDS)
-    for kind, state in zip(KINDS, found, strict=True):
-        if cause in state.done or memory_id in (state.deleted if deleted else state.memories):
-            return kind
-    raise NotFound("deleted memory" if deleted else "memory", memory_id)
+    return reading.kind_of(process, space_id, memory_id, cause, deleted=deleted)
 
 
 def _operation(
@@ -115,8 +120,11 @@ def _operation(
 
 
 def _brought_back(process: Process, gone: Memory) -> Memory:
-    now = process.clock()
-    changes: dict[str, object] = {"revision": gone.revision + 1, "updated_at": clock.iso_millis(now)}
-    if expired(gone, now + BROUGHT_BACK_FOR):
-        changes["expires_at"] = clock.iso_millis(now + BROUGHT_BACK_FOR)
-    return gone.model_copy(update=changes)
+    changes: dict[str, object] = {"revision": gone.revision + 1, "updated_at": clock.iso_millis(process.clock())}
+    return given_time(process, gone.model_copy(update=changes))
+
+
+def given_time(process: Process, memory: Memory) -> Memory:
+    """The memory with an hour to live at least."""
+    until = process.clock() + BROUGHT_BACK_FOR
+    return memory.model_copy(update={"expires_at": clock.iso_millis(until)}) if expired(memory, until) else memory

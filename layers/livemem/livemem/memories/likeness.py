@@ -49,15 +49,19 @@ def normalised(text: str) -> str:
 
     Accents stay: in French they tell words apart.
     """
-    plain = unicodedata.normalize("NFKC", _NOT_PLAIN.sub(" ", text)).translate(_DRESS).casefold()
     # Case folding takes some letters apart again.
-    one_line = " ".join(unicodedata.normalize("NFKC", plain).split())
+    one_line = " ".join(unicodedata.normalize("NFKC", dressed(text).casefold()).split())
     # What is taken away on one side may uncover what says nothing on the other.
     while (shorter := _BULLET.sub("", one_line, count=1) if _BULLET.match(one_line) else one_line) != one_line or (
         shorter := one_line.lstrip(_BEGINNING).rstrip(_END)
     ) != one_line:
         one_line = shorter
     return one_line
+
+
+def dressed(text: str) -> str:
+    """The text with one form for each letter, quote and dash; its case stays."""
+    return unicodedata.normalize("NFKC", _NOT_PLAIN.sub(" ", text)).translate(_DRESS)
 
 
 def prepare(text: str) -> Grams:

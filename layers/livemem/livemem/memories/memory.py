@@ -51,6 +51,17 @@ class Former(Document):
     author: str
 
 
+class Absorbed(Document):
+    """What was merged into a memory, and has not been split off again."""
+
+    number: int
+    """The operation that did so."""
+    memory_id: str
+    """Of what was merged into it."""
+    stood: bool = False
+    """Whether that was a memory of its own before."""
+
+
 class Memory(Document):
     """One durable fact, as it stands after an operation."""
 
@@ -68,6 +79,10 @@ class Memory(Document):
     revision: int = 1
     history: list[Former] = []
     """The latest first."""
+    similar_to: list[str] = []
+    """Memories that were there before, are near to it, and of which nobody has said yet whether they say the same."""
+    absorbed: list[Absorbed] = []
+    """The latest last. Without what said the same in the same words, and what was merged before this was kept."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Literal
 
 from livemem import clock
-from livemem.memories import likeness
-from livemem.memories.memory import HISTORY, SUBJECTS, Former, Memory, Provenance
+from livemem.memories import likeness, wording
+from livemem.memories.memory import HISTORY, SUBJECTS, Absorbed, Former, Memory, Provenance
 from livemem.memories.operation import By, Kept, Merged
 
 Verdict = Literal["same", "contradicts", "different"]
@@ -14,10 +14,13 @@ Verdict = Literal["same", "contradicts", "different"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A memory that is to be stored, checked, with the moment at which it expires."""
+    """A memory that is to be stored, checked, with the moment at which it expires. `stood`: it is there already, as a
+    memory of its own.
+    """
 
     memory: Memory
     replace: bool = False
+    stood: bool = False
 
     @property
     def content(self) -> str:
@@ -37,16 +40,22 @@ class Near:
         return self.memory.content
 
 
-def merge(candidate: Candidate, near: Near, verdict: Verdict | None, now: datetime) -> tuple[Memory, Merged] | None:
-    """The memory that is there after it has met the candidate; None if both must stand: what holds for a time never
-    takes the place of what holds for ever, unless the caller says so.
+def merge(
+    candidate: Candidate, near: Near, verdict: Verdict | None, now: datetime, number: int
+) -> tuple[Memory, Merged] | None:
+    """The memory that is there after it has met the candidate, by the operation `number`; None if both must stand: what
+    holds for a time never takes the place of what holds for ever, unless the caller says so.
     """
     old, new = near.memory, candidate.memory
     kept = _kept(candidate, old, verdict)
     says_something_else = kept == "new" and (verdict == "contradicts" or likeness.adds(new.content, old.content))
     if old.expires_at is None and new.expires_at is not None and says_something_else and not candidate.replace:
         return None
-    merged = Merged(score=round(near.score, 4), by="llm" if verdict else near.by, former=old.content, kept=kept)
+    by: By = "llm" if verdict else near.by
+    merged = Merged(score=round(near.score, 4), by=by, former=old.content, kept=kept)
+    if by != "text":
+        # So that it can be split off again.
+        merged = merged.model_copy(update={"sent": new, "before": old.model_copy(update={"history": []})})
     standing = new if kept == "new" else old
     subjects = dict.fromkeys([*standing.subjects, *old.subjects, *new.subjects])
     return (
@@ -61,17 +70,26 @@ def merge(candidate: Candidate, near: Near, verdict: Verdict | None, now: dateti
                 "provenance": standing.provenance,
                 "revision": old.revision + 1,
                 "history": _history(candidate, old, kept),
+                "absorbed": old.absorbed if by == "text" else _absorbed(candidate, old, number),
             }
         ),
         merged,
     )
 
 
+def _absorbed(candidate: Candidate, old: Memory, number: int) -> list[Absorbed]:
+    """All that were memories before are known, so that an erasure finds them; of others the latest."""
+    new = Absorbed(number=number, memory_id=candidate.memory.memory_id, stood=candidate.stood)
+    inner = candidate.memory.absorbed if candidate.stood else []
+    found = [*inner, *old.absorbed, new]
+    return [one for place, one in enumerate(found) if one.stood or place >= len(found) - HISTORY]
+
+
 def _kept(candidate: Candidate, old: Memory, verdict: Verdict | None) -> Kept:
     new = candidate.memory
     if candidate.replace or verdict == "contradicts":
         return "new"
-    if likeness.normalised(new.content) == likeness.normalised(old.content):
+    if wording.same(new.content, old.content):
         return "former"
     if likeness.adds(new.content, old.content):
         return "new"
@@ -91,12 +109,15 @@ def _life(candidate: Candidate, old: Memory, verdict: Verdict | None) -> str | N
 
 def _history(candidate: Candidate, old: Memory, kept: Kept) -> list[Former]:
     new = candidate.memory
-    if likeness.normalised(new.content) == likeness.normalised(old.content):
+    if wording.same(new.content, old.content):
         return old.history
     # What does not stand is kept in any case, whichever of both it is.
-    gone = old if kept == "new" else new
-    former = Former(content=gone.content, expires_at=gone.expires_at, at=gone.updated_at, author=gone.provenance.author)
-    return [former, *old.history][:HISTORY]
+    return [former(old if kept == "new" else new), *new.history, *old.history][:HISTORY]
+
+
+def former(gone: Memory) -> Former:
+    """What a memory says, for a history."""
+    return Former(content=gone.content, expires_at=gone.expires_at, at=gone.updated_at, author=gone.provenance.author)
 
 
 def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object]) -> Memory:
@@ -113,5 +134,5 @@ def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object
     )
     if fresh.content == old.content:
         return fresh
-    former = Former(content=old.content, expires_at=old.expires_at, at=old.updated_at, author=old.provenance.author)
-    return fresh.model_copy(update={"history": [former, *old.history][:HISTORY]})
+    # What is near to it now nobody has looked for.
+    return fresh.model_copy(update={"history": [former(old), *old.history][:HISTORY], "similar_to": []})

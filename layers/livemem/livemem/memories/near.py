@@ -1,28 +1,53 @@
-"""Which memories are near to what is to be stored, and of which it becomes a part."""
+"""Which memories are near to what is to be stored, and of which it becomes a part.
+
+Vectors and letters choose whom to ask. They decide nothing, unless MEMORY_MERGE=similarity says so.
+"""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from cachetools import LRUCache
 
-from livemem.memories import likeness, thresholds
+from livemem.memories import likeness, thresholds, wording
 from livemem.memories.likeness import Grams
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
+from livemem.memories.thresholds import Thresholds
 from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process, Timer
 from livemem.store.memory_keys import Kind
 
-Judge = Callable[[str, str], Verdict | None]
-"""Says of a new and a former content whether they say the same; None: nobody knows."""
-NEAREST = 30
+Judge = Callable[[str, Sequence[str]], Mapping[str, Verdict]]
+"""Says of a new content and former ones, the nearest first, whether they say the same; of some nobody knows."""
+NEAREST = 40
 """Memories that are looked at: what is said of ten people in the same words is nearly as near as what is said of one,
-and beside what holds for ever may stand what holds for a time.
+and what says the same in other words may be less near than both (docs/memories.md, "Candidates").
 """
+LINKS = 5
+"""Memories that one is linked to of which nobody knows whether they say the same: the nearest."""
 MOST_PREPARED = 50_000
 """Texts whose n-grams a process keeps: some 4 kB each."""
+
+
+class _Bags:
+    """What texts are looked up by in other words' dress, of the texts that were compared a short time ago."""
+
+    def __init__(self, _: Timer) -> None:
+        self._bags: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def of(self, texts: Sequence[str]) -> list[str]:
+        """The bag of each; one that is new takes some 20 microseconds, all others less than one."""
+        bags = self._bags
+        if any(text not in bags for text in texts):
+            with self._lock:
+                if len(bags) + len(texts) > MOST_PREPARED:
+                    # Another one, for whoever reads this one now.
+                    bags = self._bags = {}
+                bags.update({text: wording.bag(text) for text in texts if text not in bags})
+        return [bags.get(text) or wording.bag(text) for text in texts]
 
 
 class _Prepared:
@@ -68,45 +93,106 @@ def best(scores: Sequence[float] | Floats, count: int) -> list[tuple[int, float]
 def nearest(
     process: Process, alive: Sequence[Memory], content: str, vector: Floats | None, rows: Rows | None
 ) -> list[Near]:
-    """The memories that are most like `content`, by meaning, or else by n-grams: up to 30, the nearest first."""
+    """The memories that are most like `content`, by meaning, or else by n-grams: up to 40, the nearest first. Those
+    that say it in the same words come before all others.
+    """
     by: By = "lexical"
     scores: Sequence[float] | Floats
     if vector is not None and rows is not None:
         scores, by = by_meaning(alive, vector, rows), "vector"
     else:
         scores = by_letters(process, alive, content)
+    same = _in_the_same_words(process, alive, content)
     # Of two that are as near the one first that was there longer.
-    text = likeness.normalised(content)
+    others = [
+        Near(alive[place], max(0.0, score), by)
+        for place, score in best(scores, NEAREST + len(same))
+        if place not in same
+    ]
+    return [*(Near(alive[place], 1.0, "text") for place in same), *others[:NEAREST]]
+
+
+def _in_the_same_words(process: Process, alive: Sequence[Memory], content: str) -> list[int]:
+    """The places of the memories that say it in the same words, wherever they stand among all others."""
+    wanted = wording.bag(content)
+    bags = process.cache(_Bags).of([memory.content for memory in alive])
+    return [place for place, bag in enumerate(bags) if bag == wanted and wording.same(content, alive[place].content)]
+
+
+def bounds_of(process: Process, kind: Kind, by: By) -> Thresholds:
+    """The thresholds of what tells how near two memories are."""
+    return thresholds.of(kind, process.settings.embeddings_model) if by == "vector" else thresholds.LEXICAL
+
+
+def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> list[Near]:
+    """Those of the nearest ones of which an LLM is asked: none where one says it in the same words. If that holds for a
+    time and the candidate for ever, or the other way round, those that live as the candidate does.
+    """
+    kind, same_words = candidate.memory.kind, [near for near in there if near.by == "text"]
+    if any(not _lives_otherwise(candidate, near) for near in same_words):
+        return []
     return [
-        Near(alive[place], 1.0, "text")
-        if likeness.normalised(alive[place].content) == text
-        else Near(alive[place], max(0.0, score), by)
-        for place, score in best(scores, NEAREST)
+        near
+        for near in there
+        if near.by != "text"
+        and near.score >= bounds_of(process, kind, near.by).asked_from
+        and not (same_words and _lives_otherwise(candidate, near))
     ]
 
 
 def same(
-    process: Process, kind: Kind, candidate: Candidate, there: Sequence[Near], judge: Judge
+    process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge
 ) -> Iterator[tuple[Near, Verdict | None]]:
-    """The memories that say the same as a candidate, that first of which it should become a part, each with what the
-    LLM said of it where it was asked.
-
-    At or above the threshold they do, unless the texts speak of different things. If it becomes a part of none of those
-    the LLM is asked of the others, from `ambiguous_from` on. Where there is none they stand apart: what is there twice
-    can be merged later, what was merged wrongly is hidden.
+    """The memories that say the same as a candidate, or the contrary of the same thing: that first of which it should
+    become a part, each with what the LLM said of it where it was asked.
     """
-    model = process.settings.embeddings_model
+    if process.settings.memory_merge == "similarity":
+        yield from _by_likeness(process, candidate, there, judge)
+        return
+    same_words = [near for near in there if near.by == "text"]
+    yield from ((near, None) for near in same_words if not _lives_otherwise(candidate, near))
+    asked = to_ask(process, candidate, there)
+    verdicts = judge(candidate.content, [near.text for near in asked]) if asked else {}
+    told: list[tuple[Near, Verdict]] = [
+        (near, verdict) for near in asked if (verdict := verdicts.get(near.text)) in ("same", "contradicts")
+    ]
+    yield from sorted(told, key=lambda one: (one[1] != "same", _lives_otherwise(candidate, one[0])))
+    yield from ((near, None) for near in same_words)
+
+
+def unknown(process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge) -> list[str]:
+    """The memories to which it is linked: the nearest of those of which nobody has said anything."""
+    if process.settings.memory_merge == "similarity":
+        return []
+    asked = to_ask(process, candidate, there)
+    verdicts = judge(candidate.content, [near.text for near in asked]) if asked else {}
+    found = [
+        near.memory.memory_id
+        for near in asked
+        if near.text not in verdicts and near.score >= bounds_of(process, candidate.memory.kind, near.by).linked_from
+    ]
+    return found[:LINKS]
+
+
+def _by_likeness(
+    process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge
+) -> Iterator[tuple[Near, Verdict | None]]:
+    """The same as it was told before models were asked of all that is near.
+
+    At or above the threshold they say the same, unless the texts speak of different things. If it becomes a part of
+    none of those the LLM is asked of the nearest of the others, from `ambiguous_from` on.
+    """
     sure, doubtful = [], []
     for near in there:
-        bounds = thresholds.of(kind, model) if near.by == "vector" else thresholds.LEXICAL
+        bounds = bounds_of(process, candidate.memory.kind, near.by)
         if near.by == "text" or (near.score >= bounds.same and not likeness.differs(candidate.content, near.text)):
             sure.append(near)
         elif near.score >= bounds.ambiguous_from:
             doubtful.append(near)
     for near in sorted(sure, key=lambda near: _lives_otherwise(candidate, near)):
         yield near, None
-    for near in doubtful:
-        verdict = judge(candidate.content, near.text)
+    for near in doubtful[:1]:
+        verdict = judge(candidate.content, [near.text]).get(near.text)
         if verdict in ("same", "contradicts"):
             yield near, verdict
 

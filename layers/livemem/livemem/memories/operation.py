@@ -14,7 +14,10 @@ from livemem.store.memory_keys import Kind
 from livemem.store.objects import Object
 
 By = Literal["text", "vector", "lexical", "llm"]
-"""How it was told that two say the same: by their words, by an embedding model, by n-grams, or by an LLM."""
+"""How it was told that two say the same: by their words or by an LLM. By an embedding model or n-grams alone only with
+MEMORY_MERGE=similarity.
+"""
+Op = Literal["put", "delete"]
 Kept = Literal["new", "former"]
 
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
@@ -33,6 +36,17 @@ class Merged(Document):
     """The content before."""
     kept: Kept
     """Which content stands now."""
+    sent: Memory | None = None
+    """What was merged into it, as it would stand alone."""
+    before: Memory | None = None
+    """The memory before, without its history."""
+
+
+class Also(Document):
+    """What an operation does to another memory at the same time."""
+
+    op: Op
+    memory: Memory
 
 
 class Vector(Document):
@@ -55,7 +69,7 @@ class Operation(Document):
     """`log/{number}.json`."""
 
     number: int
-    op: Literal["put", "delete"]
+    op: Op
     op_id: str
     """Of its cause: a repeat of the same changes nothing."""
     request: str | None = None
@@ -67,9 +81,23 @@ class Operation(Document):
     merged: Merged | None = None
     reason: str | None = None
     """Why it was deleted, or brought back."""
+    also: list[Also] = []
+    """Of memories that were one and are two, or the other way round."""
+    split: int | None = None
+    """The operation whose merge it takes back."""
+    apart: list[str] = []
+    """Memories of which the LLM said that they are of something else than this one."""
     corrected: list[str] = []
     """The fields that a correction made others of."""
     vector: Vector | None = None
+
+    def parts(self) -> list[Also]:
+        """All that it does, to each of its memories: the one that it is of comes last."""
+        return [*self.also, Also(op=self.op, memory=self.memory)]
+
+    def part(self, memory_id: str) -> Also | None:
+        """What it does to a memory."""
+        return next((one for one in self.parts() if one.memory.memory_id == memory_id), None)
 
 
 def op_id(cause: str) -> str:

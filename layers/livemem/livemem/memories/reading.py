@@ -78,13 +78,19 @@ def ask(
         try:
             (vector,) = vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
             scored = _by_meaning(process, space_id, some, wanted, vector, limit)
-            return Answer(_best(scored, limit), "vector")
+            return Answer(_linked(process, some, _best(scored, limit)), "vector")
         except EmbeddingUnavailable as error:
             degraded = error.detail
     scored = [
         one for _, memories in wanted for one in _best_of(memories, near.by_letters(process, memories, query), limit)
     ]
-    return Answer(_best(scored, limit), "lexical", degraded)
+    return Answer(_linked(process, some, _best(scored, limit)), "lexical", degraded)
+
+
+def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[Found]) -> list[Found]:
+    """What was found, with the memories that may say the same."""
+    by_kind, now = dict(some), process.clock()
+    return [Found(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
 
 
 def _by_meaning(
@@ -125,8 +131,10 @@ def recent(
     InvalidRequest, MemoriesBroken.
     """
     tag = _tag(subject)
-    some = _states(process, space_id, kind, missing)
-    return states.newest_first(memory for _, found in some for memory in _about(process, found, tag))[:limit]
+    some, now = _states(process, space_id, kind, missing), process.clock()
+    newest = states.newest_first(memory for _, found in some for memory in _about(process, found, tag))[:limit]
+    by_kind = dict(some)
+    return [by_kind[one.kind].shown(one, now) for one in newest]
 
 
 def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
@@ -136,7 +144,8 @@ def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
 
 def load(process: Process, space_id: str, memory_id: str) -> Memory:
     """The memory: 1 LIST for each kind. Raises NotFound, MemoriesBroken."""
-    return find(process, space_id, memory_id)[1]
+    found, memory = find(process, space_id, memory_id)
+    return found.shown(memory, process.clock())
 
 
 def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory]:
@@ -151,6 +160,17 @@ def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory
         # It may be what nobody can read.
         raise unreadable.error(missing[0], MemoriesBroken)
     raise NotFound("memory", memory_id)
+
+
+def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
+    """The kind in whose log the memory is, or an operation of the same cause; `deleted`: also one that was deleted. 1
+    LIST for each kind. Raises NotFound, MemoriesBroken.
+    """
+    keys.check_memory_id(memory_id)
+    for kind, found in _states(process, space_id, None):
+        if cause in found.done or memory_id in found.memories or (deleted and memory_id in found.deleted):
+            return kind
+    raise NotFound("deleted memory" if deleted else "memory", memory_id)
 
 
 def _states(

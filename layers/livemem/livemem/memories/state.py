@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from livemem import clock
 from livemem.memories.memory import Memory
@@ -51,6 +52,21 @@ class State:
     snapshot: int = 0
     """The operation of the newest snapshot that is known of."""
 
+    @cached_property
+    def linked(self) -> Mapping[str, Sequence[str]]:
+        """Both ends of all links between memories that may say the same, whether they are there or not."""
+        found: dict[str, dict[str, None]] = {}
+        for memory in self.memories.values():
+            for other in memory.similar_to:
+                found.setdefault(memory.memory_id, {})[other] = None
+                found.setdefault(other, {})[memory.memory_id] = None
+        return {one: list(others) for one, others in found.items()}
+
+    def shown(self, memory: Memory, now: datetime) -> Memory:
+        """The memory with all those that may say the same as it, and are there."""
+        others = [one for one in self.linked.get(memory.memory_id, ()) if self.find(one, now)]
+        return memory if others == memory.similar_to else memory.model_copy(update={"similar_to": others})
+
     def alive(self, now: datetime) -> list[Memory]:
         """The memories that have not expired, the newest last."""
         told = clock.iso_millis(now)
@@ -83,18 +99,19 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
     memories, done = dict(state.memories), dict(state.done)
     deleted, vectors = dict(state.deleted), dict(state.vectors)
     for one in operations:
-        memory_id = one.memory.memory_id
-        # The newest one last: what is put again comes to the end.
-        before = memories.pop(memory_id, None)
-        if one.vector or not before or before.content != one.memory.content:
-            vectors.pop(memory_id, None)
-        if one.op == "put":
-            memories[memory_id] = one.memory
-            deleted.pop(memory_id, None)
-            if one.vector:
-                vectors[memory_id] = one.vector
-        else:
-            deleted[memory_id] = one.number
+        for part in one.parts():
+            memory_id = part.memory.memory_id
+            # The newest one last: what is put again comes to the end.
+            before = memories.pop(memory_id, None)
+            if not before or before.content != part.memory.content:
+                vectors.pop(memory_id, None)
+            if part.op == "put":
+                memories[memory_id] = part.memory
+                deleted.pop(memory_id, None)
+            else:
+                deleted[memory_id] = one.number
+        if one.vector and one.op == "put":
+            vectors[one.memory.memory_id] = one.vector
         done[one.op_id] = Done(number=one.number, at=one.at)
     last = operations[-1]
     return State(last.number, memories, done, deleted, vectors, last.op_id, etag, state.snapshot)

@@ -2,19 +2,33 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError
-from livemem.memories import expiry, log, memory, merging, near, operation, outcome, snapshots, ttl, vectors, verdict
+from livemem.memories import (
+    batch,
+    expiry,
+    log,
+    memory,
+    merging,
+    near,
+    operation,
+    outcome,
+    snapshots,
+    ttl,
+    vectors,
+    verdict,
+)
 from livemem.memories.memory import Draft, Memory
-from livemem.memories.merging import Candidate, Verdict
+from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import Merged, Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State
 from livemem.memories.vectors import Floats, Rows
+from livemem.memories.verdict import Pair
 from livemem.process import Process
 from livemem.redaction import Redaction
 from livemem.spaces import head as heads
@@ -59,7 +73,8 @@ def store(
     until: datetime | None = None,
 ) -> Stored:
     """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it
-    expires, and 2 for every 100th. In between the LLM is asked once where nobody can tell without it.
+    expires, and 2 for every 100th. In between the LLM is asked once of all memories that are near to it, and once more
+    of those that others have stored meanwhile (`verdict.ask`). Where it says nothing they are linked.
 
     `op_id` names the cause; a repeat of it within 30 days changes nothing. `until`: when models are waited for no more.
     Raises NotFound, InvalidRequest, TooLarge, EmbeddingUnavailable, MemoriesBroken, Busy.
@@ -80,7 +95,8 @@ def store_all(
     op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
 ) -> list[Stored | Failed]:
-    """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them.
+    """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them, and at
+    most 1 call of the LLM for each ten (`batch.judged`).
 
     All are checked before the first is stored. Raises what `store` raises if none could be stored for it.
     """
@@ -95,10 +111,12 @@ def store_all(
     require_conditional_writes(process.store)
     texts = [one.candidate.content for one in wanted]
     found: Sequence[Floats | None] = vectors.embed(process, texts) if process.embed else [None] * len(texts)
+    asked = [batch.Wanted(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)]
+    verdicts = batch.judged(process, space_id, asked, until) if len(wanted) > 1 else None
     done: list[Stored | Failed] = []
     for one, vector in zip(wanted, found, strict=True):
         try:
-            done.append(_store(process, space_id, author, one, vector, until))
+            done.append(_store(process, space_id, author, one, vector, until, verdicts))
         except LiveMemoryError as error:
             done.append(Failed(error))
     return done
@@ -139,16 +157,31 @@ def _checked(process: Process, author: str, draft: Draft, cause: str | None, whe
 
 
 def _store(
-    process: Process, space_id: str, author: str, wanted: _Wanted, vector: Floats | None, until: datetime | None
+    process: Process,
+    space_id: str,
+    author: str,
+    wanted: _Wanted,
+    vector: Floats | None,
+    until: datetime | None,
+    known: Mapping[Pair, Verdict] | None = None,
 ) -> Stored:
+    """`known`: the verdicts of a batch, which asks of all its memories together and once."""
     rows: Rows | None = None
-    verdicts: dict[str, Verdict | None] = {}
+    verdicts: dict[Pair, Verdict] = dict(known or {})
+    asked: set[str] = set()
+    answers = known is None
 
-    def judge(new: str, old: str) -> Verdict | None:
-        # A race that is lost brings the same pair again; of several that are near the nearest alone is worth a call.
-        if not verdicts:
-            verdicts[old] = verdict.ask(process, space_id, new, old, until)
-        return verdicts.get(old)
+    def judge(new: str, there: Sequence[str]) -> dict[str, Verdict]:
+        nonlocal answers
+        # A race that is lost brings the same pairs again, and perhaps one that came since.
+        left = [old for old in there if old not in asked]
+        if left and answers:
+            told = verdict.ask(process, space_id, [(new, old) for old in left], until)
+            asked.update(left)
+            verdicts.update(told)
+            # Whoever did not answer once is not waited for again.
+            answers = bool(told)
+        return {old: said for old in there if (said := verdicts.get((new, old)))}
 
     def decide(found: State) -> Operation | None:
         nonlocal rows
@@ -178,21 +211,21 @@ def _decide(
     judge: near.Judge,
 ) -> Operation:
     """The operation that stores it, after a state."""
-    candidate, now = wanted.candidate, process.clock()
+    candidate, now, number = wanted.candidate, process.clock(), found.number + 1
     alive = found.alive(now)
-    met: tuple[Memory, Merged] | None = None
     there = near.nearest(process, alive, candidate.content, vector, rows)
-    for one, said in near.same(process, wanted.kind, candidate, there, judge):
-        met = merging.merge(candidate, one, said, now)
+    met: tuple[Memory, Merged] | None = None
+    for one, said in near.same(process, candidate, there, judge):
+        met = merging.merge(candidate, one, said, now, number)
         if met:
             break
     if met is None and len(found.memories) >= MOST:
         raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: let some expire or go")
-    standing, merged = met or (candidate.memory, None)
+    standing, merged = met or (_linked(process, wanted, there, judge), None)
     # Of a content that was there before the vector is known.
     fresh_content = vector is not None and standing.content == candidate.content
     return Operation(
-        number=found.number + 1,
+        number=number,
         op="put",
         op_id=wanted.op_id,
         request=wanted.request,
@@ -202,6 +235,13 @@ def _decide(
         merged=merged,
         vector=vectors.encoded(process, vector) if fresh_content and vector is not None else None,
     )
+
+
+def _linked(process: Process, wanted: _Wanted, there: Sequence[Near], judge: near.Judge) -> Memory:
+    """The memory as one of its own, with links to those of which nobody has said whether they say the same."""
+    memory = wanted.candidate.memory
+    links = near.unknown(process, wanted.candidate, there, judge)
+    return memory.model_copy(update={"similar_to": links}) if links else memory
 
 
 def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> Stored:

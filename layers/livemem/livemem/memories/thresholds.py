@@ -1,4 +1,4 @@
-"""From which likeness on two memories are one: by kind and by embedding model (docs/memories.md, "Thresholds").
+"""From which likeness on two memories are candidates: by kind and by embedding model (docs/memories.md, "Candidates").
 
 Every model has a scale of its own: what is 0.93 to one is 0.63 to another. `benchmarks/dedup.py` measures them.
 """
@@ -12,22 +12,28 @@ from livemem.store.memory_keys import Kind
 
 @dataclass(frozen=True)
 class Thresholds:
-    """At `same` or above a draft is merged; from `ambiguous_from` on an LLM is asked, if there is one."""
+    """From `asked_from` on an LLM is asked, if there is one; from `linked_from` on two of which nobody has said
+    anything are linked.
+
+    With MEMORY_MERGE=similarity alone: at `same` or above a draft is merged; from `ambiguous_from` on an LLM is asked.
+    """
 
     same: float
     ambiguous_from: float
+    asked_from: float
+    linked_from: float
 
 
-USUAL = Thresholds(0.85, 0.70)
+USUAL = Thresholds(0.85, 0.70, 0.20, 0.50)
 """Of text-embedding-3-small, as designed and not measured, and of models that nobody named here."""
-LEXICAL = Thresholds(0.50, 0.37)
+LEXICAL = Thresholds(0.50, 0.37, 0.10, 0.25)
 """Of `likeness.lexical`, where there is no embedding model."""
-_MINILM = Thresholds(0.78, 0.65)
+_MINILM = Thresholds(0.78, 0.65, 0.20, 0.45)
 # The E5 models press all cosines together; of the larger ones it is known, and not measured here.
-_E5 = Thresholds(0.93, 0.92)
+_E5 = Thresholds(0.93, 0.92, 0.78, 0.86)
 _BY_MODEL: Mapping[str, Thresholds] = {
     "text-embedding-3-small": USUAL,
-    "offline-fuse": Thresholds(0.63, 0.51),
+    "offline-fuse": Thresholds(0.63, 0.51, 0.20, 0.40),
     "all-minilm-l6-v2": _MINILM,
     "all-minilm:l6-v2": _MINILM,
     "all-minilm": _MINILM,

@@ -1,4 +1,4 @@
-"""What the LLM says of two memories that are nearly the same: one call, asked once for each pair.
+"""What the LLM says of memories that may say the same: one call for up to 40 pairs, each asked once.
 
 Nothing waits for it longer than some seconds, and nothing depends on it: without an answer both memories stand.
 """
@@ -6,6 +6,7 @@ Nothing waits for it longer than some seconds, and nothing depends on it: withou
 import hashlib
 import json
 import threading
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib import resources
@@ -26,6 +27,10 @@ from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.documents import Document, Moment
 
+Pair = tuple[str, str]
+"""A new content, and one that is there."""
+PAIRS = 40
+"""Of one call."""
 LONGEST = 10.0
 """Seconds that an answer may take: somebody waits for the memory to be stored."""
 SHORTEST = 1.0
@@ -34,93 +39,148 @@ MARGIN = 2.0
 """Seconds before the end of the time that are kept to store the memory."""
 ANSWER_TOKENS = 500
 """Kept for the answer in the model's window: some think first."""
-MOST_KNOWN = 10_000
-LATER = "Memories that are nearly the same are kept apart."
+PAIR_TOKENS = 20
+"""Of the answer, for each pair."""
+TRIES = 3
+MOST_KNOWN = 50_000
+LATER = "Memories that may say the same are kept apart."
+
+
+class _Judged(Part):
+    """What is said of one pair."""
+
+    pair: int
+    verdict: Verdict
 
 
 class _Answer(Part):
     """The whole answer."""
 
-    verdict: Verdict
+    verdicts: list[_Judged]
 
 
 class _Kept(Document):
-    """`_verdicts/{sha256}.json`: nothing of the contents, which may have to be forgotten."""
+    """`_verdicts/{sha256}.json`, of a new content: the verdicts by the hashes of its pairs. Nothing of the contents,
+    which may have to be forgotten.
+    """
 
-    verdict: Verdict
+    verdicts: dict[str, Verdict]
     model: str
     at: Moment
 
 
 class _Known:
-    """The verdicts that this process has seen."""
+    """The verdicts that this process has seen, by space and pair."""
 
     def __init__(self, _: Timer) -> None:
-        self._verdicts = LRUCache[str, Verdict](MOST_KNOWN)
+        self._verdicts = LRUCache[tuple[str, str], Verdict](MOST_KNOWN)
         self._lock = threading.Lock()
 
-    def get(self, key: str) -> Verdict | None:
+    def get(self, space_id: str, digest: str) -> Verdict | None:
         with self._lock:
-            return self._verdicts.get(key)
+            return self._verdicts.get((space_id, digest))
 
-    def put(self, key: str, verdict: Verdict) -> None:
+    def put(self, space_id: str, verdicts: Mapping[str, Verdict]) -> None:
         with self._lock:
-            self._verdicts[key] = verdict
+            self._verdicts.update({(space_id, digest): verdict for digest, verdict in verdicts.items()})
 
 
-def ask(process: Process, space_id: str, new: str, old: str, until: datetime | None) -> Verdict | None:
-    """Whether a new content says the same as a former one; None: nobody knows, and nothing is kept of that.
+def ask(process: Process, space_id: str, pairs: Iterable[Pair], until: datetime | None) -> dict[Pair, Verdict]:
+    """Whether new contents say the same as former ones; of pairs that are missing in the answer nobody knows, and
+    nothing is kept of that.
 
-    None as well where there is no LLM, no time, or no budget left. 1 GET for a pair that this process has not seen;
-    with a call of the LLM 1 PUT more, and what the call takes that is counted (consolidation/budget.py).
+    All are missing where there is no LLM, no time, or no budget left. 1 call for up to 40 pairs, of more the first ones
+    alone. 1 GET for each new content with a pair that this process has not seen, side by side; with a call 1 PUT for
+    each of them, and what the call takes that is counted (consolidation/budget.py).
     """
     if not process.settings.llmaas_api_url:
-        return None
-    key = keys.verdict(space_id, _digest(process, new, old))
+        return {}
+    wanted = {pair: _digest(process, *pair) for pair in list(dict.fromkeys(pairs))[:PAIRS]}
     known = process.cache(_Known)
-    found = known.get(key) or _kept(process, key)
-    if found is None:
-        found = _asked(process, space_id, _messages(new, old), until)
-        if found is not None:
-            found = _keep(process, key, found)
-    if found is not None:
-        known.put(key, found)
-    return found
+    found = {digest: one for digest in wanted.values() if (one := known.get(space_id, digest))}
+    _take_in(process, space_id, found, {pair[0] for pair, digest in wanted.items() if digest not in found})
+    left = [pair for pair, digest in wanted.items() if digest not in found]
+    if left:
+        told = _asked(process, space_id, left, until)
+        found |= _keep_all(process, space_id, {pair: (wanted[pair], verdict) for pair, verdict in told.items()})
+    known.put(space_id, {digest: verdict for digest, verdict in found.items() if digest in set(wanted.values())})
+    return {pair: found[digest] for pair, digest in wanted.items() if digest in found}
 
 
-def _digest(process: Process, new: str, old: str) -> str:
-    """Of all that the answer depends on. JSON, so that no two pairs run into one."""
+def _digest(process: Process, new: str, old: str | None = None) -> str:
+    """Of all that an answer depends on, or of what the answers of a new content are kept under. JSON, so that no two
+    pairs run into one.
+    """
     pair = json.dumps([process.settings.llmaas_model, version(), new, old])
     return hashlib.sha256(pair.encode()).hexdigest()
 
 
-def _kept(process: Process, key: str) -> Verdict | None:
-    try:
-        found = process.store.get(key)
-        return _Kept.from_bytes(found.body).verdict if found else None
-    except (StoreUnavailable, ValueError):
-        # It can be asked for again.
-        return None
+def _key(process: Process, space_id: str, new: str) -> str:
+    return keys.verdict(space_id, _digest(process, new))
 
 
-def _keep(process: Process, key: str, verdict: Verdict) -> Verdict:
-    """Keep a verdict; the one that stands, which is that of whoever was first."""
-    kept = _Kept(verdict=verdict, model=process.settings.llmaas_model, at=clock.iso_millis(process.clock()))
+def _take_in(process: Process, space_id: str, found: dict[str, Verdict], contents: Iterable[str]) -> None:
+    """Add what is kept of these new contents."""
+    some = [_key(process, space_id, content) for content in contents]
+    if some:
+        for kept in process.store.map(lambda key: _kept(process, key), some):
+            found |= {digest: verdict for digest, verdict in kept[0].items() if digest not in found}
+
+
+def _kept(process: Process, key: str) -> tuple[dict[str, Verdict], str]:
+    """What is kept under a key, and the ETag of that, empty where nothing is or nobody can tell."""
     try:
-        process.store.put(key, kept.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        return _kept(process, key) or verdict
+        there = process.store.get(key)
+        if not there:
+            return {}, ""
+        try:
+            return dict(_Kept.from_bytes(there.body).verdicts), there.etag
+        except ValueError:
+            # It can be asked for again.
+            return {}, there.etag
     except StoreUnavailable:
-        return verdict
-    return verdict
+        return {}, ""
 
 
-def _asked(process: Process, space_id: str, messages: Messages, until: datetime | None) -> Verdict | None:
+def _keep_all(process: Process, space_id: str, told: Mapping[Pair, tuple[str, Verdict]]) -> dict[str, Verdict]:
+    """Keep verdicts; those that stand, which are of whoever was first."""
+    by_content: dict[str, dict[str, Verdict]] = {}
+    for (new, _), (digest, verdict) in told.items():
+        by_content.setdefault(new, {})[digest] = verdict
+    kept = process.store.map(lambda one: _keep(process, _key(process, space_id, one[0]), one[1]), by_content.items())
+    return {digest: verdict for some in kept for digest, verdict in some.items()}
+
+
+def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
+    there: dict[str, Verdict] = {}
+    etag = ""
+    for _ in range(TRIES):
+        standing = {**verdicts, **there}
+        kept = _Kept(verdicts=standing, model=process.settings.llmaas_model, at=clock.iso_millis(process.clock()))
+        condition: dict[str, Any] = {"if_match": etag} if etag else {"if_none_match": True}
+        try:
+            process.store.put(key, kept.to_bytes(), content_type=documents.JSON, **condition)
+        except PreconditionLost:
+            there, etag = _kept(process, key)
+            if all(digest in there for digest in verdicts):
+                return there
+            continue
+        except StoreUnavailable:
+            return standing
+        return standing
+    return {**verdicts, **there}
+
+
+def _asked(process: Process, space_id: str, pairs: Sequence[Pair], until: datetime | None) -> dict[Pair, Verdict]:
     settings, now = process.settings, process.clock()
     timeout = min(LONGEST, (until - now).total_seconds() - MARGIN) if until else LONGEST
+    if timeout < SHORTEST:
+        return {}
+    fitting = _fitting(pairs, settings.llmaas_context_tokens)
+    if not fitting:
+        return {}
+    messages = messages_of(fitting)
     room = settings.llmaas_context_tokens - prompt.size(messages)
-    if timeout < SHORTEST or room < ANSWER_TOKENS:
-        return None
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
     with budget.metered(process, space_id, LATER) as meter:
         try:
@@ -128,20 +188,41 @@ def _asked(process: Process, space_id: str, messages: Messages, until: datetime 
             reply = process.ask(messages, limit, timeout, _schema())
         except LlmError as error:
             meter.failed(error)
-            return None
+            return {}
         except RunError:
             # The day's tokens are used up.
-            return None
+            return {}
         meter.answered(reply.usage, len(reply.text))
     try:
-        # Of a prompt that was cut it has not read both.
-        return None if reply.cut else contract.parse(reply.text, _Answer).verdict
+        # Of a prompt that was cut it has not read all.
+        return {} if reply.cut else _told(fitting, contract.parse(reply.text, _Answer))
     except ContractError:
-        return None
+        return {}
 
 
-def _messages(new: str, old: str) -> Messages:
-    user = Template(_text("verdict_user")).substitute(old=prompt.json_line(old), new=prompt.json_line(new))
+def _fitting(pairs: Sequence[Pair], window: int) -> Sequence[Pair]:
+    """As many of the pairs as fit into the model's window, the first ones."""
+    some = pairs
+    while some and window - prompt.size(messages_of(some)) < ANSWER_TOKENS + PAIR_TOKENS * len(some):
+        some = some[: len(some) // 2]
+    return some
+
+
+def _told(pairs: Sequence[Pair], answer: _Answer) -> dict[Pair, Verdict]:
+    """The verdicts by pair, without those that are of no pair, and of a pair that has two."""
+    said: dict[int, set[Verdict]] = {}
+    for one in answer.verdicts:
+        said.setdefault(one.pair, set()).add(one.verdict)
+    return {pair: next(iter(said[number])) for number, pair in enumerate(pairs, 1) if len(said.get(number, ())) == 1}
+
+
+def messages_of(pairs: Sequence[Pair]) -> Messages:
+    """The question about these pairs, which are numbered from 1. A new content that has several stands there once."""
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for number, (new, old) in enumerate(pairs, 1):
+        entries.setdefault(new, []).append({"pair": number, "there": old})
+    listed = [{"new": new, "pairs": some} for new, some in entries.items()]
+    user = Template(_text("verdict_user")).substitute(pairs=prompt.json_line(listed))
     return [{"role": "system", "content": _text("verdict_system")}, {"role": "user", "content": user}]
 
 

@@ -66,11 +66,11 @@ def _read(process: Process, item: Object) -> Reading:
     except MemoriesBroken:
         # Told by the routes that need it; a search goes on without.
         return Reading(item.key, item.etag)
-    memory_id = told.memory.memory_id
-    if told.op == "delete" or not told.memory.content:
-        # Of one that was erased nothing is left but that it was there.
-        return Reading(item.key, item.etag, rank=parsed.number, gives_back=(memory_id,))
-    return Reading(item.key, item.etag, (_of_memory(told.memory),), parsed.number)
+    standing = [part.memory for part in told.parts() if part.op == "put" and part.memory.content]
+    # Of one that was erased nothing is left but that it was there.
+    gone = {part.memory.memory_id for part in told.parts()} - {memory.memory_id for memory in standing}
+    documents = tuple(_of_memory(memory) for memory in standing)
+    return Reading(item.key, item.etag, documents, parsed.number, tuple(sorted(gone)))
 
 
 def _of_memory(memory: Memory) -> Document:

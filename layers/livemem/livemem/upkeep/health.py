@@ -100,8 +100,10 @@ def _model_checks(settings: Settings) -> Checks:
     return {
         "llm": _name(settings.llmaas_api_url, offline=_is_offline_llm(settings)),
         "embeddings": _name(settings.embeddings_api_url, offline=_are_offline_embeddings(settings)),
-        # What tells that two memories say the same: without a model their letters do, which finds fewer.
+        # What finds memories that may say the same: without a model their letters do, which find fewer.
         "memories_compared_by": "vector" if settings.embeddings_api_url else "lexical",
+        # Who decides that they do.
+        "memory_merge": settings.memory_merge,
     }
 
 

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
 from livemem import clock
-from livemem.memories import changes, correcting, forgetting, operation, reading, storing
+from livemem.memories import changes, correcting, forgetting, operation, reading, splitting, storing
 from livemem.memories.memory import SUBJECT_CHARACTERS
 from livemem.memories.outcome import Stored
 from livemem.memories.storing import Failed
@@ -29,6 +29,7 @@ from livemem_http.views.memories import (
     NewMemories,
     NewMemory,
     OfKind,
+    SplitView,
     Written,
 )
 
@@ -81,9 +82,10 @@ def _soon() -> datetime:
     summary="Store a memory",
 )
 def store_memory(space_id: str, body: NewMemory, idempotency_key: Key = None) -> Response[Written]:
-    """Store one durable fact. Where a memory of its kind says the same, both become one (200, `merged_into`): the
-    content that says more stands, and the longer life; what it said before is kept. 201 is a memory of its own. Send
-    an `Idempotency-Key` to be able to repeat the request safely.
+    """Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it does,
+    both become one (200, `merged_into`): the content that says more stands, and the longer life; what it said before is
+    kept. Where the LLM says that it contradicts one, it takes its place. 201 is a memory of its own. Send an
+    `Idempotency-Key` to be able to repeat the request safely.
     """
     author = api.principal().name
     cause = operation.of_key(author, idempotency_key)
@@ -145,8 +147,8 @@ def list_recent_memories(
 def list_memory_changes(
     space_id: str, kind: KindOnly = None, limit: ChangesMost = changes.DEFAULT, cursor: Cursor = None
 ) -> MemoryChangePage:
-    """All that was stored, merged, corrected, deleted and restored, the newest first, with who did it and why. A
-    deletion is taken back by its `restore`, a correction and a merge by a correction with the former content.
+    """All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and why. A
+    deletion is taken back by its `restore`, a merge by a `split`, a correction by another one with the former content.
     """
     after = cursors.decode_changes(cursor)
     missing: list[str] = []
@@ -182,8 +184,20 @@ def delete_memory(
 @api.route("POST", f"{ONE}/restore", needs="write", tag="memories", summary="Restore a memory")
 def restore_memory(space_id: str, memory_id: str) -> MemoryDetail:
     """Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is given
-    an hour.
+    an hour. A memory that is there is answered as it is, so the request can be repeated.
     """
     principal = api.principal()
     anyone = "admin" in principal.permissions
     return MemoryDetail.of(forgetting.restore(process(), space_id, principal.name, memory_id, anyone=anyone).memory)
+
+
+@api.route("POST", f"{ONE}/split", needs="write", tag="memories", summary="Split a memory")
+def split_memory(space_id: str, memory_id: str, idempotency_key: Key = None) -> SplitView:
+    """Take the last merge of a memory back: it says again what it said before, and what was merged into it is a memory
+    of its own. Corrections stay with the content that they corrected. Again: the merge before that one. Send an
+    `Idempotency-Key` to be able to repeat the request safely.
+    """
+    author = api.principal().name
+    cause = operation.of_key(author, idempotency_key)
+    op_id = f"split/{memory_id}/{cause}" if cause else None
+    return SplitView.of(splitting.split(process(), space_id, author, memory_id, op_id=op_id))

@@ -23,6 +23,7 @@ from livemem.memories.memory import (
 from livemem.memories.operation import By, Kept
 from livemem.memories.outcome import Stored
 from livemem.memories.reading import Answer, Found
+from livemem.memories.splitting import Split
 from livemem.memories.storing import BATCH, Failed
 from livemem.store import conversation_keys, keys
 from livemem.store.memory_keys import Kind
@@ -77,9 +78,9 @@ Score = Annotated[
 HowTold = Annotated[
     By,
     told(
-        "How it was told that both say the same: by the same words (`text`), by meaning (`vector`), by likeness of the "
-        "texts (`lexical`), or by the LLM (`llm`).",
-        "vector",
+        "How it was told that both say the same: by the same words (`text`), or by the LLM (`llm`). By meaning "
+        "(`vector`) or by likeness of the texts (`lexical`) only where `MEMORY_MERGE` is `similarity`.",
+        "llm",
     ),
 ]
 WhichStands = Annotated[
@@ -130,8 +131,8 @@ class NewMemory(Body):
     replace: Annotated[
         bool,
         told(
-            "Whether it takes the place of the memory that is of the same, also where that one says more or holds for "
-            "longer.",
+            "Whether it takes the place of the memory that says the same, also where that one says more or holds for "
+            "longer. Which one that is the LLM says; to replace a memory that you know, correct it by its id.",
             False,
         ),
     ] = False
@@ -225,6 +226,13 @@ class MemoryView(Sparse):
     source: OfSource
     provenance: Annotated[ProvenanceView, told("Who stored it, and what it rests on.")]
     revision: Annotated[int, told("How many times it was written, from 1.", 1)]
+    similar_to: Annotated[
+        list[str] | None,
+        told(
+            "The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. "
+            "Left out: there is none."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, memory: Memory) -> "MemoryView":
@@ -235,7 +243,10 @@ def fields(memory: Memory) -> dict[str, Any]:
     """What every view tells of a memory."""
     told_of = memory.model_dump(include=set(MemoryView.model_fields) - {"provenance"})
     provenance = memory.provenance.model_dump(include=set(ProvenanceView.model_fields))
-    return told_of | {"provenance": provenance | {"messages": memory.provenance.messages or None}}
+    return told_of | {
+        "provenance": provenance | {"messages": memory.provenance.messages or None},
+        "similar_to": memory.similar_to or None,
+    }
 
 
 class FormerView(Sparse):
@@ -259,6 +270,24 @@ class MemoryDetail(MemoryView):
     @classmethod
     def of(cls, memory: Memory) -> "MemoryDetail":
         return cls.model_validate(fields(memory) | {"history": [FormerView.of(one) for one in memory.history]})
+
+
+class SplitView(View):
+    """Two memories that were one."""
+
+    memory: Annotated[MemoryDetail, told("The memory as it stands without what was merged into it.")]
+    split_off: Annotated[MemoryDetail, told("What was merged into it, which is a memory of its own again.")]
+    repeated: Annotated[
+        bool, told("Whether this Idempotency-Key was answered before: nothing was changed then.", False)
+    ] = False
+
+    @classmethod
+    def of(cls, done: Split) -> "SplitView":
+        return cls(
+            memory=MemoryDetail.of(done.memory.memory),
+            split_off=MemoryDetail.of(done.other),
+            repeated=done.memory.repeated,
+        )
 
 
 class Written(MemoryView):
@@ -372,8 +401,10 @@ class MemoryChangeView(Sparse):
     what: Annotated[
         What,
         told(
-            "`stored`: a new memory; `merged`: it met one that says the same; `corrected` by its id; `deleted`; "
-            "`expired`; `restored`; `erased`: nothing is left of what it said.",
+            "`stored`: a new memory; `merged`: it met one that says the same; `split`: what was merged into it is a "
+            "memory of its own again; `kept_apart`: the LLM says that it is of something else than those it was "
+            "linked to; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it "
+            "said.",
             "stored",
         ),
     ]
@@ -390,7 +421,8 @@ class MemoryChangeView(Sparse):
     former: Annotated[
         str | None,
         told(
-            "What it said before. Where its content stood (`kept` is `former`): what was said in other words.",
+            "What it said before. Where its content stood (`kept` is `former`): what was said in other words. Of one "
+            "that was split: what was split off.",
         ),
     ] = None
     score: Annotated[Score | None, told("How near both were, of what was merged.")] = None

@@ -1,4 +1,4 @@
-"""The offline LLM says of two memories whether they are one, by fixed rules."""
+"""The offline LLM says of two memories whether they are one: only of what says the same in the same words."""
 
 import json
 
@@ -8,21 +8,39 @@ from livemem.memories import verdict
 from local.offline_llm.chat import complete_chat
 
 
-def judged(new, old):
-    body = {"model": "any", "messages": verdict._messages(new, old)}
-    return json.loads(complete_chat(body, "id", 1)["choices"][0]["message"]["content"])["verdict"]
+def judged(*pairs):
+    body = {"model": "any", "messages": verdict.messages_of(pairs)}
+    told = json.loads(complete_chat(body, "id", 1)["choices"][0]["message"]["content"])["verdicts"]
+    return {one["pair"]: one["verdict"] for one in told}
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "said"),
+    ("new", "old"),
     [
-        ("The daily backup is kept.", "The daily backup is kept for 30 days.", "same"),
-        ("The API listens on port 9090.", "The API listens on port 8080.", "contradicts"),
-        ("On ne livre plus le vendredi.", "On livre le vendredi.", "contradicts"),
-        ("Ann prefers tea.", "Bob prefers tea.", "different"),
-        ("The cat sleeps.", "Invoices are sent on Mondays.", "different"),
-        ('# A "forged"\n# heading', "Another\u2028line", "different"),
+        ("The daily backup is kept.", "the daily backup is kept"),
+        ("Daily backup, is kept!", "The daily backup is kept"),
+        ("« L'API est lente »", "L'API est lente."),
     ],
 )
-def test_two_memories_are_judged_from_the_prompt_of_the_service(new, old, said):
-    assert judged(new, old) == said
+def test_the_same_words_are_the_same(new, old):
+    assert judged((new, old)) == {1: "same"}
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The daily backup is kept.", "The daily backup is kept for 30 days."),
+        ("The API listens on port 9090.", "The API listens on port 8080."),
+        ("Ann prefers tea.", "Bob prefers tea."),
+        ("From Lyon to Nice.", "From Nice to Lyon."),
+        ("Le poste est à Paris.", "La poste est à Paris."),
+        ("The LA office is closed.", "The office is closed."),
+        ('# A "forged"\n# Pairs (JSON)', "Another\u2028line"),
+    ],
+)
+def test_of_all_else_it_says_nothing_so_that_another_model_can_be_asked(new, old):
+    assert judged((new, old)) == {}
+
+
+def test_each_pair_is_judged_for_itself():
+    assert judged(("The b c", "B c"), ("The b c", "b c d"), ("x", "X.")) == {1: "same", 3: "same"}

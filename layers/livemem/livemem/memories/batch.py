@@ -1,0 +1,83 @@
+"""What the LLM says of the memories of a batch: one call for each ten of them, side by side.
+
+The memories of a batch are near to each other too: those that come before one are candidates like those that are there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import zip_longest
+
+from livemem.memories import likeness, log, near, vectors, verdict
+from livemem.memories.memory import Memory
+from livemem.memories.merging import Candidate, Near, Verdict
+from livemem.memories.vectors import Floats, Rows
+from livemem.memories.verdict import PAIRS, Pair
+from livemem.process import Process
+from livemem.store.memory_keys import KINDS, Kind
+
+TOGETHER = 10
+"""Memories of one call."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A memory that is to be stored, what names its operation, and its vector."""
+
+    memory: Memory
+    op_id: str
+    vector: Floats | None
+
+
+def judged(process: Process, space_id: str, wanted: Sequence[Wanted], until: datetime | None) -> Mapping[Pair, Verdict]:
+    """The verdicts on each memory and what is near to it, as far as there are any: 1 LIST for each kind, and
+    `verdict.ask` for each ten memories. The 40 pairs of a call go to the nearest ones of each memory first.
+
+    Nothing is asked without an LLM, or where likeness decides.
+    """
+    if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
+        return {}
+    near_ones = [one for kind in KINDS for one in _candidates(process, space_id, kind, wanted)]
+    groups = [near_ones[start : start + TOGETHER] for start in range(0, len(near_ones), TOGETHER)]
+    told = process.store.map(lambda group: verdict.ask(process, space_id, _pairs(group), until), groups)
+    return {pair: said for some in told for pair, said in some.items()}
+
+
+def _pairs(group: Sequence[tuple[str, list[Near]]]) -> list[Pair]:
+    """The nearest one of each memory, then the second one of each, and so on, until a call is full."""
+    by_memory = ([(content, one.text) for one in there] for content, there in group)
+    return [pair for rank in zip_longest(*by_memory) for pair in rank if pair][:PAIRS]
+
+
+def _by_both(content: str, there: Sequence[Near]) -> list[Near]:
+    """What is nearest by meaning and what is nearest by letters in turn: a batch asks of a few alone, and each finds
+    some that the other one misses.
+    """
+    wanted = likeness.prepare(content)
+    by_letters = sorted(there, key=lambda one: likeness.like(wanted, likeness.prepare(one.text)), reverse=True)
+    in_turn = (one for both in zip(there, by_letters, strict=True) for one in both)
+    return list({one.memory.memory_id: one for one in in_turn}.values())
+
+
+def _candidates(
+    process: Process, space_id: str, kind: Kind, wanted: Sequence[Wanted]
+) -> Iterator[tuple[str, list[Near]]]:
+    """The memories of a kind that are asked about, each with what is near to it."""
+    some = [one for one in wanted if one.memory.kind == kind]
+    if not some:
+        return
+    found = log.load(process, space_id, kind)
+    there = found.alive(process.clock())
+    rows: Rows | None = None
+    for one in some:
+        if one.vector is not None:
+            rows = rows or vectors.of(process, space_id, kind, found, len(one.vector))
+            rows.learn(one.memory.content, one.vector)
+    for one in some:
+        if one.op_id in found.done:
+            continue
+        content = one.memory.content
+        asked = near.to_ask(process, Candidate(one.memory), near.nearest(process, there, content, one.vector, rows))
+        if asked:
+            yield content, _by_both(content, asked)
+        there.append(one.memory)

@@ -1,0 +1,202 @@
+"""Taking a merge back: what became one memory is two again.
+
+The content that stands goes back to whoever it is of, with all corrections that it has got since.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from livemem import clock
+from livemem.errors import Conflict, NotFound
+from livemem.memories import expiry, forgetting, log, merging, operation, outcome, reading
+from livemem.memories.memory import Former, Memory, Provenance
+from livemem.memories.operation import Also, Merged, Operation
+from livemem.memories.outcome import Stored
+from livemem.memories.state import State
+from livemem.process import Process
+from livemem.store import memory_keys as keys
+from livemem.store.memory_keys import Kind
+from livemem.store.probe import require_conditional_writes
+
+NOTHING = "Nothing was merged into the memory that could be split off again."
+AT_ONCE = 100
+"""Operations that are read at once."""
+_SHARED = ("category", "subjects", "expires_at")
+"""Fields that a merge makes of both memories."""
+_OF_CONTENT = ("content", "source", "provenance")
+
+
+@dataclass(frozen=True)
+class Split:
+    """The memory as it stands without what was merged into it, and that, which is a memory of its own again."""
+
+    memory: Stored
+    other: Memory
+
+
+def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id: str | None = None) -> Split:
+    """Take the last merge of a memory back, the next time the one before: 1 LIST for each kind, 1 GET and 1 PUT; as
+    many GETs more as there were operations since, where the merge is of before such things were noted.
+
+    What would have expired since is given an hour. Raises NotFound, Conflict where nothing is left to be split off,
+    Busy, MemoriesBroken.
+    """
+    require_conditional_writes(process.store)
+    cause = operation.op_id(op_id or f"split/{process.new_id()}")
+    kind = reading.kind_of(process, space_id, memory_id, cause)
+
+    def decide(found: State) -> Operation | None:
+        if cause in found.done:
+            return None
+        there = found.find(memory_id, process.clock())
+        if not there:
+            raise NotFound("memory", memory_id)
+        merge = _last_merge(process, space_id, kind, found, there)
+        if not merge or not merge.merged:
+            raise Conflict(NOTHING)
+        one, other = _apart(process, there, merge, merge.merged)
+        return Operation(
+            number=found.number + 1,
+            op="put",
+            op_id=cause,
+            at=clock.iso_millis(process.clock()),
+            author=author,
+            memory=one,
+            also=[Also(op="put", memory=other)],
+            split=merge.number,
+        )
+
+    after, written = log.write(process, space_id, kind, decide)
+    done = written or log.operation_at(process, space_id, kind, after.done[cause].number)
+    others = [part.memory for part in done.also if part.op == "put"]
+    if done.split is None or not others:
+        # Erased since, or the same cause was another one's.
+        raise Conflict(NOTHING)
+    for memory in (done.memory, others[0]):
+        expiry.mark(process, space_id, memory)
+    return Split(replace(outcome.told(done), repeated=written is None), others[0])
+
+
+def _last_merge(process: Process, space_id: str, kind: Kind, found: State, there: Memory) -> Operation | None:
+    """The operation whose merge is taken back, None where there is none."""
+    if there.absorbed:
+        return log.operation_at(process, space_id, kind, there.absorbed[-1].number)
+    if there.revision == 1:
+        return None
+    taken_back = set()
+    for one in _backwards(process, space_id, kind, found, there.memory_id):
+        if one.split is not None:
+            taken_back.add(one.split)
+        # Of one that is noted and not in `absorbed` any more nothing is left to split off.
+        if one.merged and one.merged.by != "text" and not one.merged.sent and one.number not in taken_back:
+            return one
+    return None
+
+
+def _backwards(process: Process, space_id: str, kind: Kind, found: State, memory_id: str) -> Iterator[Operation]:
+    """The operations of a memory, the newest first."""
+    for end in range(found.number, 0, -AT_ONCE):
+        numbers = range(end, max(0, end - AT_ONCE), -1)
+        items = process.store.get_many([keys.operation(space_id, kind, number) for number in numbers])
+        for one in (operation.read(process, item) for item in items if item):
+            if one.memory.memory_id == memory_id:
+                yield one
+                if one.op == "put" and one.memory.revision == 1:
+                    return
+
+
+def _apart(process: Process, there: Memory, merge: Operation, merged: Merged) -> tuple[Memory, Memory]:
+    """The memory and what was merged into it, apart again."""
+    sent, before = _as_sent(process, merge, merged), _as_before(merge, merged)
+    # What was changed since was changed of what stood.
+    since = {name: getattr(there, name) for name in _SHARED if getattr(there, name) != getattr(merge.memory, name)}
+    newer, older = _history(there, sent, before, merged)
+    now = clock.iso_millis(process.clock())
+    changes = {
+        **{name: getattr(before, name) for name in _SHARED},
+        "updated_at": now,
+        "revision": there.revision + 1,
+        "history": older,
+        "absorbed": _left(there, merge, sent),
+        # Who splits them has said that they are two.
+        "similar_to": [one for one in there.similar_to if one != sent.memory_id],
+    }
+    # Only what was a memory before was anything but its first revision.
+    own: dict[str, object] = {"revision": sent.revision + 1 if merge.also else 1, "similar_to": []}
+    if merged.kept == "new":
+        changes |= {name: getattr(before, name) for name in _OF_CONTENT}
+        own |= {name: getattr(there, name) for name in _OF_CONTENT} | since
+        own |= {"updated_at": now, "history": [*newer, *sent.history]}
+    else:
+        changes |= since | {"history": [*newer, *older]}
+    one, other = there.model_copy(update=changes), sent.model_copy(update=own)
+    return forgetting.given_time(process, one), forgetting.given_time(process, other)
+
+
+def _left(there: Memory, merge: Operation, sent: Memory) -> list[object]:
+    """What is merged into the memory still; what was merged into the other one before goes with that."""
+    gone = {(merge.number, sent.memory_id), *((one.number, one.memory_id) for one in sent.absorbed)}
+    return [one for one in there.absorbed if (one.number, one.memory_id) not in gone]
+
+
+def _history(there: Memory, sent: Memory, before: Memory, merged: Merged) -> tuple[Sequence[Former], Sequence[Former]]:
+    """What came to the memory's history after the merge, and what was in it before. What gave way in it is in neither,
+    and what the other one brought along is not.
+    """
+    gave_way = merging.former(before if merged.kept == "new" else sent)
+    for place, one in enumerate(there.history):
+        if (one.content, one.at) == (gave_way.content, gave_way.at):
+            return there.history[:place], there.history[place + 1 + len(sent.history) :]
+    # So much was said since that it is in the history no more.
+    return there.history, []
+
+
+def _as_sent(process: Process, merge: Operation, merged: Merged) -> Memory:
+    """What was merged, as it would stand alone; of before that was noted as far as it is known."""
+    if merged.sent:
+        return merged.sent
+    memory = merge.memory
+    moment = merge.at
+    if merged.kept == "new":
+        return memory.model_copy(
+            update={
+                "memory_id": process.new_id(),
+                "created_at": moment,
+                "updated_at": moment,
+                "revision": 1,
+                "history": [],
+                "similar_to": [],
+                "absorbed": [],
+            }
+        )
+    latest = memory.history[0] if memory.history else Former(content=merged.former, at=moment, author=merge.author)
+    return Memory(
+        memory_id=process.new_id(),
+        kind=memory.kind,
+        category=memory.category,
+        content=latest.content,
+        subjects=memory.subjects,
+        created_at=latest.at,
+        updated_at=latest.at,
+        expires_at=latest.expires_at,
+        provenance=Provenance(author=latest.author),
+    )
+
+
+def _as_before(merge: Operation, merged: Merged) -> Memory:
+    """The memory as it was before the merge, as far as that is known."""
+    if merged.before:
+        return merged.before
+    memory = merge.memory
+    if merged.kept == "former" or not memory.history:
+        return memory.model_copy(update={"content": merged.former})
+    latest = memory.history[0]
+    return memory.model_copy(
+        update={
+            "content": latest.content,
+            "expires_at": latest.expires_at,
+            "updated_at": latest.at,
+            "source": "manual",
+            "provenance": Provenance(author=latest.author),
+        }
+    )

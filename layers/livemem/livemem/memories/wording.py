@@ -1,0 +1,109 @@
+"""Whether two texts say the same in the same words: what needs no model to be known.
+
+Case, punctuation between words, articles, and where a phrase such as "on Mondays" stands make no difference.
+Everything else does. The order of words alone does too: "Lyon to Nice" is not "Nice to Lyon", and "Ann leads Bob" is
+not "Bob leads Ann". So the one move that counts as the same order is that of a phrase with its preposition from the
+end to the front.
+"""
+
+import re
+from dataclasses import dataclass
+
+from livemem.memories import likeness
+
+_OPENING = "\"'`«“”‘([{"
+_CLOSING = ".,;:!…\"'`»“”’)]}"
+"""A question mark is none of them: what is asked is not known."""
+_PLAIN = re.compile(r"[-–—.,;:!…]+")
+"""A token of punctuation alone."""
+_SENTENCE_END = re.compile(r"[.!?:]['\"»”)\]]*\Z")
+_ASKS = re.compile(r"\s*\?+(?=[\s\"'»”)]|\Z)")
+_ARTICLES = {"the": "", "a": "", "an": "", "le": "m", "un": "m", "la": "f", "une": "f", "les": "les", "des": "des"}
+"""With what they tell: "le poste" is not "la poste", and "des tests" are not "les tests"."""
+_MOVABLE = frozenset(
+    """
+    in on at by from to with without for after before during since until till under over between through across via
+    per within into around near against if when while because unless once every each
+    à au aux en dans sur sous par pour avec sans après avant pendant depuis dès vers chez entre contre si quand lorsque
+    car chaque tous toutes
+    monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays lundi mardi mercredi jeudi vendredi samedi dimanche
+    """.split()
+)
+"""What a phrase begins with that may stand first or last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word without case and punctuation; `article`: what the article before it tells, empty where that is nothing."""
+
+    text: str
+    article: str = ""
+
+
+def words(text: str) -> tuple[Word, ...]:
+    """The words of a text, without articles."""
+    shouted = text.upper() == text
+    # In French a blank stands before it.
+    tokens = _ASKS.sub(" ?", likeness.dressed(text)).split()
+    found: list[Word] = []
+    article, begins = "", True
+    for place, token in enumerate(tokens):
+        bare = _bare(token)
+        if not bare or (_PLAIN.fullmatch(bare) and not _counts(bare, tokens[place + 1 : place + 2])):
+            begins = begins or bool(_SENTENCE_END.search(token))
+            continue
+        folded = bare.casefold()
+        written_small = shouted or bare == bare.lower() or (begins and bare[1:] == bare[1:].lower())
+        begins = bool(_SENTENCE_END.search(token))
+        # The last word is none: "hepatitis A", "plan a".
+        if folded in _ARTICLES and written_small and place < len(tokens) - 1 and bare == token:
+            article = _ARTICLES[folded]
+            continue
+        elided = folded.removeprefix("l'")
+        found.append(Word(elided or folded, article))
+        article = ""
+    return tuple(found)
+
+
+def _bare(token: str) -> str:
+    """Without the punctuation around it."""
+    bare = token.lstrip(_OPENING)
+    # 5" and 6' are lengths, where no quote opens them.
+    if bare == token and re.fullmatch(r".*\d[\"']+", token):
+        return bare
+    return bare.rstrip(_CLOSING) or bare
+
+
+def _counts(mark: str, following: list[str]) -> bool:
+    """Whether a mark that stands alone says something: the minus of a number does."""
+    return mark == "-" and bool(following) and following[0][:1].isdigit()
+
+
+def bag(text: str) -> str:
+    """What two texts have in common that may be in the same words, to look them up by."""
+    return " ".join(sorted(word.text for word in words(text)))
+
+
+def same(one: str, other: str) -> bool:
+    """Whether both say the same in the same words."""
+    if likeness.normalised(one) == likeness.normalised(other):
+        return True
+    left, right = words(one), words(other)
+    if not left or len(left) != len(right):
+        return False
+    if _agree(left, right):
+        return True
+    return any(
+        _agree(moved[place:] + moved[:place], still)
+        for moved, still in ((left, right), (right, left))
+        for place in range(1, len(moved))
+        if moved[place].text in _MOVABLE
+    )
+
+
+def _agree(one: tuple[Word, ...], other: tuple[Word, ...]) -> bool:
+    return all(
+        first.text == second.text and (not first.article or not second.article or first.article == second.article)
+        for first, second in zip(one, other, strict=True)
+    )
