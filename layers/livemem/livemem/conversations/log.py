@@ -8,7 +8,9 @@ repeat meets its own turn before a free number, and of two who do the same at on
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from livemem.conversations import conversation as conversations
 from livemem.conversations import due
@@ -26,6 +28,8 @@ from livemem.store.probe import require_conditional_writes
 
 AT_ONCE = 16
 """Turns that are read side by side."""
+READ_AT_ONCE = 256
+"""Turns that are asked for before it is seen whether any of them is there."""
 IMPORTED_AT_ONCE = 256
 """Turns of an import whose ids are entered before the first of them is written."""
 TRIES = 10_000
@@ -36,7 +40,9 @@ OTHER = "was used for another turn of this conversation"
 class Floor(Document):
     """`ids/{sha256(message_id)}.json`: behind which turn the message's own is."""
 
-    floor: int
+    most_bytes: ClassVar[int] = 1 << 10
+
+    floor: Annotated[int, Field(ge=0, le=keys.LAST_TURN)]
 
 
 @dataclass(frozen=True)
@@ -190,6 +196,8 @@ def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> T
     """The message's turn among these, or None."""
     for start in range(first, last + 1, AT_ONCE):
         some = read(process, at.space_id, at.conversation_id, range(start, min(start + AT_ONCE, last + 1)))
+        if not some:
+            return None
         mine = next((turn for turn in some if turn.is_of(message_id)), None)
         if mine:
             return mine
@@ -260,9 +268,19 @@ def last_index(process: Process, space_id: str, conversation_id: str) -> int:
 
 
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
-    """These turns, those that are there: 1 GET each, side by side."""
-    found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    return [conversations.parsed(Turn, item) for item in found if item]
+    """These turns, those that are there: 1 GET each, side by side.
+
+    Turns have no gaps. So behind 256 that are missing there is none: whoever wrote otherwise can't make this long.
+    """
+    read: list[Turn] = []
+    for start in range(0, len(indexes), READ_AT_ONCE):
+        some = indexes[start : start + READ_AT_ONCE]
+        found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in some])
+        there = [conversations.parsed(Turn, item) for item in found if item]
+        if not there:
+            break
+        read += there
+    return read
 
 
 def close(

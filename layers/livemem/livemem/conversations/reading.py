@@ -183,7 +183,8 @@ def turns(
     while wanted and len(chosen) < limit:
         count = min(log.AT_ONCE, limit - len(chosen))
         some = log.read(process, space_id, conversation_id, wanted[:count])
-        wanted = wanted[count:]
+        # Turns have no gaps: behind so many that are missing there is none.
+        wanted = wanted[count:] if some else range(0)
         for one in some:
             chars += one.char_count
             # What tools were given and gave is no part of the characters.

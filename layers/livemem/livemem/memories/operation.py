@@ -2,12 +2,14 @@
 
 import base64
 import hashlib
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from livemem import limits
 from livemem.errors import InvalidRequest, MemoriesBroken
 from livemem.memories.memory import Memory
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Document, Finite, Line, Moment, Number
 from livemem.store.objects import Object
 
 By = Literal["text", "vector", "lexical", "llm"]
@@ -22,7 +24,7 @@ OP_ID_CHARACTERS = 24
 class Merged(Document):
     """How what was to be stored met a memory that was there."""
 
-    score: float
+    score: Finite
     by: By
     former: str
     """The content before."""
@@ -33,8 +35,8 @@ class Merged(Document):
 class Vector(Document):
     """What an embedding model made of the content: 16-bit floats, little-endian, in base64."""
 
-    model: str
-    values: str
+    model: Line
+    values: Annotated[str, Field(max_length=32_768)]
 
     @classmethod
     def of(cls, model: str, halves: bytes) -> "Vector":
@@ -49,14 +51,17 @@ class Vector(Document):
 class Operation(Document):
     """`log/{number}.json`."""
 
-    number: int
+    most_bytes: ClassVar[int] = 4 << 20
+    most_values: ClassVar[int] = 100_000
+
+    number: Number
     op: Literal["put", "delete"]
-    op_id: str
+    op_id: Line
     """Of its cause: a repeat of the same changes nothing."""
     request: str | None = None
     """A hash of what was asked for, so that another request under the same cause is refused."""
     at: Moment
-    author: str
+    author: Line
     memory: Memory
     """As it stands after a `put`; as it was before a `delete`."""
     merged: Merged | None = None

@@ -20,6 +20,8 @@ LAST_CALL = "_system/calls/llm.json"
 """How the last call of the LLM ended."""
 RUNS = "_system/runs/"
 """Below it the runs of each day, of all spaces."""
+SWEEPS = "_system/sweeps/"
+"""Below it how far the sweeps are."""
 PROBE = "_system/probe/conditional-writes"
 MARKERS = "_pending/"
 """Where the markers for the sweep are."""
@@ -50,6 +52,8 @@ OBJECT_NAME_BYTES = 900
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RUN_OF_DAY = re.compile(rf"{RUNS}(?P<day>[0-9]{{8}})/(?P<space>{SPACE_ID.pattern})/(?P<run>{RUN_ID.pattern})")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
+_IDEMPOTENCY = re.compile(r"_idempotency/(?P<digest>[0-9a-f]{64})\.json")
+_ERASURE = re.compile(rf"_erasures/(?P<id>{RUN_ID.pattern})\.json")
 _SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(?:-(?P<said>[0-9]{9,12}))?\.sqlite")
 _SEGMENT = re.compile(
     r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
@@ -186,6 +190,11 @@ def parse_marker(key: str) -> tuple[str, datetime | None] | None:
         return None
     oldest = _compact_moment(match["oldest"]) if match["oldest"] else None
     return (match["space"], oldest) if oldest or not match["oldest"] else None
+
+
+def sweep_place(kind: str) -> str:
+    """At which spaces a sweep of this kind is, or was when it ended."""
+    return f"{SWEEPS}{kind}.json"
 
 
 def prefix(space_id: str) -> str:
@@ -374,6 +383,12 @@ def idempotency(space_id: str, digest: str) -> str:
     return f"{idempotency_prefix(space_id)}{digest}.json"
 
 
+def parse_idempotency(key: str) -> str | None:
+    """The hash in such a key; None for every other key."""
+    match = _IDEMPOTENCY.fullmatch(key.partition("/")[2])
+    return match["digest"] if match else None
+
+
 def check_backup_id(backup_id: str) -> str:
     """Return `backup_id`, or raise InvalidName. It is the backup's time (UTC), so backups sort by time."""
     if not BACKUP_ID.fullmatch(backup_id) or not _backup_moment(backup_id):
@@ -460,6 +475,12 @@ def erasures_prefix(space_id: str) -> str:
 def erasure(space_id: str, erasure_id: str) -> str:
     """The receipt of an erasure."""
     return f"{space_id}/_erasures/{erasure_id}.json"
+
+
+def parse_erasure(key: str) -> str | None:
+    """The id of an erasure in the key of its receipt; None for every other key."""
+    match = _ERASURE.fullmatch(key.partition("/")[2])
+    return match["id"] if match else None
 
 
 def search_prefix(space_id: str) -> str:
