@@ -30,7 +30,7 @@ RESULT_SHOWN = 200
 """Characters of such a result that stay in the turn."""
 
 MOST_CHARACTERS = 8 << 20
-"""Of both sides of a turn: a request has less than 1 MiB, and marks in the place of secrets may be longer than these."""
+"""Of both sides of a turn: a request has less than 1 MiB, and marks of secrets may be longer than these."""
 TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
 """The number of a turn in its conversation, as a document has it."""
 
