@@ -6,10 +6,13 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pytest
+
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
 from livemem.arrivals import bringing, importing
 from livemem.arrivals.importing import NewImport
+from livemem.errors import LiveMemoryError
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -93,6 +96,18 @@ def import_it(world: World, body: bytes, space_id: str = "copy", **options: Any)
     wanted = NewImport(space_id, upload(world, body), **options)
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
     return bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+
+
+def refusal(world: World, body: bytes, space_id: str = "copy") -> LiveMemoryError:
+    """How an upload is refused: by reading it alone, and nothing is written."""
+    upload_id = upload(world, body)
+    there = dict(world.inner.objects)
+    world.client.reset()
+    with pytest.raises(LiveMemoryError) as caught:
+        importing.order(world.process, EVERYONE, NewImport(space_id, upload_id), world.clock() + INVOCATION)
+    assert world.inner.objects == there
+    assert set(world.client.counts) <= {"HEAD", "GET"}
+    return caught.value
 
 
 def objects(world: World, space_id: str) -> dict[str, tuple[bytes, Mapping[str, str]]]:

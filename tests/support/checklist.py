@@ -262,6 +262,36 @@ CHECKLIST = {
             "unit/mcp/test_core.py::test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_for_no_other_agent",
         ),
     ),
+    17: Line(
+        "A space's documents have bounds, imported or in the bucket, and no space takes the sweep from the others.",
+        (
+            *(
+                f"unit/arrivals/test_hostile_documents.py::{name}"
+                for name in (
+                    "test_there_is_a_document_of_every_kind_and_all_of_them_are_taken",
+                    "test_no_number_of_any_document_may_be_absurd",
+                    "test_no_document_of_any_kind_may_be_deep_or_crowded_or_large",
+                    "test_a_hostile_document_is_refused_by_its_name_and_its_field_and_nothing_lands",
+                    "test_a_document_under_the_name_of_another_is_refused",
+                    "test_a_turn_behind_turns_that_are_not_there_is_refused",
+                    "test_what_a_document_says_is_not_repeated_where_it_is_refused",
+                )
+            ),
+            "unit/conversations/test_absurd_documents.py::test_children_without_end",
+            "unit/conversations/test_absurd_documents.py::test_a_block_without_end",
+            "unit/conversations/test_absurd_documents.py::test_a_turn_behind_turns_that_are_not_there",
+            *(
+                f"unit/upkeep/test_sweep_shares.py::{name}"
+                for name in (
+                    "test_a_space_with_work_without_end_gets_its_share_and_the_others_are_looked_after",
+                    "test_a_space_that_fails_in_whatever_way_is_named_and_the_others_are_looked_after",
+                    "test_a_sweep_that_a_space_kills_is_gone_on_with_behind_it_by_the_next_one",
+                    "test_generations_are_listed_and_not_counted_however_many_were_given",
+                    "test_absurd_generations_in_the_bucket_cost_their_space_and_no_other_one_request_after_another",
+                )
+            ),
+        ),
+    ),
     18: Line(
         "What a day used is kept as totals; budgets hold for calls at once, and the brake fails nothing.",
         (
@@ -279,6 +309,16 @@ CHECKLIST = {
                     "test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to",
                 )
             ),
+        ),
+    ),
+    19: Line(
+        "What is packed is bounded before it is unpacked, and no vectors are imported.",
+        (
+            "unit/store/test_arrays.py::test_hostile_arrays_are_refused_and_cost_no_memory",
+            "unit/arrivals/test_hostile_documents.py::test_vectors_of_an_archive_are_left_behind_whatever_they_are",
+            "unit/arrivals/test_hostile_archives.py::test_a_bomb_is_stopped_soon_and_costs_little_memory",
+            "unit/arrivals/test_hostile_archives.py::test_a_bomb_in_a_member_is_stopped_too",
+            "unit/search/test_snapshot_sizes.py::test_a_snapshot_of_whatever_size_is_not_fetched_beyond_the_bound",
         ),
     ),
     20: Line(

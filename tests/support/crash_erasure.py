@@ -22,7 +22,6 @@ from livemem.conversations import reading
 from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
-from livemem.erasure.receipts import Receipt
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import append_once
@@ -30,6 +29,7 @@ from livemem.process import Process
 from livemem.runs import space_change
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
+from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, keys
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of

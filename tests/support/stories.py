@@ -490,6 +490,13 @@ def notes_that_wait(account: Account) -> None:
     assert marker not in account.service.written()
 
 
+def more_spaces_than_a_sweep_looks_at_in_one_round(account: Account) -> None:
+    for number in range(65):
+        account.put(f"_pending/space-{number:02}")
+    account.sweep()
+    assert "_system/sweeps/marked.json" in account.service.written()
+
+
 def an_event_that_never_came(account: Account) -> None:
     account.create(threshold=1)
     account.note()
@@ -713,6 +720,7 @@ STORIES: list[Story] = [
     corrections_at_the_threshold,
     more_notes_than_one_run_takes,
     notes_that_wait,
+    more_spaces_than_a_sweep_looks_at_in_one_round,
     an_event_that_never_came,
     searches_and_their_index,
     an_llm_that_fails,

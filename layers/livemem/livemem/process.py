@@ -8,12 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from livemem import background
 from livemem import clock as clocks
 from livemem.clock import Clock
+from livemem.errors import OutOfTime
 from livemem.llm.client import Ask
 from livemem.llm.embeddings import Embed
 from livemem.llm.tools import Converse
@@ -87,6 +89,19 @@ class Process:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reads", ReadCache(self.settings.read_cache_mb * MB))
+
+    def within(self, until: datetime) -> "Process":
+        """The same process for one piece of work among many: from `until` on its next request to the store raises
+        OutOfTime. Caches are the same.
+        """
+
+        def check() -> None:
+            if self.clock() >= until:
+                raise OutOfTime("The time for this piece of work is over.")
+
+        other = replace(self, store=self.store.checked(check))
+        object.__setattr__(other, "reads", self.reads)
+        return other
 
     def cache(self, kind: Callable[[Timer], C]) -> C:
         """This process's cache of a room: `kind`, called with the timer when it is first asked for."""

@@ -7,23 +7,19 @@ measured by a scan of its text first.
 import base64
 import binascii
 import json
-import re
 from collections.abc import Callable, Mapping
-from itertools import islice
 from typing import Any
 
 from livemem import limits
 from livemem.errors import MalformedBody, TooLarge
+from livemem.store import documents
+from livemem.store.documents import BadShape
 
 BODY_VALUES = 20_000
 """Values in one body, nested ones included. A batch of 100 notes with 20 tags each has about 2,500."""
 BODY_DEPTH = 20
 """Objects and lists within each other. No body of the API has more than 4, but for what tools are given and give."""
 NUMBER_CHARACTERS = 100
-
-# Possessive, and an unterminated string ends with the text: one pass, whatever the text is.
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
 
 
 def read_text(event: Mapping[str, Any]) -> str | None:
@@ -71,16 +67,12 @@ def check_lines(text: str) -> None:
 
 def _check_shape(text: str) -> None:
     """Raise unless depth and number of values are allowed. Of what is no JSON the parser will say so."""
-    bare = "".join(_STRING.sub('"', text).split())
-    depth = 0
-    for bracket in islice(_BRACKET.finditer(bare), 2 * BODY_VALUES):
-        depth += 1 if bracket[0] in "[{" else -1
-        if depth > BODY_DEPTH:
-            raise MalformedBody(f"The body is nested more than {BODY_DEPTH} deep.")
-    filled = bare.count("[") + bare.count("{") - bare.count("[]") - bare.count("{}")
-    values = 1 + bare.count(",") + filled
-    if values > BODY_VALUES:
-        raise TooLarge.of("body", values, BODY_VALUES, "values")
+    try:
+        documents.check_shape(text, values=BODY_VALUES, depth=BODY_DEPTH)
+    except BadShape as error:
+        if error.what == "values":
+            raise TooLarge.of("body", error.found, BODY_VALUES, "values") from None
+        raise MalformedBody(f"The body is nested more than {BODY_DEPTH} deep.") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

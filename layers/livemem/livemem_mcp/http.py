@@ -6,11 +6,11 @@ message from the server's own accord; answers are JSON. Protocol: https://modelc
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -28,6 +28,11 @@ REQUEST = timedelta(seconds=20)
 QUERY = {"toolset", "space", "structured"}
 STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
+AUTHORITY = re.compile(r"(?P<host>[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
+ORIGIN = re.compile(rf"https?://(?P<authority>{AUTHORITY.pattern})")
+"""What a browser sends as a page's origin (RFC 6454, 6.1): neither a user nor a path, and nothing that another parser
+reads otherwise. A page of no such origin is answered as little as one without (`null`).
+"""
 
 
 def handle(
@@ -121,28 +126,16 @@ def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     origin, host = headers.get("origin"), headers.get("host", "")
     if origin is None:
         return
-    of_page = _netloc(origin)
-    if _name(of_page) in LOCAL and (_name(host) in LOCAL or not _is_local(event)):
+    page, own = ORIGIN.fullmatch(origin), AUTHORITY.fullmatch(host)
+    if page and page["host"] in LOCAL and ((own and own["host"] in LOCAL) or not _is_local(event)):
         return
-    if not of_page or of_page != host or _is_local(event):
+    if not page or page["authority"] != host or _is_local(event):
         raise Forbidden("Requests of web pages are answered only if they come from the service's own host.")
-
-
-def _netloc(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        # A bracket that is not closed, and the like: no page's.
-        return ""
 
 
 def _is_local(event: Mapping[str, Any]) -> bool:
     source = str((request_context(event).get("http") or {}).get("sourceIp", ""))
     return source in ("127.0.0.1", "::1")
-
-
-def _name(netloc: str) -> str:
-    return netloc.rpartition(":")[0] if ":" in netloc.rpartition("]")[2] else netloc
 
 
 async def _exchange(mcp: Any, method: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:

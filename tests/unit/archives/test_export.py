@@ -20,7 +20,7 @@ from livemem.erasure import former_versions
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
 from livemem.spaces import lease
 from livemem.store import keys
-from tests.support.archives import download, export_now, exported, lived_in, unpack
+from tests.support.archives import download, export_now, exported, import_it, lived_in, unpack
 from tests.support.bucket import error
 from tests.support.counting import Killed
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
@@ -397,3 +397,17 @@ def test_archives_that_can_not_be_removed_do_not_stop_the_sweep(world):
     world.client.before = refuse
     assert world.sweep_all().failed == []
     assert len(world.keys("_exports/")) == 2
+
+
+def test_a_document_that_no_import_would_take_is_left_out_and_named_and_the_rest_can_be_imported():
+    world = lived_in()
+    name = "memories/facts/log/00000001.json"
+    world.store.put(f"demo/{name}", b'{"number": 100000000}')
+
+    body = exported(world)
+
+    manifest = json.loads(unpack(body)["demo/_manifest.json"])
+    assert (manifest["left_out"], manifest["left_out_count"]) == ([f"'{name}'"], 1)
+    assert f"demo/{name}" not in unpack(body)
+    assert manifest["objects_count"] == len(unpack(body)) - 1
+    assert import_it(world, body)

@@ -6,18 +6,16 @@ import json
 import tarfile
 import tracemalloc
 import zlib
-from hashlib import sha256
 
 import pytest
 
 from livemem import limits
 from livemem.archives import archive, inspection, unpacking
-from livemem.arrivals import importing
-from livemem.arrivals.importing import NewImport
-from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
+from livemem.errors import InvalidArchive, TooLarge
 from livemem.store import keys
-from tests.support.archives import Content, exported, import_it, odd, tar, targz, unpack, upload
-from tests.support.world import EVERYONE, INVOCATION, World
+from tests.support.archives import exported, import_it, odd, refusal, tar, targz, unpack
+from tests.support.every_kind import packed
+from tests.support.world import World
 
 PLAIN = [("bank/a.md", b"# A\n")]
 """A folder that would be taken."""
@@ -37,33 +35,6 @@ def space() -> dict[str, bytes]:
 @pytest.fixture
 def world():
     return World()
-
-
-def refusal(world: World, body: bytes, space_id: str = "copy") -> LiveMemoryError:
-    """How an upload is refused; nothing is written."""
-    upload_id = upload(world, body)
-    there = dict(world.inner.objects)
-    world.client.reset()
-    with pytest.raises(LiveMemoryError) as caught:
-        importing.order(world.process, EVERYONE, NewImport(space_id, upload_id), world.clock() + INVOCATION)
-    assert world.inner.objects == there
-    assert set(world.client.counts) <= {"HEAD", "GET"}
-    return caught.value
-
-
-def packed(files: dict[str, bytes], folder: str = "demo", *, more: list[tuple[str, Content]] | None = None) -> bytes:
-    """An archive of a space whose manifest fits the files."""
-    head = json.loads(files[keys.MANIFEST])
-    known = {item["name"]: item for item in head.pop("objects")}
-    rest = {name: body for name, body in files.items() if name != keys.MANIFEST}
-    listed = [
-        {**known.get(name, {}), "name": name, "size": len(body), "sha256": sha256(body).hexdigest()}
-        for name, body in rest.items()
-    ]
-    text = json.dumps(head, indent=2).removesuffix("\n}") + ',\n  "objects": [\n'
-    text += ",\n".join(f"    {json.dumps(item)}" for item in listed) + "\n  ]\n}\n"
-    members: list[tuple[str, Content]] = [(f"{folder}/{name}", body) for name, body in rest.items()]
-    return targz([*members, (f"{folder}/{keys.MANIFEST}", text.encode()), *(more or [])])
 
 
 def raw_header(name: bytes) -> bytes:
@@ -317,7 +288,7 @@ def test_what_the_manifest_does_not_name_is_refused(world, space):
         ({"space_id": 1}, "no head"),
         ({"created_at": "yesterday"}, "no head"),
         ({"description": "x" * 501}, "description"),
-        ({"consolidation_threshold": -1}, "out of bounds"),
+        ({"consolidation_threshold": -1}, "consolidation_threshold"),
         ({"changes": 0, "consolidation_count": 0}, "a record of change 1"),
         ({"deleted_at": "2026-01-01T00:00:00Z"}, "deleted"),
         ({"description": "\ud800"}, "no head"),

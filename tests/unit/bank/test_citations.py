@@ -19,6 +19,7 @@ from livemem.store import keys
 from tests.support.bucket import error
 from tests.support.world import World
 
+MOMENT = "2026-02-20T14:00:00Z"
 START = "# Log\n\n## Done\n\n- start\n\n## Open\n\n- question\n"
 
 
@@ -460,11 +461,11 @@ def test_of_more_sources_than_a_record_keeps_the_oldest_are_counted_only(monkeyp
     assert [section.omitted for section in ask(diary).sections] == [0, 2, 1]
 
 
-@given(st.lists(st.lists(st.integers(0, 30), unique=True), max_size=4))
+@given(st.lists(st.lists(st.integers(1, 30), unique=True), max_size=4))
 def test_what_a_record_keeps_of_sources_is_read_as_it_was(lists: list[list[int]]):
     state: dict[tuple[str, ...], Trace] = {
         (f"# {index}",): Trace({f"2026_{number:02}": number for number in numbers}, [index])
-        for index, numbers in enumerate(lists)
+        for index, numbers in enumerate(lists, 1)
     }
 
     kept = Sources.model_validate_json(Sources.of(state).model_dump_json())
@@ -484,7 +485,7 @@ def test_a_file_of_many_sections_that_many_notes_made_keeps_a_bounded_number_of_
     content = "".join(f"## {number}\n\ntext\n\n" for number in range(1_000))
     change = FileChange(path="a.md", action="created", before=None, after=content)
     record = Record(
-        number=1, run_id="r", uid="u", kind="consolidation", trigger="api", started_at="", committed_at="",
+        number=1, run_id="r", uid="u", kind="consolidation", trigger="api", started_at=MOMENT, committed_at=MOMENT,
         notes=notes, files=[change],
     )  # fmt: skip
 

@@ -88,7 +88,7 @@ def test_who_loses_the_race_for_a_seal_adopts_what_is_there(end):
         range_start=moment,
         range_end=moment,
     )
-    theirs = ours.model_copy(update={"end": end})
+    theirs = ours.model_copy(update={"end": end, "next": (end + 1, 0)})
     assert seals.write(talk.process, at, 1, 1, theirs) == theirs
     assert seals.write(talk.process, at, 1, 1, ours) == theirs
 

@@ -97,7 +97,7 @@ def test_a_record_is_still_one_afterwards():
         uid="u",
         kind="consolidation",
         trigger="api",
-        started_at="s",
+        started_at="2026-02-20T14:00:00Z",
         committed_at="2026-02-20T14:00:00Z",
         notes=[NoteSource(note_id=NOTE, raw=raw(SECRET))],
         discarded=[{"note": NOTE, "reason": f"{SECRET}: of no use"}],

@@ -205,6 +205,51 @@ def test_a_token_that_is_revoked_is_let_in_no_more(service):
     assert service.send({"jsonrpc": "2.0", "id": 1, "method": "ping"}, token=ANN)["statusCode"] == 401
 
 
+HOSTILE = [
+    "http://localhost:80@evil.example",
+    "http://localhost:80:@evil.example",
+    "http://127.0.0.1:80@evil.example:443",
+    "http://localhost:pw@evil.example",
+    "http://@localhost",
+    "http://localhost@",
+    "http://localhost:",
+    "http://localhost:80#@evil.example",
+    "http://localhost/",
+    "http://localhost\\@evil.example",
+    "http://localhost:80 @evil.example",
+    "http://localhost%00.evil.example",
+    "http://localhost%2eevil.example",
+    "http://localhost\n.evil.example",
+    "http://localhost.",
+    "http://localhost:80, http://evil.example",
+    "http://[::1]@evil.example",
+    "http://[::1]:80@evil.example",
+    "http://[::1].evil.example",
+    "http://[::1%25eth0]",
+    "http://127.0.0.1.evil.example",
+    "http://2130706433",
+    "http://loc\u0430lhost",
+    "http://localhost\uff0eevil.example",
+    "http:localhost",
+    "//localhost",
+    "localhost",
+    "file://localhost",
+    "javascript://localhost",
+    "http://localhost:99999999999",
+]
+"""None of them is the origin of a page on this machine."""
+
+
+@pytest.mark.parametrize("origin", HOSTILE)
+@pytest.mark.parametrize(("host", "source"), [("localhost:3000", "127.0.0.1"), ("api.example.com", "192.0.2.1")])
+def test_an_origin_that_only_looks_like_this_machine_is_refused(service, origin, host, source):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    event = event_of(body, "POST", ANN, {}, {"origin": origin, "host": host})
+    event["requestContext"]["http"]["sourceIp"] = source
+
+    assert http.handle(service.world.process, event, service.invoke)["statusCode"] == 403
+
+
 @pytest.mark.parametrize(
     ("origin", "host", "source", "status"),
     [

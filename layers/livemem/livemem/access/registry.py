@@ -14,7 +14,7 @@ from livemem.access.principal import Principal
 from livemem.errors import PreconditionLost, RegistryUnreadable
 from livemem.process import Process, Timer
 from livemem.store import documents, keys
-from livemem.store.documents import Document
+from livemem.store.documents import Count, Document
 from livemem.store.probe import require_conditional_writes
 
 UPDATE_TRIES = 50
@@ -70,8 +70,8 @@ class Token(Document):
 class Registry(Document):
     """`_system/tokens.json`, changed by compare-and-swap alone."""
 
-    version: int = 1
-    rev: int = 0
+    version: Count = 1
+    rev: Count = 0
     """Grows with each change, so that no two versions have the same bytes, and thus the same ETag."""
     tokens: list[Token] = []
 

@@ -82,6 +82,13 @@ def name_problem(name: str) -> str | None:
     return None
 
 
+def is_made_again(name: str) -> bool:
+    """Whether an archive is written and imported without the object of this name, although a backup has it: vectors are
+    packed, and say nothing that a model does not say again. Archives of older versions of the service hold them.
+    """
+    return memory_keys.parse_vectors(f"x/{name}") is not None
+
+
 def split(space_id: str, items: Iterable[Item]) -> tuple[list[Item], list[str]]:
     """The objects of a backup that an archive holds, and the names of those that no import would take: no agent sees
     them anyway, because their names break the rules.
@@ -89,6 +96,8 @@ def split(space_id: str, items: Iterable[Item]) -> tuple[list[Item], list[str]]:
     fit: list[Item] = []
     left_out: list[str] = []
     for item in items:
+        if is_made_again(item.name):
+            continue
         # What memories have for speed is made again of their log.
         too_large = item.size > OBJECT_BYTES and memory_keys.is_snapshot(item.name)
         if too_large or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):

@@ -179,6 +179,7 @@ def _pack_from(process: Process, saved: Saved, source: Source, deadline: datetim
                 parts.forget(saved.state.upload_id)
                 return saved
         size = _close(process, parts, packing.finish(source, packed))
+        left_out = len(packing.left_out(source, packed))
     except (PreconditionLost, BackupDamaged, TooLarge):
         parts.forget(saved.state.upload_id)
         raise
@@ -196,8 +197,8 @@ def _pack_from(process: Process, saved: Saved, source: Source, deadline: datetim
             "total": len(source.items),
             "next": len(source.items),
             "bytes": size,
-            "objects": len(source.items),
-            "left_out": len(source.left_out),
+            "objects": len(source.items) + len(source.left_out) - left_out,
+            "left_out": left_out,
         },
     )
 

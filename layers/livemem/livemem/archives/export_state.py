@@ -8,7 +8,7 @@ from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Moment, Seconds
 from livemem.store.objects import Object
 
 
@@ -21,28 +21,28 @@ class State(Document):
     backup_id: str
     claim: str
     """Which work on it wrote this: so no two workers write the same bytes."""
-    rev: int = 1
+    rev: Count = 1
     asked: Literal["export", "download"]
     """What it was made for: the archive of the space as it stands, or of a given backup."""
     status: Literal["backing_up", "working", "complete", "failed"] = "working"
     delivered: bool = False
     """Whether somebody who asked for it was given its URL."""
-    held_seconds: float = 0
+    held_seconds: Seconds = 0
     """For how long after this was written somebody is at work on it, or will be."""
     started_at: Moment
     finished_at: Moment | None = None
-    total: int = 0
+    total: Count = 0
     """Objects of the backup."""
-    next: int = 0
+    next: Count = 0
     """How many of them are in the parts."""
     upload_id: str | None = None
     etags: list[str] = []
-    bytes: int = 0
+    bytes: Count = 0
     """Of the parts; of the archive once it is complete."""
     digests: list[str] = []
     metadata: dict[str, dict[str, str]] = {}
-    objects: int = 0
-    left_out: int = 0
+    objects: Count = 0
+    left_out: Count = 0
     error: dict[str, str] | None = None
 
 

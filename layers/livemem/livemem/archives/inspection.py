@@ -6,11 +6,13 @@ from hashlib import sha256
 from typing import NoReturn
 
 from livemem import limits
-from livemem.archives import archive, unpacking
+from livemem.archives import archive, schema, unpacking
 from livemem.archives.archive import Listed
+from livemem.archives.schema import Documents, Kind, Misfit
 from livemem.archives.unpacking import Member, refused
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.markdown import front_matter
+from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys, memory_keys
 
@@ -19,6 +21,8 @@ META_BYTES = 1 << 20
 NOTE_BYTES = limits.NOTE_BYTES + 4 * front_matter.HEAD_CHARACTERS
 """Of a note with its front matter."""
 SYNTHESIS_BYTES = limits.SYNTHESIS_BYTES + 4 * front_matter.HEAD_CHARACTERS
+MOST_COUNTED = 10**8
+"""What a head may have counted, so that there is room to count on."""
 TEXT_BYTES = 16 << 20
 """Of all Markdown files together that become a bank."""
 
@@ -39,6 +43,10 @@ class Contents:
     """`{folder}/_meta.json` and `{folder}/_manifest.json`."""
     texts: dict[str, bytes] = field(default_factory=dict)
     text_bytes: int = 0
+    documents: Documents = field(default_factory=Documents)
+    """What a space must be read by, if it is one."""
+    misfit: LiveMemoryError | None = None
+    """Why one of them can't be taken over."""
 
     def is_space(self) -> bool:
         """Whether it says to be a space; else it can be a folder of Markdown files only."""
@@ -71,15 +79,18 @@ def _take(found: Contents, member: Member) -> None:
         raise too_large(member.path, member.size, META_BYTES)
     if head and any(not path.startswith(f"{folder}/") for path in found.heads):
         raise InvalidArchive(f"The archive holds more than one space; one of them is {unpacking.shown(folder)}.")
+    kind = _kind(found, member, name)
     is_text = not found.heads and not head and member.path.endswith(".md")
     is_kept = is_text and member.size <= limits.BANK_FILE_BYTES and found.text_bytes <= TEXT_BYTES
     digest = sha256()
     held: list[bytes] = []
     for piece in member.content:
         digest.update(piece)
-        if head or is_kept:
+        if head or is_kept or kind:
             held.append(piece)
     found.files[member.path] = (member.size, digest.digest())
+    if kind:
+        _take_document(found, member, b"".join(held), kind)
     if head:
         found.heads[member.path] = b"".join(held)
         found.texts.clear()
@@ -87,6 +98,28 @@ def _take(found: Contents, member: Member) -> None:
         found.text_bytes += member.size
         if is_kept:
             found.texts[member.path] = b"".join(held)
+
+
+def _kind(found: Contents, member: Member, name: str) -> Kind | None:
+    """The kind of a document that is to be looked at: not behind one that can't be taken over, nor a too large one."""
+    kind = None if found.misfit else schema.kind_of(name)
+    if kind and member.size > kind.model.most_bytes:
+        found.misfit = too_large(member.path, member.size, kind.model.most_bytes)
+        return None
+    return kind
+
+
+def _take_document(found: Contents, member: Member, body: bytes, kind: Kind) -> None:
+    folder, _, name = member.path.partition("/")
+    try:
+        found.documents.take(name, body, kind)
+    except Misfit as misfit:
+        # Of a folder of Markdown files it is told nothing: there it is no document of ours.
+        found.misfit = _refused(folder, misfit)
+
+
+def _refused(folder: str, misfit: Misfit) -> InvalidArchive:
+    return refused(f"{folder}/{misfit.name}", f"can't be taken over: it {misfit}")
 
 
 def too_large(path: str, size: int, limit: int) -> TooLarge:
@@ -113,6 +146,12 @@ def check_space(contents: Contents) -> Space:
             raise InvalidArchive(f"The archive has no {space_id}/{name}.")
     objects = _check_manifest(space_id, contents)
     _check_members(contents)
+    if contents.misfit:
+        raise contents.misfit
+    try:
+        contents.documents.check()
+    except Misfit as misfit:
+        raise _refused(space_id, misfit) from None
     meta = _check_meta(space_id, contents, objects)
     return Space(space_id, meta, objects)
 
@@ -172,26 +211,18 @@ def _limit(name: str) -> int:
 def _check_meta(space_id: str, contents: Contents, objects: Mapping[str, Listed]) -> Meta:
     path = f"{space_id}/{keys.META}"
     try:
-        meta = Meta.from_bytes(contents.heads[path])
-        meta.to_bytes()
-    except ValueError:
-        raise refused(path, "is no head of a space") from None
+        meta = schema.read_head(contents.heads[path])
+    except Misfit as misfit:
+        raise refused(path, f"is no head of a space: it {misfit}") from None
     if meta.space_id != space_id:
         raise refused(path, f"is that of another space, {unpacking.shown(meta.space_id)}")
     try:
-        limits.check_text("description", meta.description, limits.DESCRIPTION_BYTES, blank=True)
-        limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
+        heads.check_settings(meta)
     except LiveMemoryError as error:
         raise refused(path, f"can't be taken over: {error.detail}") from None
-    numbers = (
-        meta.consolidation_threshold,
-        meta.changes,
-        meta.consolidation_count,
-        meta.total_notes_processed,
-        meta.rev,
-    )
-    if any(not 0 <= number < 10**9 for number in numbers):
-        raise refused(path, "has a number that is out of bounds")
+    for name in ("changes", "consolidation_count", "total_notes_processed", "consolidation_threshold"):
+        if getattr(meta, name) > MOST_COUNTED:
+            raise refused(path, f"can't be taken over: its {name} is more than {MOST_COUNTED}")
     if meta.deleted_at:
         raise refused(path, "is that of a space that was deleted")
     newest = max((record.number for name in objects if (record := keys.parse_record(f"x/{name}"))), default=0)

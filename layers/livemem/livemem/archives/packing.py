@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from livemem.archives import archive
+from livemem.archives import archive, schema
 from livemem.backups.manifest import Item, Manifest
 from livemem.errors import BackupDamaged
 from livemem.process import Process
@@ -73,9 +73,13 @@ class Source:
         return keys.backup_object(self.manifest.space_id, self.manifest.backup_id, name)
 
 
+LEFT_OUT = ""
+"""In the place of the SHA-256 of an object that is not in the archive."""
+
+
 @dataclass
 class Packed:
-    """What is in the archive so far."""
+    """What is in the archive so far: the SHA-256 of each object that was looked at, and their metadata."""
 
     digests: list[str]
     metadata: dict[str, dict[str, str]]
@@ -101,6 +105,10 @@ def pack(process: Process, source: Source, packed: Packed, put_part: Callable[[b
                 raise BackupDamaged(DAMAGED.format(item.name))
             digest = sha256(found.body).hexdigest()
             _check(item, len(found.body), digest, found.etag)
+            if not schema.fits(item.name, found.body):
+                # No import would take it.
+                packed.digests.append(LEFT_OUT)
+                continue
             packed.add(archive.header(source.path(item.name), item.size, source.mtime))
             packed.add(found.body)
             packed.add(archive.padding(item.size))
@@ -138,12 +146,20 @@ def _pack_large(
 
 def finish(source: Source, packed: Packed) -> bytes:
     """The last part: what is left, the manifest and the end."""
-    body = archive.manifest_bytes(source.manifest, source.items, packed.digests, packed.metadata, source.left_out)
+    there = [(item, digest) for item, digest in zip(source.items, packed.digests, strict=True) if digest != LEFT_OUT]
+    items, digests = [item for item, _ in there], [digest for _, digest in there]
+    body = archive.manifest_bytes(source.manifest, items, digests, packed.metadata, left_out(source, packed))
     packed.add(archive.header(source.path(keys.MANIFEST), len(body), source.mtime))
     packed.add(body)
     packed.add(archive.padding(len(body)))
     packed.add(archive.END)
     return packed.packer.take()
+
+
+def left_out(source: Source, packed: Packed) -> list[str]:
+    """The names of the objects that are not in the archive, although the backup has them."""
+    looked_at = zip(source.items, packed.digests, strict=False)
+    return [*source.left_out, *(item.name for item, digest in looked_at if digest == LEFT_OUT)]
 
 
 def _windows(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -13,7 +13,7 @@ from hashlib import md5
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.archives import inspection, unpacking
+from livemem.archives import archive, inspection, unpacking
 from livemem.archives.inspection import Contents, Space
 from livemem.arrivals import arrivals, markdown_import, restore
 from livemem.arrivals.arrivals import Brought
@@ -21,8 +21,8 @@ from livemem.arrivals.relabel import Names, follows, relabel
 from livemem.errors import (
     InvalidArchive,
     InvalidRequest,
-    LiveMemoryError,
     NotFound,
+    OutOfTime,
     PreconditionLost,
     StoreUnavailable,
     TooLarge,
@@ -71,10 +71,6 @@ class NewImport:
     def options(self) -> dict[str, str]:
         wanted = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
         return {name: value for name, value in wanted.items() if value is not None}
-
-
-class OutOfTime(LiveMemoryError):
-    """The archive could not be read to its end in time; nobody is told so."""
 
 
 def begin_upload(process: Process, principal: Principal, size: int) -> Upload:
@@ -219,7 +215,7 @@ def _windows(stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object
     size = 0
     for member in unpacking.files(stream.chunks, check):
         name = member.path.partition("/")[2]
-        if name in (keys.META, keys.MANIFEST):
+        if name in (keys.META, keys.MANIFEST) or archive.is_made_again(name):
             continue
         if window and (size + member.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
             yield window
@@ -245,4 +241,4 @@ def _brought(head: Head, arrival: Arrival, space: Space) -> Brought:
             "description": arrival.options.get("description", space.meta.description),
         }
     )
-    return Brought(meta, len(space.objects))
+    return Brought(meta, sum(not archive.is_made_again(name) for name in space.objects))

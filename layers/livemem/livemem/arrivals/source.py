@@ -170,4 +170,5 @@ def read_head(process: Process, source: Source) -> Meta:
         raise BackupDamaged(DAMAGED.format(keys.META)) from None
     if meta.space_id != source.names.source:
         raise BackupDamaged(DAMAGED.format(keys.META))
+    meta = heads.without_bad_settings(meta)
     return meta.model_copy(update={"space_id": source.names.target, "uid": source.names.uid})

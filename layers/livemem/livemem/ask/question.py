@@ -21,7 +21,7 @@ from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import documents, room_keys
 from livemem.store import keys as all_keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Finite, Moment
 
 Status = Literal["queued", "running", "done", "failed"]
 Expression = Literal[
@@ -52,11 +52,11 @@ class Called(Document):
     arguments: Any = None
     shown: dict[str, Any] = {}
     """What the model reads of it; taken out when the question is answered."""
-    count: int = 0
+    count: Count = 0
     """How many results that are."""
     sources: list[Source] = []
     error: str | None = None
-    ms: float = 0
+    ms: Finite = 0
 
 
 class AskedCall(Document):

@@ -14,7 +14,7 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import documents
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Moment
 from livemem.store.objects import Object
 
 SILENCE = timedelta(minutes=15)
@@ -32,7 +32,7 @@ class Session(Document):
     conversation_id: str
     requests: list[str] = []
     """The questions in it, by their ids: so that none counts twice."""
-    questions: int = 0
+    questions: Count = 0
     last_at: Moment
     """When the last one was answered, for people."""
 

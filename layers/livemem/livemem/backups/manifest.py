@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pydantic import Field
-
 from livemem import clock
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Finite, Moment, Position
 from livemem.store.objects import Object
 
 SUMMARY_BYTES = 8_192
@@ -43,14 +41,14 @@ class Item:
 class Manifest(Document):
     """`_manifest.json` without its objects."""
 
-    version: int = 1
+    version: Count = 1
     backup_id: str
     space_id: str
     uid: str
     """Of the space, to tell it from a namesake that was deleted."""
     claim: str
     """Which work on it wrote this: so no two claims of an id are the same bytes."""
-    rev: int = 1
+    rev: Count = 1
     complete: bool = False
     removing: bool = False
     """Set while it is removed: then it never becomes complete again."""
@@ -61,14 +59,14 @@ class Manifest(Document):
     requested_by: str | None = None
     started_at: Moment
     completed_at: Moment | None = None
-    duration_seconds: float | None = Field(default=None, allow_inf_nan=False)
+    duration_seconds: Finite | None = None
     unchanged_at: Moment | None = None
     """When the space was last found to be as this backup has it."""
-    changes: int = 0
+    changes: Position = 0
     """Number of the newest change of the bank that it holds."""
-    objects_count: int = 0
-    bytes: int = 0
-    counts: dict[str, int] = {}
+    objects_count: Count = 0
+    bytes: Count = 0
+    counts: dict[str, Count] = {}
     """Live notes, bank files, records and other objects."""
 
     def stands_for(self) -> str:

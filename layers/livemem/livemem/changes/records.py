@@ -8,9 +8,9 @@ import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from livemem import clock as clocks
 from livemem.changes.sources import Sources
@@ -20,7 +20,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
-from livemem.store.documents import Document
+from livemem.store.documents import Document, Line, Moment, NoteId, Number, Whole
 from livemem.store.objects import Object
 
 AT_ONCE = 16
@@ -34,9 +34,14 @@ Action = Literal["created", "updated", "edited", "deleted"]
 class NoteSource(BaseModel, defer_build=True):
     """A note as it was stored, whole: consolidated is not destroyed."""
 
-    note_id: str
+    note_id: NoteId
     raw: str
     encoding: Literal["utf-8", "base64"] = "utf-8"
+
+    @model_validator(mode="after")
+    def _can_be_given_back(self) -> Self:
+        self.body()
+        return self
 
     @classmethod
     def of(cls, note_id: str, body: bytes) -> "NoteSource":
@@ -59,7 +64,7 @@ class Before(BaseModel, defer_build=True):
 
     etag: str
     content: str
-    record: str | None = None
+    record: Line | None = None
 
 
 class FileChange(BaseModel, defer_build=True):
@@ -89,31 +94,33 @@ class SynthesisChange(BaseModel, defer_build=True):
 class Record(Document):
     """`_consolidations/{n}_{first}_{last}.json`, and the plan of a run that is about to commit."""
 
-    number: int
-    run_id: str
-    uid: str
-    plan_of: str | None = None
+    most_bytes: ClassVar[int] = 64 << 20
+
+    number: Number
+    run_id: Line
+    uid: Line
+    plan_of: Line | None = None
     """The run whose plan it is, where that waited for a person; `run_id` is the approval's own then."""
-    approved_by: str | None = None
-    approved_at: str | None = None
+    approved_by: Line | None = None
+    approved_at: Moment | None = None
     kind: Kind
-    trigger: str
-    started_at: str
-    committed_at: str
-    model: str | None = None
+    trigger: Line
+    started_at: Moment
+    committed_at: Moment
+    model: Line | None = None
     """The model that folded its notes; None where garbage collection moved them here, and of changes by hand."""
-    prompt_version: str | None = None
-    author: str | None = None
+    prompt_version: Line | None = None
+    author: Line | None = None
     """Who made a manual correction, a change of the rules or an undo, or ordered that old notes are moved here."""
-    agent: str | None = None
+    agent: Line | None = None
     """Set where only one agent's notes were folded."""
-    undoes: int | None = None
+    undoes: Number | None = None
     notes: list[NoteSource] = []
     files: list[FileChange] = []
     synthesis: SynthesisChange | None = None
     rules: FileChange | None = None
     """Set where the space's rules changed; its path is `_rules.md`."""
-    rules_changed_at: str | None = None
+    rules_changed_at: Moment | None = None
     """What the head said of changed rules before this change, which an undo brings back."""
     discarded: list[dict[str, Any]] = []
     uncited: list[str] = []
@@ -124,7 +131,7 @@ class Record(Document):
     """The live notes that no prompt could hold."""
     warnings: list[str] = []
     """What is not as it was asked for, in sentences."""
-    usage: dict[str, int] = {}
+    usage: dict[str, Whole] = {}
     metrics: dict[str, Any] = {}
 
     def run(self) -> str:

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
+from typing import Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
+from livemem.store.documents import Count, Number
 
 MOST_NOTES = 20_000
 """Notes kept for a file: about 1 MB of a record. Beyond it the oldest are left out, and counted."""
@@ -44,15 +46,26 @@ class SectionSources(BaseModel, defer_build=True):
 
     path: list[str]
     notes: str = ""
-    corrections: list[int] = []
-    omitted: int = 0
+    corrections: list[Number] = []
+    omitted: Count = 0
 
 
 class Sources(BaseModel, defer_build=True):
     """A file's sections after a change. Each note stands here once: id -> the consolidation that brought it in."""
 
-    notes: dict[str, int] = {}
+    notes: dict[str, Number] = {}
     sections: list[SectionSources] = []
+
+    @model_validator(mode="after")
+    def _within_the_limits(self) -> Self:
+        # Before any of it is spelled out: a few letters may name a billion positions.
+        links = 0
+        for section in self.sections:
+            for first, last in _ranges(section.notes):
+                links += last - first + 1
+                if not first <= last < len(self.notes) or links > MOST_LINKS:
+                    raise ValueError("positions of notes that are not there, or too many of them")
+        return self
 
     @classmethod
     def of(cls, state: Mapping[SectionPath, Trace]) -> "Sources":
@@ -117,7 +130,13 @@ def _packed(positions: Iterable[int]) -> str:
     return ",".join(parts)
 
 
-def _unpacked(text: str) -> Iterator[int]:
+def _ranges(text: str) -> Iterator[tuple[int, int]]:
+    """The first and the last of each part; raises ValueError."""
     for part in text.split(",") if text else []:
         first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+        yield int(first), int(last or first)
+
+
+def _unpacked(text: str) -> Iterator[int]:
+    for first, last in _ranges(text):
+        yield from range(first, last + 1)

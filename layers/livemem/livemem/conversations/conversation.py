@@ -4,7 +4,7 @@ import posixpath
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Line, Moment, Path
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
@@ -33,23 +33,25 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 class Conversation(Document):
     """`conversation.json`."""
 
-    conversation_id: str
+    most_bytes: ClassVar[int] = 1 << 20
+
+    conversation_id: Line
     title: str | None = None
-    cwd: str | None = None
+    cwd: Path | None = None
     """The folder that the agent works in, normalised."""
-    host: str | None = None
-    project_path: str | None = None
+    host: Line | None = None
+    project_path: Path | None = None
     profile: Profile = "turns"
     parameters: Parameters = Parameters()
     created_at: Moment
-    uid: str
+    uid: Line
     """Of the space that it began in."""
-    author: str
+    author: Line
     deleted_at: Moment | None = None
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
-    erased_turns: list[int] = []
+    erased_turns: list[Annotated[int, Field(ge=1, le=keys.LAST_TURN)]] = []
     """Numbers of turns whose words were erased: what was made of them before is taken back."""
-    redacted: dict[str, int] = Field(default={}, exclude=True)
+    redacted: dict[str, Count] = Field(default={}, exclude=True)
     """What was taken out of it when it was begun, by kind: told then, and not stored."""
 
 

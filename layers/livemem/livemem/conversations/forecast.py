@@ -142,7 +142,7 @@ def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_M
     made = []
     for number, (first, last), chars, raw in groups:
         # Above what is made anew all is made anew.
-        fresh = number not in known or any(one in fresh_below for one in range(first, last + 1))
+        fresh = number not in known or any(first <= one <= last for one in fresh_below)
         length = parameters.target(chars) if fresh else known[number]
         made.append(_Made(number, length, raw, fresh))
         if fresh:

@@ -3,17 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from livemem import clock
 from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import PreconditionLost
+from livemem.errors import ConversationBroken, PreconditionLost
 from livemem.process import Process
+from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Moment
 
 FIRST = 1
+MOST = 100_000
+"""Generations of a conversation: a rebuild asks the model for all summaries anew, so that nobody comes near to it."""
+Generation = Annotated[int, Field(ge=FIRST, le=MOST)]
 KEPT = timedelta(days=1)
 """For which a generation that was replaced is still there: who reads it now may finish."""
 TRIES = 5
@@ -22,7 +29,7 @@ TRIES = 5
 class Built(Document):
     """A generation, and what it is built with."""
 
-    generation: int
+    generation: Generation
     profile: Profile
     parameters: Parameters
     job_id: str = ""
@@ -31,20 +38,22 @@ class Built(Document):
 class Retired(Document):
     """A generation that was replaced."""
 
-    generation: int
+    generation: Generation
     at: Moment
 
 
 class Generations(Document):
     """`generation.json`, changed by compare-and-swap alone; where it is missing the first generation counts."""
 
-    generation: int
-    rev: int
+    most_bytes: ClassVar[int] = 256 << 10
+
+    generation: Generation
+    rev: Count
     profile: Profile | None = None
     parameters: Parameters | None = None
     building: Built | None = None
     retired: list[Retired] = []
-    highest: int = FIRST
+    highest: Generation = FIRST
     """The highest number that was ever given."""
 
     @classmethod
@@ -82,13 +91,17 @@ def read(process: Process, space_id: str, conversation: Conversation) -> Standin
 def begin(process: Process, standing: Standing, profile: Profile, parameters: Parameters, job_id: str) -> Built:
     """Begin to build the next generation, or go on with one of the same parameters; the latest wish counts.
 
-    Raises PreconditionLost.
+    Raises PreconditionLost, ConversationBroken.
     """
 
     def wanted(known: Generations) -> Generations | None:
         there = known.building
         if there and (there.profile, there.parameters) == (profile, parameters):
             return None
+        if known.highest == MOST:
+            # Nobody made so many: somebody wrote that into the bucket.
+            key = keys.generation(standing.space_id, standing.conversation.conversation_id)
+            raise unreadable.error(key, ConversationBroken)
         fresh = Built(generation=known.highest + 1, profile=profile, parameters=parameters, job_id=job_id)
         return known.model_copy(update={"building": fresh, "highest": fresh.generation})
 

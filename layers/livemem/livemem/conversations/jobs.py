@@ -3,11 +3,12 @@
 import logging
 from contextlib import suppress
 from datetime import timedelta
-from typing import Literal
+from typing import ClassVar, Literal
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
+from livemem.conversations.generations import Generation
 from livemem.errors import LiveMemoryError, NotFound, ObjectUnreadable, PreconditionLost
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -15,7 +16,7 @@ from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Finite, Line, Moment
 from livemem.store.objects import Object
 
 logger = logging.getLogger(__name__)
@@ -39,26 +40,28 @@ class Problem(Document):
 class Job(Document):
     """`jobs/{ulid}.json`."""
 
-    job_id: str
-    conversation_id: str
+    most_bytes: ClassVar[int] = 256 << 10
+
+    job_id: Line
+    conversation_id: Line
     strategy: Strategy
     status: Status
-    generation: int
+    generation: Generation
     created_at: Moment
     started_at: Moment | None = None
     ended_at: Moment | None = None
-    sealed: dict[str, int] = {}
+    sealed: dict[str, Count] = {}
     """New seals by level (`1`)."""
-    generated: dict[str, int] = {}
+    generated: dict[str, Count] = {}
     """Summaries that were made by level."""
-    reused: int = 0
+    reused: Count = 0
     """Summaries that an earlier generation had of the same input."""
     llm: Usage = Usage()
-    latency_ms: dict[str, float] = {}
+    latency_ms: dict[str, Finite] = {}
     """`mean` and `max` of the summaries, calls and retries together."""
-    dirty_share: float | None = None
+    dirty_share: Finite | None = None
     """Share of the summaries that was missing when it began."""
-    queue_length: int = 0
+    queue_length: Count = 0
     """Summaries that are still missing and could be made."""
     error: Problem | None = None
 

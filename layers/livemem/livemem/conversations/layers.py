@@ -144,6 +144,9 @@ def current(process: Process, layers: Layers, level: int) -> dict[int, str]:
 def source_of_group(below: Mapping[int, str], seal: GroupSeal) -> str | None:
     """The source of a group's summary, or None while one of its children is missing."""
     first, last = seal.children
+    if last - first >= len(below):
+        # One is missing for sure: no need to look for each.
+        return None
     children = [below.get(number) for number in range(first, last + 1)]
     return names.source(children) if all(children) else None
 

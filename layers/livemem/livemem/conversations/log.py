@@ -5,10 +5,12 @@ one number after the other from there on: each is somebody else's turn, its own 
 repeat meets its own turn before a free number, and of two who do the same at once the second meets the first one's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from livemem.conversations import conversation as conversations
 from livemem.conversations import due
@@ -22,11 +24,13 @@ from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
 from livemem.store.documents import Document
-from livemem.store.objects import Entry
+from livemem.store.objects import Entry, Object
 from livemem.store.probe import require_conditional_writes
 
 AT_ONCE = 16
 """Turns that are read side by side."""
+READ_AT_ONCE = 256
+"""Turns that are asked for before it is seen whether any of them is there."""
 IMPORTED_AT_ONCE = 256
 """Turns of an import whose ids are entered before the first of them is written."""
 TRIES = 10_000
@@ -37,7 +41,9 @@ OTHER = "was used for another turn of this conversation"
 class Floor(Document):
     """`ids/{sha256(message_id)}.json`: behind which turn the message's own is."""
 
-    floor: int
+    most_bytes: ClassVar[int] = 1 << 10
+
+    floor: Annotated[int, Field(ge=0, le=keys.LAST_TURN)]
 
 
 @dataclass(frozen=True)
@@ -191,6 +197,8 @@ def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> T
     """The message's turn among these, or None."""
     for start in range(first, last + 1, AT_ONCE):
         some = read(process, at.space_id, at.conversation_id, range(start, min(start + AT_ONCE, last + 1)))
+        if not some:
+            return None
         mine = next((turn for turn in some if turn.is_of(message_id)), None)
         if mine:
             return mine
@@ -262,17 +270,31 @@ def last_index(process: Process, space_id: str, conversation_id: str) -> int:
 
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
     """These turns, those that are there: 1 GET each, side by side. Raises ConversationBroken."""
-    found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    return [conversations.parsed(process, Turn, item) for item in found if item]
+    some = _there(process, space_id, conversation_id, indexes)
+    return [conversations.parsed(process, Turn, item) for item in some]
 
 
 def readable(
     process: Process, space_id: str, conversation_id: str, indexes: Sequence[int], missing: list[str] | None
 ) -> list[Turn]:
     """Those of the turns that are there and can be read; the keys of the others are added to `missing`."""
-    found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in indexes])
-    some = [unreadable.tolerated(process, Turn, item, missing) for item in found if item]
-    return [turn for turn in some if turn]
+    some = _there(process, space_id, conversation_id, indexes)
+    turns = [unreadable.tolerated(process, Turn, item, missing) for item in some]
+    return [turn for turn in turns if turn]
+
+
+def _there(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> Iterator[Object]:
+    """The objects of these turns, as far as there are any.
+
+    Turns have no gaps. So behind 256 that are missing there is none: whoever wrote otherwise can't make this long.
+    """
+    for start in range(0, len(indexes), READ_AT_ONCE):
+        some = indexes[start : start + READ_AT_ONCE]
+        found = process.store.get_many([keys.turn(space_id, conversation_id, index) for index in some])
+        there = [item for item in found if item]
+        if not there:
+            return
+        yield from there
 
 
 def close(

@@ -202,8 +202,10 @@ def turns(
     seen = None
     while wanted and len(chosen) < limit:
         count = min(log.AT_ONCE, limit - len(chosen))
+        met = len(missing)
         some = log.readable(process, space_id, conversation_id, wanted[:count], missing)
-        seen, wanted = wanted[:count][-1], wanted[count:]
+        # Turns have no gaps: behind so many that are missing there is none.
+        seen, wanted = wanted[:count][-1], wanted[count:] if some or len(missing) > met else range(0)
         for one in some:
             chars += one.char_count
             # What tools were given and gave is no part of the characters.

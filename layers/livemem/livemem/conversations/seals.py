@@ -1,36 +1,58 @@
 """Seals: where a block of turns ends, and which summaries are a group. Written once, one behind the other."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
+
+from pydantic import ValidationInfo, field_validator
 
 from livemem import clock
 from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.generations import Built
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.planner import Block, Place
+from livemem.conversations.turn import TurnIndex
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store import documents
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Line, Moment, Number
 
 S = TypeVar("S", bound=Document)
+MOST_CHILDREN = 1_000_001
+"""Of a group: `group_raw_chars` is at most a million, and a summary stands for a character at least."""
 
 
 class BlockSeal(Document):
     """A seal of level 1: characters are counted in what was said, the user's side before the assistant's."""
 
-    start: int
-    start_offset: int
-    end: int
-    end_offset: int
+    most_bytes: ClassVar[int] = 4 << 10
+
+    start: TurnIndex
+    start_offset: Count
+    end: TurnIndex
+    end_offset: Count
     """Characters of turn `end` up to which it reaches."""
-    next: tuple[int, int]
+    next: tuple[TurnIndex, Count]
     """Turn and offset at which the next block begins."""
-    reason: str
-    chars: int
+    reason: Line
+    chars: Count
     range_start: Moment
     range_end: Moment
+
+    @field_validator("end")
+    @classmethod
+    def _behind_its_start(cls, end: int, info: ValidationInfo) -> int:
+        if end < info.data.get("start", end):
+            raise ValueError("before the beginning")
+        return end
+
+    @field_validator("next")
+    @classmethod
+    def _behind_its_end(cls, following: tuple[int, int], info: ValidationInfo) -> tuple[int, int]:
+        end = info.data.get("end", following[0])
+        if not (end, info.data.get("end_offset", 0)) <= following <= (end + 1, 0):
+            raise ValueError("not where the block ends")
+        return following
 
     @property
     def following(self) -> Place:
@@ -46,15 +68,31 @@ class BlockSeal(Document):
 class GroupSeal(Document):
     """A seal of level 2 or 3: the summaries from one number to another of the level below."""
 
-    children: tuple[int, int]
-    covers: tuple[int, int]
+    most_bytes: ClassVar[int] = 4 << 10
+
+    children: tuple[Number, Number]
+    covers: tuple[TurnIndex, TurnIndex]
     """The first and last turn."""
-    chars: int
+    chars: Count
     """Of the summaries."""
-    raw_chars: int
+    raw_chars: Count
     """Of the turns."""
     range_start: Moment
     range_end: Moment
+
+    @field_validator("children", "covers")
+    @classmethod
+    def _in_order(cls, ends: tuple[int, int]) -> tuple[int, int]:
+        if ends[0] > ends[1]:
+            raise ValueError("not in order")
+        return ends
+
+    @field_validator("children")
+    @classmethod
+    def _not_too_many(cls, ends: tuple[int, int]) -> tuple[int, int]:
+        if ends[1] - ends[0] >= MOST_CHILDREN:
+            raise ValueError("too many")
+        return ends
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ def of_block(process: Process, at: At, seal: BlockSeal, number: int) -> Material
     """What a block is made of: 1 GET for each turn. Raises Vanished."""
     first = seal.start - 1 if at.parameters.overlap_chars and not seal.start_offset and seal.start > 1 else seal.start
     turns = log.read(process, at.space_id, at.conversation_id, range(first, seal.end + 1))
-    if [turn.turn_index for turn in turns] != list(range(first, seal.end + 1)):
+    whole = len(turns) == seal.end - first + 1
+    if not whole or any(turn.turn_index != place for place, turn in enumerate(turns, first)):
         raise Vanished(at.conversation_id)
     inside = [turn for turn in turns if turn.turn_index >= seal.start]
     parts = []

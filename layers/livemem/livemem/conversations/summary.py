@@ -1,9 +1,10 @@
 """A summary as it is stored, under the hash of its input."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
+from livemem.conversations.turn import TurnIndex
 from livemem.llm.usage import Usage
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Line, Moment, Number
 
 
 class Entities(Document):
@@ -23,16 +24,19 @@ ENTITIES = tuple(Entities.model_fields)
 class Covers(Document):
     """The first and the last turn, at least in part."""
 
-    turns: tuple[int, int]
+    turns: tuple[TurnIndex, TurnIndex]
 
 
 class Summary(Document):
     """`g{generation}/summaries/l{level}/{number}/{hash}.json`."""
 
+    most_bytes: ClassVar[int] = 16 << 20
+    most_values: ClassVar[int] = 100_000
+
     level: Literal[1, 2, 3]
-    number: int
+    number: Number
     covers: Covers
-    children: tuple[int, int] | None = None
+    children: tuple[Number, Number] | None = None
     """From level 2 on the summaries of the level below."""
     range_start: Moment
     range_end: Moment
@@ -47,13 +51,13 @@ class Summary(Document):
     entities: Entities = Entities()
     signals: list[str] = []
     tools_used: list[str] = []
-    chars: int
+    chars: Count
     """Of `summary`."""
-    source_chars: int
-    model: str
-    prompt_version: str
+    source_chars: Count
+    model: Line
+    prompt_version: Line
     usage: Usage = Usage()
-    redo: int = 0
+    redo: Count = 0
     """How often it was made anew by hand."""
     erased: list[int] = []
     """Numbers of those turns it was made of that were erased already."""

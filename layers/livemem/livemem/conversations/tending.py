@@ -1,8 +1,8 @@
 """The part of conversations in upkeep: what is due, generations that were replaced, and what deletions left behind."""
 
-import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -17,18 +17,21 @@ from livemem.conversations.layers import Vanished
 from livemem.conversations.log import Floor
 from livemem.conversations.seals import At, BlockSeal, GroupSeal
 from livemem.conversations.summary import Summary
-from livemem.conversations.turn import Turn
-from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
+from livemem.conversations.turn import ToolResult, Turn
+from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import claims
 from livemem.spaces import head as heads
 from livemem.spaces.room import Damaged, DocumentKind, Room, Space
 from livemem.store import conversation_keys as keys
-from livemem.store.objects import DELETE_BATCH
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 64
+SHARE = timedelta(seconds=15)
+"""Of one conversation."""
+AGAIN_AFTER = timedelta(hours=1)
+"""After which one is looked at again that took too long, or could not be read: behind the others."""
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further conversations."""
 
@@ -43,33 +46,57 @@ def start_due(process: Process, deadline: datetime) -> dict[str, float]:
     marked: dict[tuple[str, str], list[str]] = {}
     for marker, *where in due.listed(process):
         marked.setdefault((where[0], where[1]), []).append(marker)
-    left = list(marked.items())
+    left = _in_turn(marked)
     while left and deadline - process.clock() > LAST_ROUND:
         batch, left = left[:AT_ONCE], left[AT_ONCE:]
-        done = process.store.map(lambda one: _start(process, one[1], *one[0]), batch)
+        done = process.store.map(lambda one: _start(process, deadline, one[1], *one[0]), batch)
         for ((space_id, _), _), due_there in zip(batch, done, strict=True):
             if due_there:
                 started[space_id] = started.get(space_id, 0) + 1
     return started
 
 
-def _start(process: Process, markers: list[str], space_id: str, conversation_id: str) -> bool:
+def _in_turn(marked: Mapping[tuple[str, str], list[str]]) -> list[tuple[tuple[str, str], list[str]]]:
+    """The conversations so that each space has its turn: first one of each, the oldest, then a second one."""
+    seen: Counter[str] = Counter()
+    placed = []
+    for place, one in enumerate(marked.items()):
+        space_id = one[0][0]
+        placed.append((seen[space_id], place, one))
+        seen[space_id] += 1
+    return [one for *_, one in sorted(placed, key=lambda item: item[:2])]
+
+
+def _start(process: Process, deadline: datetime, markers: list[str], space_id: str, conversation_id: str) -> bool:
     """Whether something was started; the markers stay until nothing is due any more, or left of a deletion."""
+    share = process.within(min(process.clock() + SHARE, deadline))
     try:
-        there = conversations.look(process, space_id, conversation_id) if heads.find(process, space_id) else None
+        there = conversations.look(share, space_id, conversation_id) if heads.find(share, space_id) else None
         if there and there.deleted_at:
-            if not removal.go_on(process, space_id, conversation_id):
+            if not removal.go_on(share, space_id, conversation_id):
                 due.clear(process, markers)
             return False
-        dead = _dead_job(process, space_id, conversation_id) if there else None
-        if there and (dead or _is_due(process, space_id, there)):
-            told = {"space_id": space_id, "conversation_id": conversation_id}
-            process.summarize(told | ({"job_id": dead} if dead else {}))
+        dead = _dead_job(share, space_id, conversation_id) if there else None
+        if there and (dead or _is_due(share, space_id, there)):
+            order = {"space_id": space_id, "conversation_id": conversation_id}
+            process.summarize(order | ({"job_id": dead} if dead else {}))
             return True
         due.clear(process, markers)
-    except LiveMemoryError as error:
+    except StoreUnavailable as error:
         logger.warning("conversation was not looked at", extra={"space_id": space_id, "error_code": error.code})
+    except Exception as error:  # noqa: BLE001 - whatever lies in one conversation must not stop the others
+        # Not with its text, which may hold data.
+        told = error.code if isinstance(error, LiveMemoryError) else type(error).__name__
+        logger.warning("conversation was put back", extra={"space_id": space_id, "error_code": told})
+        _put_back(process, markers, space_id, conversation_id)
     return False
+
+
+def _put_back(process: Process, markers: list[str], space_id: str, conversation_id: str) -> None:
+    """Let it be looked at again later, and not before all others each time: 1 PUT, 1 DeleteObjects."""
+    with suppress(LiveMemoryError):
+        due.mark_at(process, space_id, conversation_id, process.clock() + AGAIN_AFTER)
+        due.clear(process, markers)
 
 
 def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | None:
@@ -142,19 +169,22 @@ def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
     known = standing.known
     keep = {known.generation, known.building.generation if known.building else known.generation}
     recent = {one.generation for one in known.retired if process.clock() - clock.parse(one.at) < generations.KEPT}
-    doomed = [number for number in range(1, known.highest + 1) if number not in keep | recent]
-    removed = [number for number in doomed if _remove(process, space_id, conversation.conversation_id, number)]
+    # Those that there are, and not all numbers up to the highest: whoever writes the document may write any.
+    listed = process.store.folders(keys.folder(space_id, conversation.conversation_id))
+    # What is higher was begun since.
+    there = [number for name in listed if (number := keys.parse_generation(name)) and number <= known.highest]
+    doomed = [number for number in there if number not in keep | recent]
+    for number in doomed:
+        _remove(process, space_id, conversation.conversation_id, number)
+    gone = [one.generation for one in known.retired if one.generation not in keep | recent]
     with suppress(PreconditionLost):
-        generations.forget(process, standing, doomed)
-    return len(removed)
+        generations.forget(process, standing, gone)
+    return len(doomed)
 
 
-def _remove(process: Process, space_id: str, conversation_id: str, number: int) -> bool:
+def _remove(process: Process, space_id: str, conversation_id: str, number: int) -> None:
     prefix = keys.generation_prefix(space_id, conversation_id, number)
-    found = [entry.key for entry in process.store.scan(prefix)]
-    for start in range(0, len(found), DELETE_BATCH):
-        process.store.delete_many(found[start : start + DELETE_BATCH])
-    return bool(found)
+    process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
 
 
 def kind(name: str) -> DocumentKind | None:
@@ -224,7 +254,7 @@ _PARTS = {
     "generation": DocumentKind(Generations.from_bytes, _instead_of_generations),
     "ids": DocumentKind(Floor.from_bytes, _instead_of_floor),
     "jobs": DocumentKind(Job.from_bytes),
-    "tools": DocumentKind(json.loads),
+    "tools": DocumentKind(ToolResult.from_bytes),
 }
 """By the name of the document, or of the folder that it is in."""
 

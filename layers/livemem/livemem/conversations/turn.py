@@ -5,16 +5,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
 
 from livemem import clock, limits
+from livemem.conversations.conversation import parsed
 from livemem.conversations.planner import Size
-from livemem.errors import ConversationBroken, InvalidRequest, TooLarge
+from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.redaction import Redaction
-from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Finite, Line, Moment
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
@@ -27,6 +29,11 @@ RESULT_BYTES = 32_000
 RESULT_SHOWN = 200
 """Characters of such a result that stay in the turn."""
 
+MOST_CHARACTERS = 8 << 20
+"""Of both sides of a turn: a request has less than 1 MiB, and marks of secrets may be longer than these."""
+TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
+"""The number of a turn in its conversation, as a document has it."""
+
 
 class ToolCall(Document):
     """One call of a tool. `result_size` in bytes, where the result lies apart and only its beginning is here."""
@@ -35,15 +42,18 @@ class ToolCall(Document):
     arguments: Any = None
     result: Any = None
     success: bool | None = None
-    duration_ms: float | None = None
+    duration_ms: Finite | None = None
     timestamp: str | None = None
-    result_size: int | None = None
+    result_size: Count | None = None
 
 
 class Turn(Document):
     """`turns/....turn.json`: written once."""
 
-    turn_index: int
+    most_bytes: ClassVar[int] = 16 << 20
+    most_values: ClassVar[int] = 100_000
+
+    turn_index: TurnIndex
     message_id: str
     user_message: str = ""
     assistant_message: str = ""
@@ -51,9 +61,9 @@ class Turn(Document):
     timestamp: Moment
     """When it was written, by the service's clock."""
     client_timestamp: str | None = None
-    char_count: int
+    char_count: Annotated[int, Field(ge=0, le=MOST_CHARACTERS)]
     """Characters of both sides."""
-    author: str
+    author: Line
     open: bool
     """Whether the assistant's side is still to come."""
     role: Role | None = None
@@ -83,6 +93,26 @@ class Turn(Document):
             return self.user_message, self.assistant_message
         border, last = len(self.user_message), self.char_count if end is None else end
         return self.user_message[start:last], self.assistant_message[max(0, start - border) : max(0, last - border)]
+
+
+class ToolResult(Document):
+    """`tools/{turn_index}/{order}.json`: any JSON."""
+
+    most_bytes: ClassVar[int] = 16 << 20
+    most_values: ClassVar[int] = 100_000
+
+    value: Any
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> Self:
+        """The result in `body`; raises ValueError."""
+        cls.measure(body)
+        return cls(value=json.loads(body))
+
+    @classmethod
+    def measure(cls, body: bytes, *, numbers: bool = False) -> None:  # noqa: ARG003
+        """Raise BadShape as others do, but for numbers: a tool may give any."""
+        super().measure(body, numbers=False)
 
 
 @dataclass(frozen=True)
@@ -244,9 +274,7 @@ def with_results(process: Process, space_id: str, conversation_id: str, turn: Tu
         if call.result_size is None:
             return call
         found = process.store.get(keys.tool_result(space_id, conversation_id, turn.turn_index, place))
-        if not found:
-            return call
-        return call.model_copy(update={"result": unreadable.value(process, found, ConversationBroken)})
+        return call.model_copy(update={"result": parsed(process, ToolResult, found).value}) if found else call
 
     calls = process.store.map(whole, range(len(turn.tool_calls)))
     return turn.model_copy(update={"tool_calls": calls})

@@ -6,6 +6,7 @@ could remove what stands there by then, where a store ignores conditions on dele
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar
 
 from livemem import clock
 from livemem.digests import progress
@@ -22,6 +23,8 @@ TRIES = 20
 
 class Opening(Document):
     """`open.json`. `ordered` is a digest that somebody asked for, and that has not begun."""
+
+    most_bytes: ClassVar[int] = 16 << 10
 
     slot: str | None = None
     ordered: str | None = None

@@ -1,10 +1,12 @@
 """The documents of a digest."""
 
+from typing import ClassVar
+
 from livemem.llm.usage import Usage
 from livemem.memories.memory import Draft
 from livemem.rooms.digested import Ending
-from livemem.rooms.message import Message
-from livemem.store.documents import Document, Moment
+from livemem.rooms.message import Message, MessageKey
+from livemem.store.documents import Count, Document, Line, Moment
 from livemem.store.memory_keys import Kind
 
 
@@ -48,10 +50,12 @@ class Extract(Document):
     The first writer of it decides, so that no chunk is given up of which another worker gets an answer.
     """
 
-    room: str
+    most_bytes: ClassVar[int] = 16 << 20
+
+    room: Line
     facts: list[Fact]
-    goals_left_out: int = 0
-    messages: int
+    goals_left_out: Count = 0
+    messages: Count
     """How many were there to be read."""
     usage: Usage = Usage()
     at: Moment
@@ -65,14 +69,18 @@ class Extract(Document):
 class StoredFacts(Document):
     """`stored/{chunk}.json`: all memories of the chunk are stored."""
 
-    new: int
-    merged: int
-    refused: int = 0
+    most_bytes: ClassVar[int] = 16 << 10
+
+    new: Count
+    merged: Count
+    refused: Count = 0
     """What the memories did not take: it is in the extract."""
 
 
 class Try(Document):
     """`tries/{chunk}-{number}.json`: a try that came to nothing by the chunk itself."""
+
+    most_bytes: ClassVar[int] = 256 << 10
 
     code: str
     detail: str
@@ -83,14 +91,16 @@ class Try(Document):
 class DeadMessage(Document):
     """A message whole, and the name that its key has below the space."""
 
-    name: str
+    name: MessageKey
     message: Message
 
 
 class DeadChunk(Document):
     """`dead/{chunk}.json`: a chunk that was given up. What was said is kept here."""
 
-    room: str
+    most_bytes: ClassVar[int] = 64 << 20
+
+    room: Line
     code: str
     detail: str
     at: Moment
@@ -100,11 +110,13 @@ class DeadChunk(Document):
 class Done(Ending):
     """`done.json`: what a digest came to. `dead` are the numbers of the chunks that were given up."""
 
-    messages: int
-    chunks: int
-    new: int
-    merged: int
-    refused: int = 0
+    most_bytes: ClassVar[int] = 1 << 20
+
+    messages: Count
+    chunks: Count
+    new: Count
+    merged: Count
+    refused: Count = 0
     usage: Usage
     more: bool = False
     """Whether rooms held more than one digest takes: another one was begun then."""

@@ -26,6 +26,7 @@ class Progress:
     stored: set[int] = field(default_factory=set)
     dead: set[int] = field(default_factory=set)
     tries: dict[int, int] = field(default_factory=dict)
+    """The highest number of a try."""
     done: bool = False
 
     def left(self, chunks: int) -> list[int]:

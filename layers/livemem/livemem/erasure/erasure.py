@@ -18,7 +18,7 @@ from livemem.access.principal import Principal
 from livemem.changes import records, recovery, settling
 from livemem.erasure import holdings, receipts, steps, tending
 from livemem.erasure.holdings import Found, Wanted, Watch
-from livemem.erasure.receipts import NOT_REACHED, TOOLS, Receipt, Saved
+from livemem.erasure.receipts import NOT_REACHED, TOOLS, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
 from livemem.memories import erasing
 from livemem.process import Process
@@ -27,6 +27,7 @@ from livemem.spaces import directory, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
+from livemem.spaces.receipt import Receipt
 from livemem.spaces.review import Decision
 from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.probe import require_conditional_writes

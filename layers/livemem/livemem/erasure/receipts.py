@@ -5,16 +5,13 @@ when all is.
 """
 
 from dataclasses import dataclass
-from typing import Literal
-
-from pydantic import BaseModel
 
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
+from livemem.spaces.receipt import Receipt
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Moment
 
 NOT_REACHED = (
     "What the LLM provider keeps of prompts and answers.",
@@ -26,54 +23,6 @@ NOT_REACHED = (
 )
 TOOLS = "What tools were given and gave in the turn is removed with it, and was not looked for elsewhere."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
-
-
-class Section(BaseModel, defer_build=True):
-    """A section of a bank file that rests on an erased note, by its headings from the outermost on."""
-
-    path: str
-    heading: str
-    section: list[str]
-
-
-class Receipt(Document):
-    """`_erasures/{id}.json`. `counts`: objects, and former versions of objects, from which something was erased."""
-
-    erasure_id: str
-    space_id: str
-    uid: str
-    requested_by: str
-    agent: str | None = None
-    """Set where all notes of an agent are erased."""
-    note_ids: list[str] = []
-    memory_ids: list[str] = []
-    turns: list[str] = []
-    """As searches call them: the conversation's id and the turn's number, with a slash between."""
-    status: Literal["working", "done"] = "working"
-    started_at: Moment
-    finished_at: Moment | None = None
-    counts: dict[str, int] = {}
-    files: list[str] = []
-    """Bank files whose text was changed: they quoted a note word for word."""
-    sections: list[Section] = []
-    quoted_in: list[str] = []
-    """Notes and memories of other ids that quote one."""
-    versions: Literal["removed", "not_kept", "not_reachable"] | None = None
-    not_reached: list[str] = []
-    removing: list[str] = []
-    """Keys of the objects that held it, or that may come back, whose former versions go at the end."""
-    rev: int = 1
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """The notes, memories and turns."""
-        return frozenset((*self.note_ids, *self.memory_ids, *self.turns))
-
-    def is_for(self, agent: str | None, ids: frozenset[str]) -> bool:
-        """Whether this was asked for: the notes of this agent, these notes or turns, or some of these memories."""
-        # Of what a memory is one with nobody knows any more when it is erased.
-        same = self.ids == ids or (bool(self.memory_ids) and ids <= self.ids)
-        return self.agent == agent and (agent is not None or same)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from livemem.conversations import due
 from livemem.erasure import erased, former_versions, receipts, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
 from livemem.erasure.holdings import Found, Place, Watch
-from livemem.erasure.receipts import VERSIONS_UNREACHABLE, Receipt, Saved, Section
+from livemem.erasure.receipts import VERSIONS_UNREACHABLE, Saved
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
 from livemem.errors import VersionsUnreachable
 from livemem.memories import erasing, rows
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.spaces.receipt import Receipt, Section
 from livemem.store import conversation_keys, keys
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from livemem import clock
-from livemem.erasure.receipts import Receipt
 from livemem.process import Process
 from livemem.spaces import markers
 from livemem.spaces.head import Meta
+from livemem.spaces.receipt import Receipt
 from livemem.spaces.room import WAITS, DocumentKind, Room, Space
 from livemem.store import keys
 

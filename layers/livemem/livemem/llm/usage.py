@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from livemem.store.documents import Whole
+
 MOST = 10**9
 """Of a number that a document tells: more than one run can have used."""
 
@@ -12,10 +14,10 @@ MOST = 10**9
 class Usage:
     """`estimated_tokens`: of calls whose tokens nobody told, such as those that timed out or whose worker died."""
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    estimated_tokens: int = 0
+    calls: Whole = 0
+    prompt_tokens: Whole = 0
+    completion_tokens: Whole = 0
+    estimated_tokens: Whole = 0
 
     @property
     def tokens(self) -> int:

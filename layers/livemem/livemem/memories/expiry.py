@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 SERVICE = "live-memory"
 """The author of what nobody asked for."""
 REASON = "It has expired."
+SHARE = timedelta(seconds=30)
+"""Of the memories of one kind in one space."""
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further memories."""
 LATE = timedelta(minutes=26)
@@ -44,13 +46,18 @@ def sweep(process: Process, deadline: datetime) -> dict[str, float]:
     for (space_id, kind), markers in marked.items():
         if deadline - process.clock() < LAST_ROUND:
             break
+        work = process.within(min(process.clock() + SHARE, deadline))
         try:
-            there = heads.find(process, space_id)
+            there = heads.find(work, space_id)
             ids = [one.memory_id for one in markers]
-            count = delete_expired(process, space_id, kind, ids) if there else 0
-            _clear(process, markers)
+            count = delete_expired(work, space_id, kind, ids) if there else 0
+            _clear(work, markers)
         except LiveMemoryError as error:
             logger.warning("memories were not looked at", extra={"space_id": space_id, "error_code": error.code})
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
+            # Not with its text, which may hold data.
+            logger.error("memories were not looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
             continue
         if count:
             done[space_id] = done.get(space_id, 0) + count

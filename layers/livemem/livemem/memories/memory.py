@@ -8,7 +8,7 @@ from typing import Literal
 from livemem import limits
 from livemem.errors import InvalidRequest
 from livemem.redaction import Redaction
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Line, Moment
 from livemem.store.memory_keys import Kind
 
 Origin = Literal["conversation", "chat", "note", "digest", "manual"]
@@ -31,14 +31,14 @@ _SUBJECT = re.compile(r"[^\s,/]+(?:[ -][^\s,/]+)*")
 class Provenance(Document):
     """Who stored it, and what it rests on."""
 
-    author: str
-    digest: str | None = None
+    author: Line
+    digest: Line | None = None
     """The slot of the digest that found it."""
-    room: str | None = None
+    room: Line | None = None
     messages: list[str] = []
     """Ids of the messages of the room."""
-    conversation_id: str | None = None
-    note_id: str | None = None
+    conversation_id: Line | None = None
+    note_id: Line | None = None
 
 
 class Former(Document):
@@ -48,7 +48,7 @@ class Former(Document):
     expires_at: Moment | None = None
     at: Moment
     """When it was said."""
-    author: str
+    author: Line
 
 
 class Absorbed(Document):
@@ -65,18 +65,18 @@ class Absorbed(Document):
 class Memory(Document):
     """One durable fact, as it stands after an operation."""
 
-    memory_id: str
+    memory_id: Line
     kind: Kind
     category: str | None = None
     content: str
-    subjects: list[str] = []
+    subjects: list[Line] = []
     created_at: Moment
     updated_at: Moment
     expires_at: Moment | None = None
     """None: never."""
     source: Origin = "manual"
     provenance: Provenance
-    revision: int = 1
+    revision: Count = 1
     history: list[Former] = []
     """The latest first."""
     similar_to: list[str] = []

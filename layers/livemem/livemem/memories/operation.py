@@ -2,14 +2,16 @@
 
 import base64
 import hashlib
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from livemem import limits
 from livemem.errors import InvalidRequest, MemoriesBroken
 from livemem.memories.memory import Memory, Provenance
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Document, Finite, Line, Moment, Number
 from livemem.store.memory_keys import Kind
 from livemem.store.objects import Object
 
@@ -30,7 +32,7 @@ OP_ID_CHARACTERS = 24
 class Merged(Document):
     """How what was to be stored met a memory that was there."""
 
-    score: float
+    score: Finite
     by: By
     former: str
     """The content before."""
@@ -52,8 +54,8 @@ class Also(Document):
 class Vector(Document):
     """What an embedding model made of the content: 16-bit floats, little-endian, in base64."""
 
-    model: str
-    values: str
+    model: Line
+    values: Annotated[str, Field(max_length=32_768)]
 
     @classmethod
     def of(cls, model: str, halves: bytes) -> "Vector":
@@ -68,14 +70,17 @@ class Vector(Document):
 class Operation(Document):
     """`log/{number}.json`."""
 
-    number: int
+    most_bytes: ClassVar[int] = 4 << 20
+    most_values: ClassVar[int] = 100_000
+
+    number: Number
     op: Op
-    op_id: str
+    op_id: Line
     """Of its cause: a repeat of the same changes nothing."""
     request: str | None = None
     """A hash of what was asked for, so that another request under the same cause is refused."""
     at: Moment
-    author: str
+    author: Line
     memory: Memory
     """As it stands after a `put`; as it was before a `delete`."""
     merged: Merged | None = None

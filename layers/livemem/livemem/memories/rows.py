@@ -1,23 +1,20 @@
 """Vectors beside a snapshot, row by row as they are stored (search/vectors.py): for functions that have no NumPy.
 
-An object is NumPy's npz: a ZIP archive of two arrays, `hashes` (n x 16 bytes) and `vectors` (n x d, 16-bit floats). The
-form of an array is that of NumPy's format 1.0: a head that says what it holds, then the rows.
+An object is NumPy's npz (store/arrays.py) of two arrays, `hashes` (n x 16 bytes) and `vectors` (n x d, 16-bit floats).
 """
 
 import hashlib
 import io
-import re
 import struct
 import zipfile
 from collections.abc import Mapping
 
+from livemem.store import arrays
+from livemem.store.arrays import Array
+
 NAME_BYTES = 16
 HALF_BYTES = 2
 _MAGIC = b"\x93NUMPY\x01\x00"
-_HEAD = re.compile(
-    r"\{'descr': '(?P<type>[|<>=a-z0-9]{2,4})', 'fortran_order': False, "
-    r"'shape': \((?P<count>\d{1,9}), (?P<columns>\d{1,9})\), \}"
-)
 _ALIGNED = 64
 
 
@@ -28,29 +25,16 @@ def name_of(content: str, prefix: str) -> bytes:
 
 def read(body: bytes) -> dict[bytes, bytes]:
     """The rows of an object, 16-bit floats, by their names. Raises ValueError for what is no such object."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as packed:
-            names = _rows(packed.read("hashes.npy"), "|u1", 1)
-            rows = _rows(packed.read("vectors.npy"), "<f2", HALF_BYTES)
-    except (KeyError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
-        raise ValueError("no vectors") from error
+    found = arrays.read(body, {"hashes": ("|u1", 1), "vectors": ("<f2", HALF_BYTES)})
+    names, rows = _rows(found["hashes"], 1), _rows(found["vectors"], HALF_BYTES)
     if len(names) != len(rows) or any(len(name) != NAME_BYTES for name in names):
         raise ValueError("no vectors")
     return dict(zip(names, rows, strict=True))
 
 
-def _rows(array: bytes, kind: str, width: int) -> list[bytes]:
-    start = len(_MAGIC) + 2
-    if not array.startswith(_MAGIC) or len(array) < start:
-        raise ValueError("no array")
-    (size,) = struct.unpack("<H", array[len(_MAGIC) : start])
-    head = _HEAD.fullmatch(array[start : start + size].decode("latin-1").strip())
-    if not head or head["type"] != kind:
-        raise ValueError("another array")
-    data, step = array[start + size :], int(head["columns"]) * width
-    if len(data) != int(head["count"]) * step:
-        raise ValueError("an array of another length")
-    return [data[at : at + step] for at in range(0, len(data), step)] if step else []
+def _rows(array: Array, width: int) -> list[bytes]:
+    step = array.columns * width
+    return [array.data[at : at + step] for at in range(0, len(array.data), step)] if step else []
 
 
 def write(rows: Mapping[bytes, bytes]) -> bytes:

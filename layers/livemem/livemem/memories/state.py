@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import ClassVar
 
 from livemem import clock
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation, Vector
-from livemem.store.documents import Document
+from livemem.store.documents import Document, Moment, Number
 
 REPEATED_WITHIN = timedelta(days=30)
 """For how long a repeat is known: digests that wait for their model, and clients that send again, take less."""
@@ -17,19 +18,21 @@ REPEATED_WITHIN = timedelta(days=30)
 class Done(Document):
     """An operation by its cause."""
 
-    number: int
-    at: str
+    number: Number
+    at: Moment
 
 
 class Snapshot(Document):
     """`snapshot/{number}.json`: the state after an operation."""
 
-    number: int
+    most_bytes: ClassVar[int] = 64 << 20
+
+    number: Number
     op_id: str
     """Of that operation: a space that was restored may have got another one under its number since."""
     memories: list[Memory]
     done: dict[str, Done]
-    deleted: dict[str, int]
+    deleted: dict[str, Number]
 
 
 @dataclass(frozen=True)

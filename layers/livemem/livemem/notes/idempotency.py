@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
+from typing import ClassVar
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost
@@ -15,6 +16,7 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import documents, keys
+from livemem.store.documents import Document, Line, Moment, NoteId
 from livemem.store.probe import require_conditional_writes
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
@@ -25,6 +27,16 @@ CLAIM_LIFE = IDEMPOTENCY_LIFE + timedelta(days=1)
 
 
 CLAIMS_AT_ONCE = 1_000
+
+
+class NamedNote(Document):
+    """`_idempotency/{sha256}.json`: the note of a key, the hash of what it says, and when the key came first."""
+
+    most_bytes: ClassVar[int] = 4_096
+
+    note_id: NoteId
+    body: Line
+    created_at: Moment
 
 
 def append_once(process: Process, space_id: str, agent: str, draft: Draft, idempotency_key: str) -> tuple[Note, bool]:
@@ -41,26 +53,25 @@ def append_once(process: Process, space_id: str, agent: str, draft: Draft, idemp
     claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
     body_digest = _digest([draft.category, draft.content, *draft.tags])
     note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
-    claim = json.dumps(
-        {"note_id": note.note_id, "body": body_digest, "created_at": clock.iso(process.clock())}
-    ).encode()
+    told = NamedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
+    claim = told.to_bytes()
     try:
         process.store.put(claim_key, claim, if_none_match=True, content_type=documents.JSON)
         return appending.write(process, note), True
     except PreconditionLost:
         found = process.store.get(claim_key)
     earlier = _read_claim(found.body) if found else None
-    if not earlier or process.clock() - clock.parse(earlier["created_at"]) > IDEMPOTENCY_LIFE:
+    if not earlier or process.clock() - clock.parse(earlier.created_at) > IDEMPOTENCY_LIFE:
         # Gone meanwhile: the sweep took it away, or somebody deletes the space. Of two who try now one must win too.
         condition = {"if_match": found.etag} if found else {"if_none_match": True}
         process.store.put(claim_key, claim, content_type=documents.JSON, **condition)
         return appending.write(process, note), True
-    if earlier["body"] != body_digest:
+    if earlier.body != body_digest:
         raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days")
     try:
-        return replace(pages.get(process, space_id, earlier["note_id"]), redacted=draft.redacted), False
+        return replace(pages.get(process, space_id, earlier.note_id), redacted=draft.redacted), False
     except NotFound:
-        first = keys.parse_note_id(earlier["note_id"])
+        first = keys.parse_note_id(earlier.note_id)
         return appending.write(process, appending.new_note(space_id, agent, draft, first.timestamp, first.suffix)), True
 
 
@@ -76,19 +87,10 @@ def drop_expired_claims(process: Process, space_id: str) -> int:
     return sum(process.store.map(lambda claim: process.store.delete(claim.key, if_match=claim.etag), expired))
 
 
-def check(body: bytes) -> None:
-    """Raise ValueError for the body of an object that is no claim."""
-    if _read_claim(body) is None:
-        raise ValueError("no claim of an Idempotency-Key")
-
-
-def _read_claim(body: bytes) -> dict[str, str] | None:
+def _read_claim(body: bytes) -> NamedNote | None:
     try:
-        claim = json.loads(body)
-        clock.parse(claim["created_at"])
-        keys.parse_note_id(claim["note_id"])
-        return {name: str(claim[name]) for name in ("note_id", "body", "created_at")}
-    except (ValueError, KeyError, TypeError):
+        return NamedNote.from_bytes(body)
+    except ValueError:
         return None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from livemem.notes import idempotency
+from livemem.notes.idempotency import NamedNote
 from livemem.process import Process
 from livemem.spaces.room import DocumentKind, Room, Space
 from livemem.store import keys
@@ -18,7 +19,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
 
 def kind(name: str) -> DocumentKind | None:
     """Idempotency-Keys. A note is read whatever is in it."""
-    return DocumentKind(idempotency.check) if name.startswith("_idempotency/") else None
+    return DocumentKind(NamedNote.from_bytes) if name.startswith("_idempotency/") else None
 
 
 ROOM = Room(owns=keys.is_of_notes, tend=tend, kind=kind)

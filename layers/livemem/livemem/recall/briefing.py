@@ -151,8 +151,8 @@ def _told_once(found: Sequence[FoundSummary], raw: Collection[int]) -> list[Foun
     told: dict[int, set[int]] = {0: set(), 1: set(), 2: set(), 3: set()}
     kept = []
     for one in sorted(found, key=lambda one: one.level):
-        known = one.children is not None and _all(one.children) <= told[one.level - 1]
-        if not known and not _all(one.covers) <= {*raw}:
+        known = one.children is not None and _all_in(one.children, told[one.level - 1])
+        if not known and not _all_in(one.covers, raw):
             kept.append(one)
         told[one.level].add(one.number)
     return [one for one in found if one in kept]
@@ -163,11 +163,12 @@ def waiting(summaries: Sequence[Summary], raw: Collection[int], found: Collectio
     found.
     """
     shown = {one.number for one in found if one.level == 1}
-    return [ShownSummary(one) for one in summaries if one.number not in shown and not _all(one.covers.turns) <= {*raw}]
+    return [ShownSummary(one) for one in summaries if one.number not in shown and not _all_in(one.covers.turns, raw)]
 
 
-def _all(ends: tuple[int, int]) -> set[int]:
-    return set(range(ends[0], ends[1] + 1))
+def _all_in(ends: tuple[int, int], known: Collection[int]) -> bool:
+    """Whether all numbers from one to another are known; of more than there are none is looked at."""
+    return ends[1] - ends[0] < len(known) and all(number in known for number in range(ends[0], ends[1] + 1))
 
 
 def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from livemem import clock
 from livemem.process import Process
+from livemem.rooms.message import MessageKey
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Document, Line, Moment, Position
 from livemem.store.keys import compact_time
 from livemem.store.objects import Entry
 
@@ -21,14 +23,16 @@ REMEMBERED = timedelta(days=2)
 class Chunk(Document):
     """What is asked of the model at once: messages of one room, the oldest first, by their keys below the space."""
 
-    room: str
-    messages: list[str]
+    room: Line
+    messages: list[MessageKey]
 
 
 class Input(Document):
     """`input.json`: exactly what a digest takes."""
 
-    slot: str
+    most_bytes: ClassVar[int] = 4 << 20
+
+    slot: Line
     created_at: Moment
     chunks: list[Chunk]
     more: bool = False
@@ -42,8 +46,8 @@ class Input(Document):
 class Ending(Document):
     """The part of `done.json` that is asked for here."""
 
-    slot: str
-    dead: list[int] = []
+    slot: Line
+    dead: list[Position] = []
 
 
 @dataclass(frozen=True)

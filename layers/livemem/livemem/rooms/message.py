@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest
 from livemem.invisible import has_controls
 from livemem.redaction import Redaction
-from livemem.store.documents import Document, Moment
+from livemem.store import room_keys as keys
+from livemem.store.documents import Document, Line, Moment
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
 
@@ -19,11 +23,23 @@ AHEAD = timedelta(minutes=5)
 UNKNOWN = "unknown"
 
 
+def _check_name(name: str) -> str:
+    if not keys.parse_message(keys.named("x", name)):
+        raise ValueError("no name of a message")
+    return name
+
+
+MessageKey = Annotated[str, AfterValidator(_check_name)]
+"""The name of a message below its space: what is named so is moved and removed, so nothing else may be."""
+
+
 class Message(Document):
     """The document: written once."""
 
+    most_bytes: ClassVar[int] = 256 << 10
+
     message_id: str
-    author: str
+    author: Line
     content: str
     timestamp: Moment
 

@@ -8,6 +8,7 @@ there although its id is was digested, which the inputs of the digests tell, or 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from livemem import clock
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
@@ -31,6 +32,8 @@ SKEW = timedelta(minutes=5)
 
 class Stamp(Document):
     """`_room_ids/...`: at which time the message of an id is kept."""
+
+    most_bytes: ClassVar[int] = 16 << 10
 
     message_id: str
     timestamp: Moment

@@ -6,14 +6,14 @@ named in it as its worker ends it (changes/recovery.py says when it may).
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import ended, unreadable, usage
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Line, Moment, Position, Whole
 
 QUEUE_LIFE = timedelta(hours=1)
 """How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
@@ -34,40 +34,42 @@ MESSAGE_NOTHING = "No new notes to consolidate"
 class Run(Document):
     """`_runs/{run_id}.json`."""
 
-    run_id: str
-    space_id: str
-    uid: str
+    most_bytes: ClassVar[int] = 64 << 20
+
+    run_id: Line
+    space_id: Line
+    uid: Line
     status: Status = "queued"
     step: str | None = None
     """While running: collecting, asking, applying."""
     trigger: Trigger
-    agent: str | None = None
-    max_notes: int | None = None
+    agent: Line | None = None
+    max_notes: Count | None = None
     dry_run: bool = False
     replace: bool = False
     """Whether it may take the place of a plan that waits for approval."""
-    requested_by: str | None = None
+    requested_by: Line | None = None
     queued_at: Moment
     started_at: Moment | None = None
     expires_at: Moment | None = None
     """When a running worker is surely dead, by its own clock."""
-    worker: str | None = None
+    worker: Line | None = None
     """Which delivery of its invocation runs it."""
-    base: int | None = None
+    base: Position | None = None
     """Number of the newest change when it began: what it commits has the next one."""
     finished_at: Moment | None = None
-    consolidation: int | None = None
-    model: str | None = None
+    consolidation: Position | None = None
+    model: Line | None = None
     metrics: dict[str, Any] = {}
-    asking: dict[str, int] = {}
+    asking: dict[str, Whole] = {}
     """What its worker asks of the LLM now, estimated before it does so: calls and tokens."""
-    spent: dict[str, int] = {}
+    spent: dict[str, Whole] = {}
     """What earlier workers of it had asked of the LLM."""
     message: str | None = None
     error: dict[str, str] | None = None
     plan: dict[str, Any] | None = None
     """What a dry run would do."""
-    decided_by: str | None = None
+    decided_by: Line | None = None
     """Who approved or refused its plan."""
     decided_at: Moment | None = None
     came: bool = False

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 KEPT = 2
 """The newest that are kept: one that somebody may be reading, and the one in its place."""
+MOST_BYTES = 1 << 30
+"""Of one that is fetched: what is behind it would not fit beside it on the disk of a function (EphemeralStorage)."""
 MEDIA_TYPE = "application/vnd.sqlite3"
 CHECKSUM = "sha256"
 UID = "uid"
@@ -84,6 +86,8 @@ def _fetch(store: Store, key: str, uid: str, path: Path) -> bool:
         if stream is None:
             # Pruned between listing and reading.
             return False
+        if stream.size > MOST_BYTES:
+            raise Unusable("too large")
         if stream.metadata.get(UID) != uid:
             raise Unusable("of another space")
         digest = hashlib.sha256()

@@ -5,13 +5,14 @@ stale, a text that moves keeps its vector, and two who embed the same text have 
 """
 
 import io
-import zipfile
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import whitening
+from livemem.store import arrays
+from livemem.store.arrays import BadArrays
 
 Vectors = NDArray[np.float32]
 """n x d, each of unit length."""
@@ -58,10 +59,12 @@ def stack(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> tuple[list[byte
 def decode(body: bytes, dimensions: int) -> tuple[list[bytes], Vectors]:
     """The hashes of a segment and their vectors. Raises BadSegment for what is not whole, finite and of unit length."""
     try:
-        with np.load(io.BytesIO(body), allow_pickle=False) as packed:
-            hashes, halves = packed["hashes"], packed["vectors"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, MemoryError, AttributeError) as error:
+        found = arrays.read(body, {"hashes": ("|u1", 1), "vectors": ("<f2", 2)})
+    except BadArrays as error:
         raise BadSegment("no segment") from error
+    told, packed = found["hashes"], found["vectors"]
+    hashes = np.frombuffer(told.data, dtype=np.uint8).reshape(told.count, told.columns)
+    halves = np.frombuffer(packed.data, dtype=np.float16).reshape(packed.count, packed.columns)
     rows = _check(hashes, halves)
     if rows.shape[1] != dimensions:
         raise BadSegment("other dimensions")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Moment
+from livemem.store.documents import Count, Moment, Number
 
 
 class Arrival(BaseModel, defer_build=True):
@@ -20,7 +20,7 @@ class Arrival(BaseModel, defer_build=True):
     """The space that it comes from; of an import the one that the archive names, once it was read."""
     backup_id: str | None = None
     """The backup of that space."""
-    at: int | None = None
+    at: Number | None = None
     """The change as of which it was forked; None: as it stood."""
     upload_id: str | None = None
     upload_etag: str | None = None
@@ -30,7 +30,7 @@ class Arrival(BaseModel, defer_build=True):
     """Of an import of Markdown files: description and rules."""
     started_at: Moment
     finished_at: Moment | None = None
-    objects: int | None = None
+    objects: Count | None = None
     """How many objects were brought, once they are all there."""
     error: dict[str, str] | None = None
     """Code and detail of why it was given up."""

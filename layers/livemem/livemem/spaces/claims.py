@@ -15,7 +15,7 @@ from livemem.errors import Busy, PreconditionLost, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces.lease import BACKOFF_FIRST, BACKOFF_LONGEST, LIFE, RENEWAL_TICK, RENEWED_AFTER
 from livemem.store import documents
-from livemem.store.documents import Document
+from livemem.store.documents import Count, Document, Seconds
 from livemem.store.objects import Object
 
 TRIES = 5
@@ -29,9 +29,9 @@ class Claim(Document):
     """The invocation that it works in: a retry of it has the same. Empty for a request, which nobody delivers again."""
     job_id: str
     kind: Literal["work", "backoff"] = "work"
-    seconds: float
+    seconds: Seconds
     """Life since it was written."""
-    failures: int = 0
+    failures: Count = 0
     error: str | None = None
 
 

@@ -1,5 +1,6 @@
 """The head of a space, `_meta.json`, which every change of a space's state goes through."""
 
+import logging
 import re
 import threading
 from collections.abc import Callable
@@ -22,9 +23,11 @@ from livemem.spaces.review import Decision, Mode, Review
 from livemem.spaces.set_aside import SetAside
 from livemem.spaces.settling import Settling
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Line, Moment, Number, Position
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
+
+logger = logging.getLogger(__name__)
 
 UPDATE_TRIES = 20
 NO_REVIEW = "The space does not ask for approval any more; its notes go into the next run."
@@ -53,13 +56,13 @@ class Meta(Document):
     owner: str | None
     created_at: Moment
     last_consolidation: Moment | None = None
-    consolidation_count: int = 0
+    consolidation_count: Position = 0
     """Consolidations that stand: an undo takes its own off again. Counted by the commit."""
-    total_notes_processed: int = 0
-    version: int = 1
-    rev: int = 1
-    uid: str
-    consolidation_threshold: int
+    total_notes_processed: Count = 0
+    version: Count = 1
+    rev: Count = 1
+    uid: Line
+    consolidation_threshold: Count
     auto_paused: bool = False
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
@@ -67,23 +70,23 @@ class Meta(Document):
     """In which the bank is written; None: that of the rules."""
     timezone: str | None = None
     """In which its digests have their hours, by its IANA name; None: DEFAULT_TIMEZONE."""
-    changes: int = 0
+    changes: Position = 0
     """Number of the newest change, of whatever kind: what a commit counts on from."""
-    rules_changed_at: str | None = None
+    rules_changed_at: Moment | None = None
     """When the rules were changed, until a consolidation was told."""
-    committed_run: str | None = None
-    last_run: str | None = None
+    committed_run: Line | None = None
+    last_run: Line | None = None
     """The run or change by hand that made the newest change."""
-    folded_until: str | None = None
+    folded_until: Line | None = None
     """Compact time of the newest note that was ever folded: what was written later can't be in a record. None where
     none was, or where an older version folded them: then the records tell.
     """
     echoes: list[str] = []
     """Ids of live notes that a record holds, and whose deletion is decided."""
     settling: Settling | None = None
-    runs_seen: str | None = None
+    runs_seen: Line | None = None
     """Every run up to this one has ended and left nothing behind: the sweep looks at later ones alone."""
-    undone: list[tuple[int, int]] | None = None
+    undone: list[tuple[Number, Number]] | None = None
     """Changes that do not stand any more: from an undone one to its undo. None where an older version made the space:
     then the records tell.
     """
@@ -290,7 +293,7 @@ def patch(
     if consolidation_mode is not None:
         wanted["consolidation_mode"] = consolidation_mode
     if language is not ...:
-        wanted["language"] = _check_language(language)
+        wanted["language"] = check_language(language)
     if timezone is not ...:
         wanted["timezone"] = check_timezone(timezone)
     if wanted:
@@ -303,7 +306,32 @@ def _without_review(meta: Meta, mode: Mode | None) -> dict[str, object]:
     return meta.decided(Decision(status="superseded", message=NO_REVIEW)) if mode == "auto" else {}
 
 
-def _check_language(language: str | None) -> str | None:
+def check_settings(meta: Meta) -> None:
+    """Raise InvalidRequest or TooLarge, naming the field, unless a head from outside says what a user may say by the
+    API, of all that a user may say.
+    """
+    limits.check_text("description", meta.description, limits.DESCRIPTION_BYTES, blank=True)
+    limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
+    check_language(meta.language)
+    check_timezone(meta.timezone)
+
+
+def without_bad_settings(meta: Meta) -> Meta:
+    """A head from a backup without a language or time zone that the API would not take: whoever wrote it there, what a
+    space remembers is worth more. Other settings can't be dangerous.
+    """
+    changes: dict[str, None] = {}
+    for name, check in (("language", check_language), ("timezone", check_timezone)):
+        try:
+            check(getattr(meta, name))
+        except InvalidRequest:
+            logger.warning("setting of a backup left out", extra={"space_id": meta.space_id, "setting": name})
+            changes[name] = None
+    return meta.model_copy(update=changes)
+
+
+def check_language(language: str | None) -> str | None:
+    """Return the language tag, or raise InvalidRequest."""
     if language is not None and (len(language) > LANGUAGE_CHARACTERS or not LANGUAGE.fullmatch(language)):
         raise InvalidRequest.of("language", "must be a language tag such as fr or pt-BR, or null: that of the rules")
     return language

@@ -19,7 +19,7 @@ from livemem.errors import Busy, LiveMemoryError, PreconditionLost, StillAtWork,
 from livemem.process import Process
 from livemem.spaces import ended
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Count, Document, Moment, Seconds
 from livemem.store.objects import Object
 
 LIFE = timedelta(seconds=90)
@@ -47,14 +47,14 @@ class Lease(Document):
     worker: str = ""
     """Which delivery of the run."""
     kind: str
-    seconds: float = 930
+    seconds: Seconds = 930
     """Life since it was written; this is what leases had that don't say it."""
     expires_at: Moment
     """For people: by the clock of the holder."""
-    rev: int = 1
+    rev: Count = 1
     abandoned: list[str] = []
     """Runs whose lease ran out and whose plan may still lie about: the next holder clears it away."""
-    failures: int = 0
+    failures: Count = 0
     error: str | None = None
     """Code of the failure that a `backoff` waits out."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Moment
+from livemem.store.documents import Count, Moment, Number
 
 Mode = Literal["auto", "review"]
 """Whether a consolidation commits by itself, or waits with its plan for a person."""
@@ -22,7 +22,7 @@ class Decision(BaseModel, defer_build=True):
     message: str | None = None
     by: str | None = None
     at: Moment | None = None
-    consolidation: int | None = None
+    consolidation: Number | None = None
     """The number of the change that an approved one has made."""
 
 
@@ -32,7 +32,7 @@ class Review(BaseModel, defer_build=True):
     run_id: str
     revision: str
     planned_at: Moment
-    number: int
+    number: Number
     """Of the change that it would make: it can be committed as long as that is the next one."""
-    notes_count: int
+    notes_count: Count
     decision: Decision | None = None

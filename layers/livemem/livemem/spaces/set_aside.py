@@ -7,6 +7,8 @@ for whatever reason takes those that fit by then.
 
 from pydantic import BaseModel
 
+from livemem.store.documents import Count
+
 MOST = 500
 """Notes that a head remembers, which keeps it below 60 kB."""
 
@@ -14,9 +16,9 @@ MOST = 500
 class SetAside(BaseModel, defer_build=True):
     """What `_meta.json` and the record of a consolidation hold of them, in estimated tokens."""
 
-    beside: int = 0
+    beside: Count = 0
     """What system prompt, rules, synthesis and bank took when the notes were judged."""
-    needs: dict[str, int] = {}
+    needs: dict[str, Count] = {}
     """By note id: what it takes in the prompt, with room for the answer to it."""
 
     def bounded(self) -> "SetAside":

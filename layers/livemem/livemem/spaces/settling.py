@@ -7,13 +7,13 @@ once more. So such changes are watched until no request from before them can com
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Moment
+from livemem.store.documents import Moment, Number
 
 
 class Watched(BaseModel, defer_build=True):
     """The newest change of one file since the space is watched, and whether it deleted the file."""
 
-    number: int
+    number: Number
     gone: bool = False
 
 
@@ -22,4 +22,4 @@ class Settling(BaseModel, defer_build=True):
 
     until: Moment
     files: dict[str, Watched] = {}
-    returned: list[int] = []
+    returned: list[Number] = []

@@ -6,11 +6,10 @@ markers with the others, and removes those of objects that are mended or gone. S
 and no space is read for it.
 """
 
-import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cachetools import TTLCache
 
@@ -73,15 +72,6 @@ def parsed(process: Process, kind: type[D], found: Object, raised: type[ObjectUn
     try:
         return kind.from_bytes(found.body)
     except ValueError as bad:
-        leave(process, found.key)
-        raise error(found.key, raised) from bad
-
-
-def value(process: Process, found: Object, raised: type[ObjectUnreadable] = ObjectUnreadable) -> Any:
-    """The JSON value in an object that is no document of the service's own. Raises `raised`, and leaves a marker."""
-    try:
-        return json.loads(found.body)
-    except (ValueError, RecursionError) as bad:
         leave(process, found.key)
         raise error(found.key, raised) from bad
 

@@ -26,9 +26,14 @@ _SEAL = re.compile(
 _SUMMARY = re.compile(
     rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
 )
-_TOOL_RESULT = re.compile(rf"{_FOLDER}tools/(?P<index>[0-9]{{10}})/[0-9]{{3,4}}\.json")
 _TURN_ID = re.compile(rf"(?P<conversation>{_ID})/(?P<index>[1-9][0-9]{{0,9}})")
+_GENERATION = re.compile(r"g(?P<generation>[1-9][0-9]{0,8})")
 _SEARCHED = re.compile(rf"{_FOLDER}(?:turns|g(?P<generation>[1-9][0-9]{{0,8}})/summaries)/")
+_CONVERSATION = re.compile(rf"{_FOLDER}conversation\.json")
+_DOCUMENT = re.compile(rf"{_FOLDER}generation\.json")
+_MESSAGE = re.compile(rf"{_FOLDER}ids/[0-9a-f]{{64}}\.json")
+_TOOL_RESULT = re.compile(rf"{_FOLDER}tools/(?P<index>[0-9]{{10}})/[0-9]{{3,4}}\.json")
+_JOB = re.compile(rf"{_FOLDER}jobs/(?P<job>{_ID})\.json")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
 _PART = re.compile(
     rf"conversations/(?P<conversation>{_ID})/(?:(?P<what>conversation|generation)|(?P<folder>ids|jobs|tools)/.+)\.json"
@@ -84,6 +89,12 @@ def deleted(space_id: str, conversation_id: str) -> str:
     return f"{folder(space_id, conversation_id)}deleted"
 
 
+def parse_conversation(key: str) -> tuple[str, str] | None:
+    """Space and conversation in the key of what a conversation is; None for every other key."""
+    match = _CONVERSATION.fullmatch(key)
+    return (match["space"], match["conversation"]) if match else None
+
+
 def turns_prefix(space_id: str, conversation_id: str) -> str:
     """Below it the turns, the newest first."""
     return f"{folder(space_id, conversation_id)}turns/"
@@ -104,6 +115,12 @@ def message(space_id: str, conversation_id: str, message_id: str) -> str:
     """What says behind which turn the message is to be looked for."""
     digest = hashlib.sha256(message_id.encode()).hexdigest()
     return f"{folder(space_id, conversation_id)}ids/{digest}.json"
+
+
+def parse_message(key: str) -> str | None:
+    """The conversation in the key of a message's id; None for every other key."""
+    match = _MESSAGE.fullmatch(key)
+    return match["conversation"] if match else None
 
 
 def tool_result(space_id: str, conversation_id: str, index: int, order: int) -> str:
@@ -138,9 +155,21 @@ def generation(space_id: str, conversation_id: str) -> str:
     return f"{folder(space_id, conversation_id)}generation.json"
 
 
+def parse_generations(key: str) -> str | None:
+    """The conversation in the key of what says which generation counts; None for every other key."""
+    match = _DOCUMENT.fullmatch(key)
+    return match["conversation"] if match else None
+
+
 def generation_prefix(space_id: str, conversation_id: str, number: int) -> str:
     """Below it the seals and summaries of a generation."""
     return f"{folder(space_id, conversation_id)}g{number}/"
+
+
+def parse_generation(folder: str) -> int | None:
+    """The generation in the name of a folder of a conversation; None for every other name."""
+    match = _GENERATION.fullmatch(folder)
+    return int(match["generation"]) if match else None
 
 
 def seal(space_id: str, conversation_id: str, generation: int, level: int, number: int) -> str:
@@ -200,8 +229,8 @@ def job(space_id: str, conversation_id: str, job_id: str) -> str:
 
 def parse_job(key: str) -> str | None:
     """The id of a run in its key; None for every other key."""
-    job_id = key.rpartition("/jobs/")[2].removesuffix(".json")
-    return job_id if key.endswith(".json") and RUN_ID.fullmatch(job_id) else None
+    match = _JOB.fullmatch(key)
+    return match["job"] if match else None
 
 
 def by_cwd_prefix(space_id: str, host: str, cwd: str) -> str:

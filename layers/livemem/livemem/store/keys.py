@@ -24,6 +24,8 @@ USAGE = "_system/usage/"
 """Below it what the LLM was used for on each day, in a few objects (spaces/totals.py)."""
 CAPS = "_system/caps/"
 """Below it, for each token and each space, what of its caps is taken (spaces/caps.py)."""
+SWEEPS = "_system/sweeps/"
+"""Below it how far the sweeps are."""
 PROBE = "_system/probe/conditional-writes"
 MARKERS = "_pending/"
 """Where the markers for the sweep are."""
@@ -56,6 +58,8 @@ OBJECT_NAME_BYTES = 900
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOTALS = re.compile(rf"{USAGE}(?P<day>[0-9]{{8}})/(?P<shard>[0-9]{{2}})\.json")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
+_IDEMPOTENCY = re.compile(r"_idempotency/(?P<digest>[0-9a-f]{64})\.json")
+_ERASURE = re.compile(rf"_erasures/(?P<id>{RUN_ID.pattern})\.json")
 _SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(?:-(?P<said>[0-9]{9,12}))?\.sqlite")
 _SEGMENT = re.compile(
     r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
@@ -233,6 +237,11 @@ def parse_quarantined(key: str) -> str | None:
     """The id in the key of what says who set an object aside; None for every other key."""
     found = key.rpartition("/_quarantine/")[2].removesuffix(".json")
     return found if key.endswith(".json") and RUN_ID.fullmatch(found) else None
+
+
+def sweep_place(kind: str) -> str:
+    """At which spaces a sweep of this kind is, or was when it ended."""
+    return f"{SWEEPS}{kind}.json"
 
 
 def prefix(space_id: str) -> str:
@@ -431,6 +440,12 @@ def idempotency(space_id: str, digest: str) -> str:
     return f"{idempotency_prefix(space_id)}{digest}.json"
 
 
+def parse_idempotency(key: str) -> str | None:
+    """The hash in such a key; None for every other key."""
+    match = _IDEMPOTENCY.fullmatch(key.partition("/")[2])
+    return match["digest"] if match else None
+
+
 def check_backup_id(backup_id: str) -> str:
     """Return `backup_id`, or raise InvalidName. It is the backup's time (UTC), so backups sort by time."""
     if not BACKUP_ID.fullmatch(backup_id) or not _backup_moment(backup_id):
@@ -517,6 +532,12 @@ def erasures_prefix(space_id: str) -> str:
 def erasure(space_id: str, erasure_id: str) -> str:
     """The receipt of an erasure."""
     return f"{space_id}/_erasures/{erasure_id}.json"
+
+
+def parse_erasure(key: str) -> str | None:
+    """The id of an erasure in the key of its receipt; None for every other key."""
+    match = _ERASURE.fullmatch(key.partition("/")[2])
+    return match["id"] if match else None
 
 
 def search_prefix(space_id: str) -> str:

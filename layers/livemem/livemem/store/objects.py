@@ -10,7 +10,7 @@ How old an object is tells the store's own clock alone (`age`): those of two pro
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -94,6 +94,8 @@ class Store:
     """Signs PUT, GET and DELETE; differs from `v4` only where S3_SIGNATURE=hybrid."""
     threads: int = 16
     sleep: Callable[[float], None] = time.sleep
+    check: Callable[[], None] = lambda: None
+    """Called before each request, and may stop it by an error of its own."""
     gives_sha256: bool = False
     """Whether it is asked for the SHA-256 of what it copies: S3 gives it, other stores may not know the question."""
     probed: list[bool] = field(default_factory=list, repr=False)
@@ -103,8 +105,15 @@ class Store:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_crew", Crew(self.threads))
 
+    def checked(self, check: Callable[[], None]) -> "Store":
+        """The same bucket and threads with another check."""
+        other = replace(self, check=check)
+        object.__setattr__(other, "_crew", self._crew)
+        return other
+
     def get(self, key: str, *, first: int | None = None) -> Object | None:
         """The object, or None where there is none; with `first` only so many of its bytes from the beginning."""
+        self.check()
         part: dict[str, Any] = {"Range": f"bytes=0-{first - 1}"} if first else {}
         try:
             return _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, **part))
@@ -118,6 +127,7 @@ class Store:
 
     def get_if_changed(self, key: str, etag: str) -> tuple[bool, Object | None]:
         """Whether the object has another ETag than `etag` by now, and then the object, None where there is none."""
+        self.check()
         try:
             return True, _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag))
         except (ClientError, BotoCoreError) as error:
@@ -165,6 +175,7 @@ class Store:
 
     def _with_patience(self, request: Callable[[], R]) -> R:
         """The request's answer, asked again while S3 says that another conditional write is under way."""
+        self.check()
         for attempt in range(CONFLICT_TRIES - 1):
             try:
                 return request()
@@ -194,6 +205,7 @@ class Store:
     def delete_many(self, doomed: Sequence[str]) -> None:
         """Delete all the objects, 1,000 a request; raises StoreUnavailable if one of them could not be deleted."""
         for start in range(0, len(doomed), DELETE_BATCH):
+            self.check()
             batch = doomed[start : start + DELETE_BATCH]
             try:
                 # A POST, which stores with old signatures for objects take with the new one.
@@ -208,6 +220,7 @@ class Store:
 
     def first(self, prefix: str, *, start_after: str = "", stop: str = "") -> Slice:
         """Up to 1,000 objects below `prefix` with keys behind `start_after` and before `stop`: one request."""
+        self.check()
         after: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
         try:
             page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1_000, **after)
@@ -225,6 +238,7 @@ class Store:
         token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
         left = limit
         while True:
+            self.check()
             size = 1_000 if left is None else min(left, 1_000)
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=size, **token)
@@ -247,6 +261,7 @@ class Store:
         if below:
             token["Prefix"] = below
         while True:
+            self.check()
             try:
                 page = self.v4.list_objects_v2(Bucket=self.bucket, Delimiter="/", **token)
             except (ClientError, BotoCoreError) as error:

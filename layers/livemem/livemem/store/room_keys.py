@@ -23,7 +23,7 @@ _ID = re.compile(rf"_room_ids/(?P<room>{ROOM.pattern})/(?P<hash>[0-9a-f]{{16}})\
 _MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})")
 _DIGEST = re.compile(rf"_digests/(?P<slot>{SLOT.pattern})/(?P<rest>.+)")
 _DEAD = re.compile(r"dead/(?P<chunk>[0-9]{4})\.json")
-_TRY = re.compile(r"tries/(?P<chunk>[0-9]{4})-(?P<number>[0-9]+)\.json")
+_TRY = re.compile(r"tries/(?P<chunk>[0-9]{4})-(?P<number>[1-9])\.json")
 _PART = re.compile(r"(?:extract|stored)/(?P<chunk>[0-9]{4})\.json")
 
 

@@ -25,13 +25,18 @@ from livemem.spaces.room import OLDEST, WAITS
 from livemem.spaces.unreadable import objects
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
-from livemem.upkeep import rooms, unreadable
+from livemem.upkeep import rooms, sweep_order, unreadable
+from livemem.upkeep.sweep_order import Kind
 
 logger = logging.getLogger(__name__)
 
 SPACES_AT_ONCE = 64
 SHORTEST_ROUND = timedelta(seconds=30)
 """Time that must be left to begin with further spaces."""
+SHARE = timedelta(minutes=1)
+"""Of one space, however much there is to do in it: what is left is gone on with by the next sweep."""
+DUE_SHARE = 0.25
+"""Of the time that is left, for the conversations that are due, and for the memories that have expired."""
 LAST_ROUND = timedelta(seconds=10)
 """The same, to mark those that were not reached."""
 
@@ -75,12 +80,22 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
         left = sorted(space_id for space_id, marks in marked.items() if marks.plain)
     if left:
         require_conditional_writes(process.store)
+    # Before the spaces: neither waits for what lies in them, and each has its share.
+    started = _start_due_conversations(process, _share(process, deadline))
+    expired = _delete_expired_memories(process, _share(process, deadline))
+    unreadable_objects = _check_unreadable(process, objects(others), _share(process, deadline))
     report = Report()
     resting = dict(marked)
+    kind: Kind | None = ("all" if everything else "marked") if len(left) > SPACES_AT_ONCE else None
+    left = sweep_order.ordered(process, kind, left) if kind else left
+    end = deadline - LAST_ROUND
     while left and deadline - process.clock() > SHORTEST_ROUND:
         some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
+        if kind:
+            sweep_order.begin(process, kind, some)
         outcomes = process.store.map(
-            lambda space_id: _look_after(process, space_id, marked.get(space_id, Marks()), daily=everything), some
+            lambda space_id: _look_after(process, space_id, marked.get(space_id, Marks()), end, daily=everything),
+            some,
         )
         for space_id, done in zip(some, outcomes, strict=True):
             report.spaces += 1
@@ -89,17 +104,20 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
             else:
                 report.add(space_id, done)
                 resting.pop(space_id, None)
-    report.done |= _start_due_conversations(process, deadline)
-    report.unreadable = _check_unreadable(process, objects(others), deadline)
-    _delete_expired_memories(process, deadline, report)
+    report.done |= started
+    report.unreadable = unreadable_objects
+    _add_expired(report, expired)
     if left:
         logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
         _leave_to_the_next(
             process, [space_id for space_id in left if not marked.get(space_id, Marks()).plain], deadline
         )
-    elif everything:
-        _remove_old_days(process)
-        _remove_old_archives(process)
+    else:
+        if kind:
+            sweep_order.end(process, kind)
+        if everything:
+            _remove_old_days(process)
+            _remove_old_archives(process)
     _add_oldest(report, resting, process.clock())
     return report
 
@@ -123,13 +141,22 @@ def _check_unreadable(process: Process, marked: Iterable[str], deadline: datetim
         return {}
 
 
-def _delete_expired_memories(process: Process, deadline: datetime, report: Report) -> None:
-    """Delete the memories that have expired (memories/expiry.py)."""
+def _share(process: Process, deadline: datetime) -> datetime:
+    """Until when something may go on that is not all there is to do."""
+    now = process.clock()
+    return now + DUE_SHARE * (deadline - now)
+
+
+def _delete_expired_memories(process: Process, deadline: datetime) -> Mapping[str, float]:
+    """Delete the memories that have expired (memories/expiry.py): how many by space."""
     try:
-        expired = memories.sweep(process, deadline)
+        return memories.sweep(process, deadline)
     except LiveMemoryError as error:
         logger.warning("memories were not looked at", extra={"error_code": error.code})
-        return
+        return {}
+
+
+def _add_expired(report: Report, expired: Mapping[str, float]) -> None:
     # The look of once a day has deleted some too.
     before = report.done.get(EXPIRED, {})
     for space_id, count in expired.items():
@@ -168,10 +195,12 @@ def _add_oldest(report: Report, resting: Mapping[str, Marks], now: datetime) -> 
         report.add(space_id, {OLDEST: pending.age(moment, now)})
 
 
-def _look_after(process: Process, space_id: str, marks: Marks, *, daily: bool) -> Mapping[str, float] | None:
-    """What was done for the space, None if that failed; and its markers are right."""
+def _look_after(
+    process: Process, space_id: str, marks: Marks, end: datetime, *, daily: bool
+) -> Mapping[str, float] | None:
+    """What was done for the space until its share is over, None if that failed; and its markers are right."""
     try:
-        done, oldest = _tend(process, space_id, daily=daily)
+        done, oldest = _tend(process.within(min(process.clock() + SHARE, end)), space_id, daily=daily)
     except LiveMemoryError as error:
         logger.warning("sweep of a space failed", extra={"space_id": space_id, "error_code": error.code})
         done = None

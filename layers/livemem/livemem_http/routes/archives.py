@@ -13,8 +13,8 @@ from livemem.archives.export import Archive, Working
 from livemem.arrivals import arrivals, bringing, fork, importing, restore
 from livemem.backups import catalog, retention, snapshots
 from livemem.erasure import erasure, receipts
-from livemem.erasure.receipts import Receipt
 from livemem.spaces.head import Head
+from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, cursors
 from livemem.upkeep import garbage, repair, unreadable
 from livemem_http import views

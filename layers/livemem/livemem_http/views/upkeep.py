@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from livemem.backups import retention
-from livemem.erasure.receipts import Receipt
+from livemem.spaces.receipt import Receipt
 from livemem.upkeep import garbage_report
 from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, Sparse, View, told
 

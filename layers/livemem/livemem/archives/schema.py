@@ -1,0 +1,373 @@
+"""Which document stands under which name of a space, and whether it fits there: an archive may come from anybody.
+
+Each document is read by the model that the service reads it by, whose numbers, lists and texts have bounds, and agrees
+with its name. What documents say of each other is held together at the end: turns and operations have no gaps, block
+boundaries follow each other, a group has its children below it. Other names are nobody's: no reader asks for them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from livemem import clock
+from livemem.bank import paths
+from livemem.changes.records import Record
+from livemem.conversations.conversation import Conversation
+from livemem.conversations.generations import Generations
+from livemem.conversations.jobs import Job
+from livemem.conversations.log import Floor
+from livemem.conversations.seals import BlockSeal, GroupSeal
+from livemem.conversations.summary import Summary
+from livemem.conversations.turn import ToolResult, Turn
+from livemem.digests.opening import Opening
+from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.memories.operation import Operation
+from livemem.memories.state import Snapshot
+from livemem.notes.idempotency import NamedNote
+from livemem.rooms.digested import Input
+from livemem.rooms.message import Message
+from livemem.rooms.posting import Stamp
+from livemem.runs.run import Run
+from livemem.spaces.head import Meta
+from livemem.spaces.receipt import Receipt
+from livemem.store import conversation_keys, keys, memory_keys, room_keys
+from livemem.store.documents import BadShape, Document
+from livemem.store.memory_keys import Kind as MemoryKind
+
+LATE = 1_000
+"""Block boundaries that may have been written on one level while the backup listed the next one."""
+SHOWN_CHARACTERS = 100
+REDACTED = "[redacted:"
+"""What stands in an id in the place of a secret: then the name has the hash of what was sent."""
+
+Disagreement = Iterator[tuple[str, bool]]
+"""Fields, and whether each agrees with the name."""
+
+
+class Misfit(ValueError):
+    """A document that can't be taken over: its name below the space, and the field that does not fit, if it is one."""
+
+    def __init__(self, name: str, field: str | None, problem: str) -> None:
+        super().__init__(f"has the field {field!a}, which {problem}" if field else problem)
+        self.name = name
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The documents under names of a form; `agrees` compares one with its name, which begins with the space's id."""
+
+    model: type[Document]
+    agrees: Callable[[Any, str], Disagreement]
+
+
+def kind_of(name: str) -> Kind | None:
+    """The kind of the document under this name below a space; None for what is no document, or nobody's."""
+    folder = name.partition("/")[0]
+    for is_one, kind in _KINDS.get(folder, ()):
+        if is_one(f"x/{name}"):
+            return kind
+    return None
+
+
+def read(name: str, body: bytes, kind: Kind) -> Document:
+    """The document in `body`. Raises Misfit."""
+    try:
+        kind.model.measure(body, numbers=True)
+        document = kind.model.from_bytes(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])[:SHOWN_CHARACTERS]
+        raise Misfit(name, where or None, "is not as it has to be" if where else "can't be read") from None
+    except BadShape as error:
+        raise Misfit(name, None, f"can't be read: its {error.what} are out of bounds") from None
+    except ValueError:
+        raise Misfit(name, None, "can't be read") from None
+    for where, agrees in kind.agrees(document, f"x/{name}"):
+        if not agrees:
+            raise Misfit(name, where, "does not agree with the name")
+    return document
+
+
+def fits(name: str, body: bytes) -> bool:
+    """Whether an import takes the object under this name by itself."""
+    kind = kind_of(name)
+    try:
+        if kind:
+            read(name, body, kind)
+    except Misfit:
+        return False
+    return True
+
+
+def read_head(body: bytes) -> Meta:
+    """The head of a space. Raises Misfit."""
+    head = read(keys.META, body, Kind(Meta, _agrees_anyway))
+    assert isinstance(head, Meta)
+    return head
+
+
+def _agrees_anyway(_: Document, __: str) -> Disagreement:
+    yield from ()
+
+
+def _record(record: Record, key: str) -> Disagreement:
+    name = keys.parse_record(key)
+    assert name
+    yield "number", record.number == name.number
+    yield "notes", all(name.first <= source.note_id[:15] <= name.last for source in record.notes)
+    yield "files", all(_is_bank_path(change.path) for change in record.files)
+    yield "rules", record.rules is None or record.rules.path == keys.RULES_PATH
+
+
+def _is_bank_path(path: str) -> bool:
+    try:
+        paths.check_bank_path(path)
+    except paths.BankPathError:
+        return False
+    return True
+
+
+def _run(run: Run, key: str) -> Disagreement:
+    yield "run_id", key.endswith(f"/{run.run_id}.json") and _is_of_a_time(run.run_id)
+
+
+def _is_of_a_time(ulid: str) -> bool:
+    try:
+        clock.id_time(ulid)
+    except ValueError:
+        return False
+    return True
+
+
+def _receipt(receipt: Receipt, key: str) -> Disagreement:
+    yield "erasure_id", receipt.erasure_id == keys.parse_erasure(key) and _is_of_a_time(receipt.erasure_id)
+
+
+def _conversation(conversation: Conversation, key: str) -> Disagreement:
+    found = conversation_keys.parse_conversation(key)
+    assert found
+    yield "conversation_id", conversation.conversation_id == found[1] and _is_of_a_time(found[1])
+
+
+def _turn(turn: Turn, key: str) -> Disagreement:
+    found = conversation_keys.parse_turn(key)
+    assert found
+    yield "turn_index", turn.turn_index == found[2]
+
+
+def _job(job: Job, key: str) -> Disagreement:
+    yield "job_id", job.job_id == conversation_keys.parse_job(key)
+    yield "conversation_id", f"/{job.conversation_id}/" in key
+
+
+def _summary(summary: Summary, key: str) -> Disagreement:
+    found = conversation_keys.parse_summary(key)
+    assert found
+    yield "level", summary.level == found.level
+    yield "number", summary.number == found.number
+    yield "children", (summary.children is None) == (found.level == 1)
+
+
+def _operation(operation: Operation, key: str) -> Disagreement:
+    found = memory_keys.parse_operation(key)
+    assert found
+    yield "number", operation.number == found.number
+    yield "memory.kind", operation.memory.kind == found.kind
+
+
+def _snapshot(snapshot: Snapshot, key: str) -> Disagreement:
+    found = memory_keys.parse_snapshot(key)
+    assert found
+    yield "number", snapshot.number == found.number
+    yield "memories", all(memory.kind == found.kind for memory in snapshot.memories)
+    yield "done", all(done.number <= found.number for done in snapshot.done.values())
+    yield "deleted", all(number <= found.number for number in snapshot.deleted.values())
+
+
+def _message(message: Message, key: str) -> Disagreement:
+    found = room_keys.parse_message(key)
+    assert found
+    yield "timestamp", clock.parse(message.timestamp).replace(microsecond=0) == found.moment
+    yield "message_id", _is_of_hash(message.message_id, found.digest)
+
+
+def _stamp(stamp: Stamp, key: str) -> Disagreement:
+    found = room_keys.parse_id(key)
+    assert found
+    yield "message_id", _is_of_hash(stamp.message_id, found[1])
+
+
+def _is_of_hash(message_id: str, digest: str) -> bool:
+    return REDACTED in message_id or room_keys.digest_of(message_id) == digest
+
+
+def _of_slot(document: Input | Done, key: str) -> Disagreement:
+    found = room_keys.parse_digest(key)
+    yield "slot", found is not None and document.slot == found[0]
+
+
+def _part(folder: str) -> Callable[[str], bool]:
+    def is_one(key: str) -> bool:
+        found = room_keys.parse_digest(key)
+        part = room_keys.parse_part(found[1]) if found else None
+        return part is not None and part[0] == folder
+
+    return is_one
+
+
+def _below_slot(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    def is_one(key: str) -> bool:
+        found = room_keys.parse_digest(key)
+        return found is not None and parse(found[1]) is not None
+
+    return is_one
+
+
+def _named(wanted: str) -> Callable[[str], object]:
+    return lambda name: wanted if name == wanted else None
+
+
+def _is_open(key: str) -> bool:
+    return key == room_keys.open_slot("x")
+
+
+def _group_seal(key: str) -> bool:
+    found = conversation_keys.parse_seal(key)
+    return found is not None and found.level > 1
+
+
+@dataclass
+class _Talk:
+    """What the documents of one conversation say, as far as it must hold together."""
+
+    buried: bool = False
+    turns: dict[int, str] = field(default_factory=dict)
+    behind: list[tuple[str, str, int]] = field(default_factory=list)
+    """Turns that must be there, with who says so: name and field."""
+    generations: tuple[str, Generations] | None = None
+    blocks: dict[tuple[int, int], tuple[str, BlockSeal]] = field(default_factory=dict)
+    """By generation and number."""
+    groups: dict[tuple[int, int, int], tuple[str, GroupSeal]] = field(default_factory=dict)
+    """By generation, level and number."""
+
+    def check(self) -> None:
+        """Raise Misfit where they don't."""
+        if self.buried:
+            # Part of it may be gone by now, and nobody reads the rest.
+            return
+        count = len(self.turns)
+        if self.turns and max(self.turns) > count:
+            raise Misfit(self.turns[max(self.turns)], "turn_index", "is behind turns that are not there")
+        for name, where, index in self.behind:
+            if index > count:
+                raise Misfit(name, where, "is behind the last turn")
+        if self.generations:
+            self._check_generations(*self.generations)
+        self._check_blocks()
+        self._check_groups()
+
+    def _check_generations(self, name: str, known: Generations) -> None:
+        given = [known.generation, *(one.generation for one in known.retired)]
+        given += [known.building.generation] if known.building else []
+        if known.highest < max(given):
+            raise Misfit(name, "highest", "is lower than a generation that was given")
+
+    def _check_blocks(self) -> None:
+        for (generation, number), (name, block) in self.blocks.items():
+            before = self.blocks.get((generation, number - 1))
+            if before and before[1].next != (block.start, block.start_offset):
+                raise Misfit(name, "start", "is not where the one before ends")
+
+    def _check_groups(self) -> None:
+        for (generation, level, number), (name, group) in self.groups.items():
+            if group.children[1] > self._highest(generation, level - 1) + LATE:
+                raise Misfit(name, "children", "is of a level below that is not there")
+            before = self.groups.get((generation, level, number - 1))
+            if before and before[1].children[1] + 1 != group.children[0]:
+                raise Misfit(name, "children", "is not where the one before ends")
+
+    def _highest(self, generation: int, level: int) -> int:
+        if level == 1:
+            return max((number for of, number in self.blocks if of == generation), default=0)
+        return max((number for of, at, number in self.groups if (of, at) == (generation, level)), default=0)
+
+
+@dataclass
+class Documents:
+    """The documents of a space, taken in one by one; `check` tells in the end whether they hold together."""
+
+    talks: dict[str, _Talk] = field(default_factory=lambda: defaultdict(_Talk))
+    operations: dict[MemoryKind, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
+
+    def take(self, name: str, body: bytes, kind: Kind) -> None:
+        """Take in the document under this name. Raises Misfit."""
+        document = read(name, body, kind)
+        if isinstance(document, Operation):
+            self.operations[document.memory.kind][document.number] = name
+        elif name.startswith("conversations/"):
+            self._take_said(self.talks[name.split("/")[1]], name, document)
+
+    def _take_said(self, talk: _Talk, name: str, document: Document) -> None:
+        seal = conversation_keys.parse_seal(f"x/{name}")
+        if isinstance(document, Conversation):
+            talk.buried = document.deleted_at is not None
+        elif isinstance(document, Turn):
+            talk.turns[document.turn_index] = name
+        elif isinstance(document, Generations):
+            talk.generations = name, document
+        elif isinstance(document, Floor):
+            talk.behind.append((name, "floor", document.floor))
+        elif isinstance(document, Summary):
+            talk.behind.append((name, "covers", document.covers.turns[1]))
+        elif isinstance(document, BlockSeal) and seal:
+            talk.behind.append((name, "end", document.end))
+            talk.blocks[seal.generation, seal.number] = name, document
+        elif isinstance(document, GroupSeal) and seal:
+            talk.behind.append((name, "covers", document.covers[1]))
+            talk.groups[seal.generation, seal.level, seal.number] = name, document
+
+    def check(self) -> None:
+        """Raise Misfit where documents contradict each other."""
+        for talk in self.talks.values():
+            talk.check()
+        for log in self.operations.values():
+            if max(log) > len(log):
+                raise Misfit(log[max(log)], "number", "is behind operations that are not there")
+
+
+_KINDS: Mapping[str, tuple[tuple[Callable[[str], object], Kind], ...]] = {
+    "_consolidations": ((keys.parse_record, Kind(Record, _record)),),
+    "_runs": ((keys.parse_run, Kind(Run, _run)),),
+    "_idempotency": ((keys.parse_idempotency, Kind(NamedNote, _agrees_anyway)),),
+    "_erasures": ((keys.parse_erasure, Kind(Receipt, _receipt)),),
+    "conversations": (
+        (conversation_keys.parse_turn, Kind(Turn, _turn)),
+        (conversation_keys.parse_message, Kind(Floor, _agrees_anyway)),
+        (conversation_keys.parse_tool_result, Kind(ToolResult, _agrees_anyway)),
+        (_group_seal, Kind(GroupSeal, _agrees_anyway)),
+        (conversation_keys.parse_seal, Kind(BlockSeal, _agrees_anyway)),
+        (conversation_keys.parse_summary, Kind(Summary, _summary)),
+        (conversation_keys.parse_conversation, Kind(Conversation, _conversation)),
+        (conversation_keys.parse_generations, Kind(Generations, _agrees_anyway)),
+        (conversation_keys.parse_job, Kind(Job, _job)),
+    ),
+    "memories": (
+        (memory_keys.parse_operation, Kind(Operation, _operation)),
+        (memory_keys.parse_snapshot, Kind(Snapshot, _snapshot)),
+    ),
+    "rooms": ((room_keys.parse_message, Kind(Message, _message)),),
+    "_room_ids": ((room_keys.parse_id, Kind(Stamp, _stamp)),),
+    "_digests": (
+        (_is_open, Kind(Opening, _agrees_anyway)),
+        (_part("extract"), Kind(Extract, _agrees_anyway)),
+        (_part("stored"), Kind(StoredFacts, _agrees_anyway)),
+        (_below_slot(room_keys.parse_try), Kind(Try, _agrees_anyway)),
+        (_below_slot(room_keys.parse_dead), Kind(DeadChunk, _agrees_anyway)),
+        (_below_slot(_named("input.json")), Kind(Input, _of_slot)),
+        (_below_slot(_named("done.json")), Kind(Done, _of_slot)),
+    ),
+}

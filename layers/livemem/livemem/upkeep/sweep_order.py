@@ -1,0 +1,49 @@
+"""In which order a sweep looks at many spaces: it begins behind those at which the last one was when it ended.
+
+So neither a space that takes all the time nor one that kills the process keeps the next sweep from what comes behind.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import ClassVar, Literal
+
+from livemem.errors import StoreUnavailable
+from livemem.process import Process
+from livemem.store import documents, keys
+from livemem.store.documents import Document, Line
+
+Kind = Literal["all", "marked"]
+
+
+class Place(Document):
+    """`_system/sweeps/{kind}.json`."""
+
+    most_bytes: ClassVar[int] = 4 << 10
+
+    behind: Line = ""
+    """The last space of those that were looked at, or being looked at."""
+
+
+def ordered(process: Process, kind: Kind, space_ids: Sequence[str]) -> list[str]:
+    """The spaces (sorted) in the order in which they are to be looked at: 1 GET."""
+    found = process.store.get(keys.sweep_place(kind))
+    try:
+        behind = Place.from_bytes(found.body).behind if found else ""
+    except ValueError:
+        behind = ""
+    return [*(one for one in space_ids if one > behind), *(one for one in space_ids if one <= behind)]
+
+
+def begin(process: Process, kind: Kind, some: Sequence[str]) -> None:
+    """Note that these are looked at now, before they are: 1 PUT. Never fails: it is a matter of order alone."""
+    _note(process, kind, some[-1])
+
+
+def end(process: Process, kind: Kind) -> None:
+    """Note that all were looked at: 1 PUT. Never fails."""
+    _note(process, kind, "")
+
+
+def _note(process: Process, kind: Kind, behind: str) -> None:
+    with suppress(StoreUnavailable):
+        process.store.put(keys.sweep_place(kind), Place(behind=behind).to_bytes(), content_type=documents.JSON)

@@ -1,0 +1,177 @@
+"""One space never takes the sweep from the others: not by work without end, not by a defect, not by killing it."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from livemem.conversations import due, tending
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.room import Room, Space
+from livemem.store import conversation_keys, keys
+from livemem.upkeep import rooms, sweep
+from tests.support.counting import Killed
+from tests.support.every_kind import changed
+from tests.support.talk import Talk
+from tests.support.world import World
+
+EVIL = "evil"
+
+
+def with_room(monkeypatch: pytest.MonkeyPatch, tend) -> None:
+    monkeypatch.setattr(rooms, "ROOMS", (Room(owns=lambda name: False, tend=tend), *rooms.ROOMS))
+
+
+def with_spaces(*space_ids: str) -> World:
+    world = World()
+    for space_id in space_ids:
+        world.create_space(space_id, threshold=1)
+        world.note("waits", space_id=space_id)
+        world.inner.put_object(Bucket="b", Key=keys.marker(space_id), Body=b"x")
+    return world
+
+
+def slow(world: World, seconds: float) -> None:
+    """Each request about the hostile space takes so long."""
+
+    def before(index: int, verb: str) -> None:
+        if world.client.requests[index][1].startswith(f"{EVIL}/"):
+            world.clock.move(seconds)
+
+    world.client.before = before
+
+
+def without_end(process: Process, space: Space) -> Mapping[str, float]:
+    while space.space_id == EVIL:
+        process.store.get(f"{EVIL}/x")
+    return {}
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_space_with_work_without_end_gets_its_share_and_the_others_are_looked_after(monkeypatch, everything):
+    world = with_spaces("a", EVIL, "z")
+    with_room(monkeypatch, without_end)
+    slow(world, 1)
+    begun = world.clock()
+
+    report = world.sweep_all() if everything else world.sweep()
+
+    assert (report.failed, sorted(report.did("started"))) == ([EVIL], ["a", "z"])
+    assert sweep.SHARE <= world.clock() - begun < sweep.SHARE + timedelta(seconds=30)
+    assert keys.marker(EVIL) in world.keys(keys.MARKERS)
+
+
+def test_a_space_that_fails_in_whatever_way_is_named_and_the_others_are_looked_after(monkeypatch):
+    world = with_spaces("a", EVIL, "z")
+
+    def fails(process: Process, space: Space) -> Mapping[str, float]:
+        if space.space_id == EVIL:
+            raise MemoryError
+        return {}
+
+    with_room(monkeypatch, fails)
+
+    report = world.sweep()
+
+    assert (report.failed, sorted(report.did("started"))) == ([EVIL], ["a", "z"])
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_sweep_that_a_space_kills_is_gone_on_with_behind_it_by_the_next_one(monkeypatch, everything):
+    names = [f"space-{number:03}" for number in range(150)]
+    world = with_spaces(*names)
+    looked: list[str] = []
+
+    def kills(process: Process, space: Space) -> Mapping[str, float]:
+        looked.append(space.space_id)
+        if space.space_id == "space-010":
+            raise Killed
+        return {}
+
+    with_room(monkeypatch, kills)
+    for _ in range(2):
+        with pytest.raises(Killed):
+            world.sweep_all() if everything else world.sweep()
+        world.new_process()
+
+    # All but those that are looked at together with it and come behind it there.
+    assert {*names} - {*looked} == {f"space-{number:03}" for number in range(11, 64)}
+    assert looked[11] == "space-064"
+
+
+def test_a_sweep_that_has_ended_begins_at_the_beginning_again():
+    names = [f"space-{number:03}" for number in range(70)]
+    world = with_spaces(*names)
+    world.sweep_all()
+    world.client.reset()
+    world.sweep_all()
+    heads_read = [key for verb, key in world.client.requests if verb == "GET" and key.endswith("_meta.json")]
+    assert heads_read[0] == "space-000/_meta.json"
+
+
+@pytest.mark.parametrize("body", [b"", b"[" * 5_000, b'{"behind": "a\\nb"}', b'{"behind": 7}', b"x" * 9_999])
+def test_a_note_of_the_place_that_can_not_be_read_costs_nothing_but_the_place(body):
+    world = with_spaces(*(f"space-{number:03}" for number in range(70)))
+    world.inner.put_object(Bucket="b", Key=keys.sweep_place("all"), Body=body)
+
+    assert world.sweep_all().spaces == 70
+
+
+def with_generations(highest: int) -> Talk:
+    """A conversation that was rebuilt, whose document says that so many generations were given."""
+    talk = Talk()
+    talk.said(*[700] * 4)
+    talk.update()
+    for number in (2, 3):
+        talk.world.store.put(keys.prefix("demo") + f"conversations/{talk.id}/g{number}/seals/l1/000001.json", b"{}")
+    body = b'{"generation": 1, "rev": 5, "highest": 3}'
+    talk.world.store.put(conversation_keys.generation("demo", talk.id), changed(body, ("highest",), highest))
+    return talk
+
+
+def test_generations_are_listed_and_not_counted_however_many_were_given():
+    talk = with_generations(100_000)
+    world = talk.world
+    world.new_process()
+
+    done = tending.tend(world.process, Space("demo", heads.load(world.process, "demo"), None, False, [], world.clock(), True, frozenset({"conversations"})))  # fmt: skip # noqa: E501
+
+    assert done == {"generations_removed": 2}
+    assert [name[:2] for name in talk.names("g") if not name.startswith("generation")] == ["g1"] * len(talk.names("g1"))
+    # The old ones: 3,000,000 LISTs.
+    assert world.client.counts["LIST"] < 12
+
+
+@pytest.mark.parametrize("highest", [3_000_000, 10**400, -1])
+def test_absurd_generations_in_the_bucket_cost_their_space_and_no_other_one_request_after_another(highest):
+    talk = with_generations(highest)
+    world = talk.world
+    world.create_space("other", threshold=1)
+    world.note("waits", space_id="other")
+    world.new_process()
+
+    report = world.sweep_all()
+
+    assert report.did("started") == ["other"]
+    assert sum(world.client.counts.values()) < 60
+
+
+def test_conversations_are_looked_at_in_turn_and_one_that_can_not_be_read_does_not_come_first_for_ever():
+    world = with_spaces("a", "b")
+    moments = [("a", minutes) for minutes in range(0, 500, 5)] + [("b", 600)]
+    for space_id, minutes in moments:
+        conversation_id = world.ids()
+        due.mark_at(world.process, space_id, conversation_id, world.clock() + timedelta(minutes=minutes))
+        key = conversation_keys.conversation(space_id, conversation_id)
+        world.inner.put_object(Bucket="b", Key=key, Body=b'{"turns": 100000000}')
+    world.clock.move(86_400)
+    world.new_process()
+
+    tending.start_due(world.process, world.clock() + timedelta(minutes=15))
+
+    read = [key for verb, key in world.client.requests if verb == "GET" and key.endswith("/conversation.json")]
+    assert len(read) == len(moments)
+    assert [key[0] for key in read[:3]] == ["a", "b", "a"]
+    assert len(world.keys(conversation_keys.DUE)) == len(moments)
+    assert min(world.keys(conversation_keys.DUE)) > conversation_keys.due_after(world.clock())
