@@ -102,7 +102,7 @@ def token(account: Account, *permissions: str) -> str:
 
 
 def a_memory_from_its_storing_to_its_end(account: Account) -> None:
-    remembering(account)
+    remembering(account, verdict="same")
     ann = token(account, "read", "write")
     made = call(account, "POST", MEMORIES, 201, body={"content": "1: We keep S3.", "ttl": "1d"}, token=ann)
     one = made["memory_id"]

@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.erasure import erasure
-from livemem.memories import correcting, expiry, forgetting, log, operation
+from livemem.memories import correcting, expiry, forgetting, log, operation, splitting
 from livemem.memories.correcting import Correction
 from livemem.process import Process
 from livemem.recall import search
@@ -93,14 +93,19 @@ def test_other_scopes_list_nothing_of_memories(world):
     assert not [key for _, key in world.client.requests if "/memories/" in key]
 
 
-def test_a_merged_memory_is_found_once_and_by_what_it_says_now(world):
-    store(world.process, "Notes are kept in the bucket.")
+def test_a_merged_memory_is_found_once_and_by_what_it_says_now_and_both_when_they_are_split(world):
+    world.llm.judge = lambda new, there: "same"
+    first = store(world.process, "Notes are kept in the bucket.").memory
     about(world.process, "bucket")
     again = store(world.process, "Notes are kept in the bucket eu-data.", replace=True)
     assert not again.fresh
 
     for process in (world.process, world.with_parts()):
         assert texts(about(process, "notes bucket")) == ["Notes are kept in the bucket eu-data."]
+    splitting.split(world.process, DEMO, "ann", first.memory_id)
+    for process in (world.process, world.with_parts()):
+        both = ["Notes are kept in the bucket eu-data.", "Notes are kept in the bucket."]
+        assert sorted(texts(about(process, "notes bucket"))) == both
 
 
 def test_a_corrected_memory_is_found_by_its_new_words_alone(world):
