@@ -32,7 +32,16 @@ from livemem.store import keys
 from tests.support import chatter, talk
 from tests.support.functions import request
 from tests.support.mcp import Agents, started
-from tests.support.world import BOOTSTRAP_KEY, EVERYONE, INVOCATION, ScriptedLlm, World, append_everything, read_prompt
+from tests.support.world import (
+    BOOTSTRAP_KEY,
+    EVERYONE,
+    INVOCATION,
+    ScriptedLlm,
+    World,
+    append_everything,
+    read_prompt,
+    verdicts,
+)
 
 SPACE = "/v1/spaces/{space_id}"
 DAMAGES = {
@@ -51,8 +60,8 @@ class Model(ScriptedLlm):
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
     ) -> Reply:
         fields = (schema or {}).get("properties", {})
-        if "verdict" in fields:
-            text = '{"verdict": "different"}'
+        if "verdicts" in fields:
+            text = verdicts(messages, lambda new, there: "different")
         elif "# Messages of the room" in messages[1]["content"]:
             text = chatter.notes_facts(messages)
         elif "key_findings" in fields:
