@@ -55,6 +55,8 @@ WHOLE_SPACES = {"Archives", "Backup"}
 NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "probe/*")} | {
     (action, f"{marker}/*") for action in ACTIONS for marker in ("_due", "_expiry", "_rooms")
 }
+# Summaries that an erasure removed are due again.
+NEVER -= {("s3:PutObject", "_due/*")}
 NO_VERSIONS = ("_system/tokens.json", "_system/usage/20260220/00.json", "_uploads/01J", "_pending/demo", "_due/x/y")
 """Of what these roles neither read nor remove former versions."""
 
