@@ -293,6 +293,16 @@ def a_deletion_of_a_conversation_that_is_interrupted(account: Account) -> None:
     assert left(account, one) == []
 
 
+def a_conversation_that_can_not_be_looked_at(account: Account) -> None:
+    one = something_of_everything(account)
+    say(account, one)
+    account.put(f"demo/conversations/{one}/generation.json", "[")
+    account.clock.move(HOUR)
+    before = {key for key in account.service.written() if key.startswith("_due/")}
+    account.sweep()
+    assert {key for key in account.service.written() if key.startswith("_due/")} != before
+
+
 def a_space_with_a_conversation_that_is_deleted(account: Account) -> None:
     one = something_of_everything(account)
     account.put(f"demo/conversations/{one}/deleted")
@@ -409,6 +419,7 @@ STORIES: list[Story] = [
     an_llm_that_does_not_summarise,
     a_turn_whose_event_never_came,
     a_deletion_of_a_conversation_that_is_interrupted,
+    a_conversation_that_can_not_be_looked_at,
     a_space_with_a_conversation_that_is_deleted,
     a_job_that_goes_on,
     searches_and_the_context,
