@@ -33,7 +33,7 @@ SPACES = {"get_arrival": "demo-imported"}
 ARCHIVE = """\
 URL=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/export" | sed -E 's/.*"url": "([^"]+).*/\\1/')
 curl -sS -o demo.tar.gz "$URL"
-UPLOADED=$(curl -sS -X POST -H "Authorization: Bearer $TOKEN" "$API/uploads")
+UPLOADED=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/uploads" -d '{"size": '$(wc -c < demo.tar.gz)'}')
 URL=$(echo "$UPLOADED" | sed -E 's/.*"url": "([^"]+).*/\\1/')
 curl -sS -T demo.tar.gz "$URL"
 UPLOAD=$(echo "$UPLOADED" | sed -E 's/.*"upload_id": "([^"]+).*/\\1/')"""
@@ -300,7 +300,8 @@ def _ask(document: dict[str, Any], variable: str, source: str, query: str, field
         for name, (known, *_) in MADE.items():
             path = path.replace(f"{{{name}}}", f"${known}")
         line = _curl(path + query, asked[1], asked[2])
-        yield f"""{variable}=$({line} | sed -E 's/.*"{field}": "?([^",]+).*/\\1/')"""
+        # The first field of the name: others may be deeper in the answer.
+        yield f"""{variable}=$({line} | sed -E 's/"{field}": "?([^",]+).*/@\\1/; s/.*@//')"""
 
 
 def _curl(path: str, method: str, operation: dict[str, Any], more: str = "") -> str:

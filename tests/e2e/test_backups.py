@@ -50,7 +50,7 @@ def patiently(service: Service, *request: Any) -> Any:
 
 
 def upload(service: Service, archive: bytes) -> str:
-    made = service.send("POST", "/uploads")
+    made = service.send("POST", "/uploads", {"size": len(archive)})
     assert made.status == 201
     request = urllib.request.Request(made.body["url"], data=archive, method="PUT")
     with urllib.request.urlopen(request, timeout=60) as answer:

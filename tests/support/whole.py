@@ -16,13 +16,20 @@ from tests.support.world import World
 
 BINARY = b"---\ntimestamp: \xff\xfe"
 MALFORMED = b"no front matter, but a line\nspace_id: demo\n"
+RECEIPT = (
+    b'{"erasure_id": "01KHXNKFM80000000000000005", "space_id": "demo", "uid": "1", "requested_by": "admin",'
+    b' "status": "done", "started_at": "2026-02-20T14:00:00Z"}'
+)
 FOREIGN = {
     "conversations/c1/transcript.jsonl": ("application/x-ndjson", b'{"space_id": "demo"}\n'),
     "conversations/_by_cwd/x": ("text/plain", b"c1"),
     "memories/m1.md": ("text/markdown", b"Likes tea.\n"),
     "rooms/r1/state.json": ("application/json", b"{}"),
     "bank/picture.png": ("image/png", b"\x89PNG"),
-    "_erasures/01KHXNKFM80000000000000005.json": ("application/json", b'{"status": "ok"}'),
+    "_erasures/01KHXNKFM80000000000000005.json": (
+        "application/json",
+        RECEIPT,
+    ),
     "_runs/01KHXNKFM80000000000000005.displaced/log.md": ("text/markdown", b"# Mine\n"),
 }
 """What the service does not write itself in these tests."""
