@@ -82,6 +82,7 @@ def test_a_time_to_live_that_is_none_is_refused_and_never_means_for_ever(world, 
         ({"subjects": [f"s{n}" for n in range(10_000)]}, "subjects"),
         ({"subjects": ["x" * 51]}, "subjects.0"),
         ({"subjects": ["ok", " "]}, "subjects.1"),
+        ({"subjects": ["bell\x07"]}, "subjects.0"),
     ],
 )
 def test_what_a_memory_can_not_have_is_refused_by_the_name_of_its_field(world, draft, field):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from livemem import limits
 from livemem.errors import InvalidRequest
+from livemem.invisible import has_controls
 from livemem.redaction import Redaction
 from livemem.store.documents import Count, Document, Line, Moment
 from livemem.store.memory_keys import Kind
@@ -146,7 +147,7 @@ def check_subjects(subjects: Sequence[str], field: str = "subjects") -> list[str
     for place, subject in enumerate(subjects):
         name = f"{field}.{place}"
         tag = " ".join(limits.check_text(name, subject, 4 * SUBJECT_CHARACTERS).lower().split())
-        if len(tag) > SUBJECT_CHARACTERS or not _SUBJECT.fullmatch(tag):
+        if len(tag) > SUBJECT_CHARACTERS or not _SUBJECT.fullmatch(tag) or has_controls(tag):
             raise InvalidRequest.of(name, f"must be a word or a few, at most {SUBJECT_CHARACTERS} characters")
         found.append(tag)
     return list(dict.fromkeys(found))
