@@ -11,7 +11,7 @@ import sys
 from http import HTTPStatus
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 from livemem import __version__, errors
 from livemem.access import management
@@ -382,6 +382,8 @@ def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
     found = [kind.code] if kind.status == status else []
     if kind is errors.NotFound:
         found = [f"{what}_not_found" for what in WHAT_CAN_BE_MISSING] if status == kind.status else []
+    elif kind is errors.CapReached:
+        found = list(get_args(errors.CapName)) if status == kind.status else []
     elif kind is errors.RunError:
         # Told by a run, not by an answer.
         found = []

@@ -7,6 +7,7 @@ only that of an object of the caller's own space that cannot be read.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -197,10 +198,21 @@ class RoomFull(TooSoon):
     code = "room_full"
 
 
+CapName = Literal[
+    "spaces_per_token_per_day",
+    "uploads_per_token_per_day",
+    "backups_per_space_per_day",
+    "exports_per_space_per_day",
+    "asks_at_once_per_space",
+    "asks_at_once_per_token",
+]
+"""The settings of caps, each of which is the code of its own error."""
+
+
 class CapReached(TooSoon):
     """There is as much of something as one token, or one space, may have; `code` is the name of the setting."""
 
-    def __init__(self, setting: str, detail: str, *, retry_after: int) -> None:
+    def __init__(self, setting: CapName, detail: str, *, retry_after: int) -> None:
         super().__init__(detail, retry_after=retry_after)
         self.code = setting
 

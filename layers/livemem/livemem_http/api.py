@@ -46,7 +46,7 @@ PROBLEMS = {
     409: "Exists already, busy, or somebody else was faster",
     413: "The body, or the answer, is too large",
     422: "Does not fit the model",
-    429: "Too soon after the last one",
+    429: "Too soon after the last one, or too many",
     500: "A defect",
     503: "The store did not answer, or can't be used",
 }

@@ -178,7 +178,7 @@ def test_who_adds_an_operation_that_changes_something_decides_whether_it_may_be_
     changing = {one.name for one in OPERATIONS.values() if one.method in ("POST", "PATCH")}
     repeated = {name for name in changing if build(name, _least(name), lines=_lines(name)).repeatable}
     assert repeated == {
-        *("append_note", "store_memory", "store_memories", "ask_question", "rotate_token"),
+        *("append_note", "store_memory", "store_memories", "split_memory", "ask_question", "rotate_token"),
         *("append_turn", "append_message", "import_turns", "post_message", "post_messages"),
         *("patch_space", "patch_token", "revoke_token", "purge_tokens", "close_conversation", "create_upload"),
     }

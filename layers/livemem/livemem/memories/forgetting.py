@@ -101,8 +101,9 @@ def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, del
     """The kind in whose log the memory is, or an operation of the same cause; `deleted`: also one that was. Raises
     NotFound.
     """
+    kind = reading.kind_of(process, space_id, memory_id, cause, deleted=deleted)
     require_conditional_writes(process.store)
-    return reading.kind_of(process, space_id, memory_id, cause, deleted=deleted)
+    return kind
 
 
 def _operation(

@@ -41,9 +41,9 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
     What would have expired since is given an hour. Raises NotFound, Conflict where nothing is left to be split off,
     Busy, MemoriesBroken.
     """
-    require_conditional_writes(process.store)
     cause = operation.op_id(op_id or f"split/{process.new_id()}")
     kind = reading.kind_of(process, space_id, memory_id, cause)
+    require_conditional_writes(process.store)
 
     def decide(found: State) -> Operation | None:
         if cause in found.done:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from livemem import clock
 from livemem.access import registry as registries
 from livemem.access.principal import BOOTSTRAP_NAME, Principal
-from livemem.errors import CapReached, LiveMemoryError, StoreUnavailable
+from livemem.errors import CapName, CapReached, LiveMemoryError, StoreUnavailable
 from livemem.process import Process
 from livemem.store import keys, stored
 from livemem.store.documents import Moment
@@ -57,7 +57,7 @@ class Places(Revised):
 class Cap:
     """At most so many places, as the `setting` says; `of`: of this token alone. `said`: what there are so many of."""
 
-    setting: str
+    setting: CapName
     said: str
     of: str | None = None
 

@@ -42,8 +42,8 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
     Raises NotFound, InvalidRequest (naming the field), Conflict where the object can be read, or changes meanwhile.
     """
     limits.check_text("reason", reason, limits.REASON_BYTES)
-    require_conditional_writes(process.store)
     head = heads.load(process, space_id)
+    require_conditional_writes(process.store)
     name = name_of(space_id, key)
     found = process.store.get(key)
     if not found:
@@ -86,8 +86,9 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
     What could not be read then can be read now perhaps, by a newer version of the service. Raises InvalidName,
     NotFound, Conflict where another object is in its place by now.
     """
-    require_conditional_writes(process.store)
+    keys.check_ulid("quarantine_id", quarantine_id)
     heads.load(process, space_id)
+    require_conditional_writes(process.store)
     kept = load(process, space_id, quarantine_id)
     if kept.put_back_at:
         return kept
@@ -122,8 +123,7 @@ def _check_place(kept: Quarantined, key: str, there: Object | None) -> None:
 
 
 def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:
-    """What is known of an object that was set aside: 1 GET. Raises InvalidName, NotFound, ObjectUnreadable."""
-    keys.check_ulid("quarantine_id", quarantine_id)
+    """What is known of an object that was set aside: 1 GET. Raises NotFound, ObjectUnreadable."""
     found = process.store.get(keys.quarantined(space_id, quarantine_id))
     if not found:
         raise NotFound("quarantined object", quarantine_id)
