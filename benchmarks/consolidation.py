@@ -160,7 +160,7 @@ def main() -> int:
     for result in results:
         print(
             f"| {result['notes']:5} | {result['reads']:8} | {12 + result['notes'] + 10:7} | {result['puts']:3} "
-            f"| {result['written'] + 8:7} | {result['peak_mib']:8.0f} | {result['peak_mib'] / first['peak_mib']:5.2f} "
+            f"| {result['written'] + 9:7} | {result['peak_mib']:8.0f} | {result['peak_mib'] / first['peak_mib']:5.2f} "
             f"| {result['seconds']:7.2f} | {result['seconds'] / first['seconds']:5.1f} |"
         )
     print(f"\nLimit of memory for 500 notes: {LIMIT_MIB} MiB")

@@ -452,11 +452,19 @@ def test_a_page_goes_on_where_the_last_one_ended_whatever_is_stored_meanwhile(me
 def test_a_log_with_a_hole_is_told_and_not_passed_over(memories):
     for number in range(3):
         memories.store(f"Thing {number} has number {number}.")
-    memories.service.s3.delete_object(Bucket=BUCKET, Key="mine/memories/facts/log/00000002.json")
+    hole = "mine/memories/facts/log/00000002.json"
+    memories.service.s3.delete_object(Bucket=BUCKET, Key=hole)
 
-    assert memories.get(f"{ALL}/changes", 503)["code"] == "memories_broken"
-    memories.service.cold = True
-    assert memories.get(ALL, 503)["code"] == "memories_broken"
+    changes = memories.get(f"{ALL}/changes")
+    assert (changes["unreadable"], [item["number"] for item in changes["items"]]) == ([hole], [3, 1])
+    for cold in (True, False):
+        memories.service.cold = cold
+        read = memories.get(ALL)
+        assert read["unreadable"] == [hole]
+        assert sorted(item["content"][:7] for item in read["items"]) == ["Thing 0", "Thing 2"]
+    refused = memories.store("Thing 3 has number 3.", 503)
+    assert (refused["code"], refused["key"]) == ("memories_broken", hole)
+    assert [item["number"] for item in memories.get(f"{ALL}/changes")["items"]] == [3, 1]
 
 
 def test_lists_come_as_markdown_in_which_no_text_forges_an_item(memories):

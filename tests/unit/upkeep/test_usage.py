@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from datetime import date
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -604,9 +605,14 @@ def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
     assert of_space(world).total.usage == Usage(1, 100, 20)
 
 
-def test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to():
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"llm_tokens_estimated": 10**30}, {"x": 1e400}, {"x": reduce(lambda deep, _: [deep], range(60), 0)}],
+    ids=["as others", "beyond its bounds", "no number", "deep"],
+)
+def test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to(more):
     told = {"run_id": world_with_notes().ids(), "queued_at": "2026-02-20T14:00:00Z", "status": "running"}
-    spent = {"asking": {"llm_calls": 1, "llm_tokens_estimated": 10**30}}
+    spent = {"asking": {"llm_calls": 1, **more}}
     names = relabel.Names("a", "demo", "uid")
     body = json.dumps({**told, **spent, "space_id": "a", "uid": "x", "trigger": "api"}).encode()
     world = world_with_notes(llm_daily_token_budget=1_000)

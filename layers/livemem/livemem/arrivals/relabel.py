@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from livemem.changes.records import NoteSource
 from livemem.runs.run import FINAL, Run
@@ -20,6 +21,14 @@ class Names:
     uid: str
 
 
+class _AnyRun(documents.Document):
+    """A run of which only this is asked, so that it is read whatever else is in it."""
+
+    most_bytes: ClassVar[int] = Run.most_bytes
+
+    came: Any = True
+
+
 def follows(name: str, names: Names) -> bool:
     """Whether the content of the object under this name depends on the space that it is in."""
     if is_run(name):
@@ -28,7 +37,7 @@ def follows(name: str, names: Names) -> bool:
 
 
 def relabel(name: str, body: bytes, names: Names) -> bytes:
-    """The object as it is to be in the other space. What can't be read stays as it is."""
+    """The object as it is to be in the other space. What can't be read stays as it is, but for a run in JSON."""
     if is_run(name):
         return _run(body, names)
     return _note(body, names) if _is_note(name) else _record(body, names)
@@ -63,10 +72,20 @@ def _run(body: bytes, names: Names) -> bytes:
     try:
         run = Run.from_bytes(body)
     except ValueError:
-        return body
+        return _unreadable_run(body)
     # What it used counts where it ran; of one that has ended nothing is counted any more.
     came = {} if run.status in FINAL else {"came": True}
     return run.model_copy(update={"space_id": names.target, "uid": names.uid, **came}).to_bytes()
+
+
+def _unreadable_run(body: bytes) -> bytes:
+    """One that its model refuses, such as for a number beyond its bounds: who counts what runs have used reads less of
+    it (spaces/usage.py), so it too is told that it came.
+    """
+    try:
+        return _AnyRun.from_bytes(body).model_copy(update={"came": True}).to_bytes()
+    except ValueError:
+        return body
 
 
 def _record(body: bytes, names: Names) -> bytes:

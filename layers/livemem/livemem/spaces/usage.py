@@ -8,9 +8,9 @@ and asked nobody leaves no trace. Counting fails nothing: what could not be coun
 import logging
 from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from livemem import clock
 from livemem.errors import LiveMemoryError
@@ -19,6 +19,7 @@ from livemem.process import Process
 from livemem.spaces import ended, totals
 from livemem.spaces.totals import Added, Sums
 from livemem.store import keys
+from livemem.store.documents import Document
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +30,11 @@ UNENDED = timedelta(days=1)
 """A run that was queued longer ago has ended: the sweep sees to that."""
 
 
-class RunTold(BaseModel, defer_build=True):
+class RunTold(Document):
     """The fields of a run (runs/run.py) that are asked for here."""
+
+    model_config = ConfigDict(extra="ignore")
+    most_bytes: ClassVar[int] = 64 << 20
 
     run_id: str
     queued_at: str
@@ -107,7 +111,7 @@ def _run_id(key: str) -> str | None:
 def _keep_one(process: Process, space_id: str, run_id: str) -> None:
     found = process.store.get(keys.run(space_id, run_id))
     try:
-        run = RunTold.model_validate_json(found.body) if found else None
+        run = RunTold.from_bytes(found.body) if found else None
         if not run or run.came or run.status in ended.AT_REST:
             return
         day = clock.parse(run.queued_at).date()
