@@ -155,6 +155,30 @@ def test_a_turn_that_is_longer_than_a_block_is_summarised_anew_in_each_of_its_bl
     assert left(talk) == []
 
 
+def test_a_summary_that_comes_back_late_beside_one_made_anew_is_shown_to_no_model():
+    world = searching_world()[0]
+    small = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "group_raw_chars": 500, "ratio": 0.5}
+    talk = Talk("windows", world=world, **small)
+    talk.llm.default = frank
+    talk.say("x " * 100, "y " * 100)
+    talk.say(f"{SECRET}. " * 30, f"{ANSWERED}. " * 30)
+    talk.say("x " * 100, "y " * 100)
+    talk.update()
+    blocks = sorted(key for key in world.inner.objects if "/summaries/l1/" in key)
+    telling = [key for key in blocks if SECRET.encode() in world.inner.objects[key].body]
+    assert len(telling) > 1
+    late = world.inner.objects[telling[-1]].body
+
+    erase(talk, 2)
+    world.inner.put_object(Bucket="", Key=telling[-1], Body=late)
+    asked = len(talk.llm.asked)
+    brought_up(talk)
+    # Before the erasure has looked once more.
+    assert left(talk) == []
+    assert not [one for one in talk.llm.asked[asked:] if SECRET in str(one)]
+    assert {level for level, _ in summaries(talk)} >= {1, 2}
+
+
 def test_what_follows_and_was_shown_the_end_of_the_turn_is_made_anew_too():
     world = searching_world()[0]
     talk = Talk("windows", world=world, window_chars=500, min_flush_chars=100, ratio=0.5, overlap_chars=100)

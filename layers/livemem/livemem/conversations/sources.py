@@ -123,6 +123,7 @@ def of_group(process: Process, layers: Layers, level: Literal[2, 3], number: int
         raise Vanished(layers.at.conversation_id)
     first, last = seal.children
     children = summaries(process, layers, level - 1, {one: below[one] for one in range(first, last + 1)})
+    _take_back_erased(process, layers.at, children, [(level - 1, one, below[one]) for one in range(first, last + 1)])
     text = "\n".join(text for child in children for text in (child.summary, *child.key_findings))
     return Material(
         level=level,
@@ -136,10 +137,36 @@ def of_group(process: Process, layers: Layers, level: Literal[2, 3], number: int
         range_end=seal.range_end,
         tools=tidy([tool for child in children for tool in child.tools_used]),
         files=(),
-        erased=sorted({index for child in children for index in child.erased}),
+        erased=sorted(_erased_in(children)),
         overlaps=children[0].overlaps,
         _children=children,
     )
+
+
+def _erased_in(children: Sequence[Summary]) -> Iterator[int]:
+    """The erased turns that none of the children says anything of. A turn may be in several of them, and one made
+    before it was erased says what it said whatever the others do.
+    """
+    for index in {index for child in children for index in child.erased}:
+        if not any(child.says_of(index) for child in children):
+            yield index
+
+
+def _take_back_erased(
+    process: Process, at: At, children: Sequence[Summary], named: Sequence[tuple[int, int, str]]
+) -> None:
+    """Remove the children that say what was erased, and raise Vanished if there are any: a late write has brought them
+    back, and the model must not be shown them. They are missing then, and made anew.
+    """
+    gone = at.conversation.erased_turns
+    late = [
+        at.summary_key(*name)
+        for child, name in zip(children, named, strict=True)
+        if any(child.says_of(index) for index in gone)
+    ]
+    if late:
+        process.store.delete_many(late)
+        raise Vanished(at.conversation_id)
 
 
 def gather(process: Process, layers: Layers, level: int, number: int, below: Mapping[int, str]) -> Material:
