@@ -157,8 +157,15 @@ def test_a_turn_that_is_longer_than_a_block_is_summarised_anew_in_each_of_its_bl
 
 def test_a_summary_that_comes_back_late_beside_one_made_anew_is_shown_to_no_model():
     world = searching_world()[0]
-    small = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "group_raw_chars": 500, "ratio": 0.5}
-    talk = Talk("windows", world=world, **small)
+    talk = Talk(
+        "windows",
+        world=world,
+        window_chars=500,
+        min_flush_chars=100,
+        group_chars=1_000,
+        group_raw_chars=500,
+        ratio=0.5,
+    )
     talk.llm.default = frank
     talk.say("x " * 100, "y " * 100)
     talk.say(f"{SECRET}. " * 30, f"{ANSWERED}. " * 30)
