@@ -122,11 +122,11 @@ def sdk(name: str) -> "ModuleType":
 
 
 def _read_answer(openai: "ModuleType", name: str) -> None:
-    import httpx  # noqa: PLC0415
+    import httpx2  # noqa: PLC0415
 
     embedded = name == "embedding"
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=_EMBEDDED if embedded else _SAID))
-    with httpx.Client(transport=transport) as http:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=_EMBEDDED if embedded else _SAID))
+    with httpx2.Client(transport=transport) as http:
         client = openai.OpenAI(base_url="http://nowhere.invalid/v1", api_key="none", max_retries=0, http_client=http)
         if embedded:
             client.embeddings.create(model="none", input="", encoding_format="float")
