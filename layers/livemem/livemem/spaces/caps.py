@@ -7,7 +7,7 @@ alone. So a cap holds however many ask at once, and wherever they are answered. 
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -173,9 +173,15 @@ def _take(process: Process, key: str, what: str, place: Place, caps: Sequence[Ca
                 return None
         return found.model_copy(update={"places": {**found.places, what: [*standing, place]}})
 
-    stored.update(process.store, key, make, process.new_id, kind=Places)
+    _change(process, key, make)
     if refused:
         raise refused[0]
+
+
+def _change(process: Process, key: str, make: Callable[[Places], Places | None]) -> None:
+    stored.update(
+        process.store, key, lambda found: make(found or Places()), process.new_id, read=stored.or_empty(Places)
+    )
 
 
 def _reached(cap: Cap, most: int, counted: Sequence[Place], now: datetime) -> CapReached:
@@ -198,6 +204,6 @@ def _give_back(process: Process, key: str, what: str, place_id: str) -> None:
         return found.model_copy(update={"places": {**found.places, what: left}})
 
     try:
-        stored.update(process.store, key, make, process.new_id, kind=Places)
+        _change(process, key, make)
     except LiveMemoryError as error:
         logger.warning("a place was not given back", extra={"error_code": error.code})

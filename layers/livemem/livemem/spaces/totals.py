@@ -168,8 +168,12 @@ def least_settled(process: Process, day: date) -> int:
 
 def of_space(process: Process, day: date, space_id: str) -> Totals:
     """The document that a space is in: 1 GET. Raises StoreUnavailable."""
-    shard = shard_of(space_id)
-    return stored.find(process.store, keys.totals(day, shard), Totals).value
+    found = _find(process, day, shard_of(space_id))
+    return found.value if found else Totals()
+
+
+def _find(process: Process, day: date, shard: int) -> Stored[Totals] | None:
+    return stored.find(process.store, keys.totals(day, shard), stored.or_empty(Totals))
 
 
 def of_day(process: Process, day: date) -> list[Totals]:
@@ -184,7 +188,8 @@ def of_day(process: Process, day: date) -> list[Totals]:
         last = known.get(day, shard)
         if last and last.etag == etag:
             return last.value
-        return known.put(day, shard, stored.find(process.store, keys.totals(day, shard), Totals)).value
+        fresh = _find(process, day, shard)
+        return known.put(day, shard, fresh).value if fresh else Totals()
 
     listed = process.store.scan(keys.usage_of_day(day), limit=1_000)
     found = [(parsed[1], entry.etag) for entry in listed if (parsed := keys.parse_totals(entry.key))]
@@ -202,8 +207,15 @@ def change(
     known, shard = process.cache(_Seen), shard_of(space_id)
     with known.locks[shard]:
         last = None if fresh else known.get(day, shard)
-        found = stored.update(process.store, keys.totals(day, shard), make, process.new_id, kind=Totals, known=last)
-        return known.put(day, shard, found).value
+        found = stored.update(
+            process.store,
+            keys.totals(day, shard),
+            lambda totals: make(totals or Totals()),
+            process.new_id,
+            read=stored.or_empty(Totals),
+            known=last,
+        )
+        return known.put(day, shard, found).value if found else Totals()
 
 
 def add(process: Process, day: date, space_id: str, added: Sequence[Added], *, closes: str = "") -> None:

@@ -1,20 +1,28 @@
-"""One small document that several processes share, changed by compare-and-swap alone.
+"""Compare-and-swap, once: one object that several processes share, and the lost answer of a write to it.
 
-Each write has an id of its own. So no two versions have the same bytes, and thus the same ETag: a write that comes
-late finds nothing to replace. And a write whose answer was lost is recognised, unless somebody has written since: then
-`change` is asked again, and must see by itself that it was done.
+The store's client repeats a write whose answer did not come. The repeat then meets the write's own first try and loses
+the race to it. So a write that lost looks once at what stands. If those are the very bytes that it sent, it has won.
+This is certain where no two writes send the same bytes. Therefore each version of a document carries the id of the
+write that made it (`Revised`). For the same reason no two versions have the same ETag, and a write that comes late
+finds nothing to replace.
+
+Where somebody else has written since, a lost answer cannot be told from a lost race. `create` and `swap` raise
+PreconditionLost then. `update` asks `change` again, which must see by itself that it was done.
+
+After StoreUnavailable a write may have happened or may still happen: callers look before they conclude.
 """
 
 import logging
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from livemem.errors import PreconditionLost
 from livemem.store import documents
-from livemem.store.documents import Document
-from livemem.store.objects import Store
+from livemem.store.documents import Document, Line
+from livemem.store.objects import Object, Store
 
 logger = logging.getLogger(__name__)
 
@@ -25,78 +33,214 @@ PAUSE = 0.02
 DOUBLED = 5
 
 
+class Stampable(Protocol):
+    """What can be written by compare-and-swap."""
+
+    def stamped(self, write_id: str) -> Self:
+        """The same as a version of its own, made by this write."""
+
+    def to_bytes(self) -> bytes:
+        """What is stored; it holds the id."""
+
+
 class Revised(Document):
     """Base of such a document."""
 
-    rev: str = ""
+    write_id: Line = ""
     """Id of the write that made this version."""
 
+    def stamped(self, write_id: str) -> Self:
+        """The document as this write makes it."""
+        return self.model_copy(update={"write_id": write_id})
 
-D = TypeVar("D", bound=Revised)
+
+D = TypeVar("D", bound=Document)
+T = TypeVar("T")
+V = TypeVar("V", bound=Stampable)
+
+Read = Callable[[Object], T]
+"""Makes a value of an object. What it makes of one that can't be read is its own affair: it may raise."""
 
 
 @dataclass(frozen=True)
-class Stored(Generic[D]):
-    """A document as it was read or written; `etag` is None where there is none yet."""
+class Stored(Generic[T]):
+    """A value as it was read or written under `key`, with the ETag that a swap needs."""
 
-    value: D
-    etag: str | None = None
+    key: str
+    value: T
+    etag: str
+    age: timedelta = timedelta()
+    """Since it was written, by the store's clock, when it was read."""
+    seen_at: datetime | None = None
+    """When it was read, by the store's clock; None for one that was written and not read."""
 
 
-def find(store: Store, key: str, kind: type[D]) -> Stored[D]:
-    """The document, an empty one where there is none: 1 GET. One that can't be read counts as empty, and is replaced.
+@dataclass(frozen=True)
+class Once:
+    """What stands after `write_once`."""
 
-    Raises StoreUnavailable.
+    etag: str
+    """Empty where nothing stands any more."""
+    other: Object | None = None
+    """What stands in the place of the bytes that were given, and says something else."""
+
+    @property
+    def says_so(self) -> bool:
+        """Whether the bytes that were given stand, whoever wrote them."""
+        return bool(self.etag) and self.other is None
+
+    @property
+    def gone(self) -> bool:
+        """Whether there was something, and nothing a moment later."""
+        return not self.etag
+
+
+def or_none(kind: type[D]) -> Read[D | None]:
+    """Reads a document, None for one that can't be read."""
+
+    def read(found: Object) -> D | None:
+        try:
+            return kind.from_bytes(found.body)
+        except ValueError:
+            return None
+
+    return read
+
+
+def or_empty(kind: type[D]) -> Read[D]:
+    """Reads a document, an empty one for one that can't be read: it begins anew."""
+
+    def read(found: Object) -> D:
+        try:
+            return kind.from_bytes(found.body)
+        except ValueError:
+            logger.error("a document can't be read, and begins anew", extra={"document": kind.__name__})  # noqa: TRY400
+            return kind()
+
+    return read
+
+
+def find(store: Store, key: str, read: Read[T]) -> Stored[T] | None:
+    """What is stored under the key, None where there is nothing: 1 GET. Raises StoreUnavailable, and what `read` does
+    of an object that can't be read.
     """
     found = store.get(key)
-    if not found:
-        return Stored(kind())
-    try:
-        return Stored(kind.from_bytes(found.body), found.etag)
-    except ValueError:
-        logger.error("a document can't be read, and begins anew", extra={"document": kind.__name__})  # noqa: TRY400
-        return Stored(kind(), found.etag)
+    return of(found, read) if found else None
+
+
+def of(found: Object, read: Read[T]) -> Stored[T]:
+    """The same of an object that was read already: no request."""
+    return Stored(found.key, read(found), found.etag, found.age, found.seen_at)
+
+
+def create(
+    store: Store, key: str, value: V, new_id: Callable[[], str], *, over: Stored[Any] | None = None
+) -> Stored[V]:
+    """Write a document where there is none; with `over`, over exactly that version: 1 PUT, and 1 GET if the race is
+    lost, or the answer was.
+
+    Raises StoreUnavailable, and PreconditionLost where something else stands, or nothing over which to write.
+    """
+    wanted = value.stamped(new_id())
+    written = write_once(store, key, wanted.to_bytes(), over=over.etag if over else None)
+    if not written.says_so:
+        raise PreconditionLost("Somebody else changed it first.")
+    return Stored(key, wanted, written.etag)
+
+
+def swap(store: Store, stored: Stored[Any], value: V, new_id: Callable[[], str]) -> Stored[V]:
+    """Write a document over exactly the version that was read or written: one try. As `create`."""
+    return create(store, stored.key, value, new_id, over=stored)
 
 
 def update(
     store: Store,
     key: str,
-    change: Callable[[D], D | None],
+    change: Callable[[V | None], V | None],
     new_id: Callable[[], str],
     *,
-    kind: type[D],
-    known: Stored[D] | None = None,
-) -> Stored[D]:
-    """Write what `change` makes of the newest version, and return it; None: nothing is to be written.
+    read: Read[V],
+    known: Stored[V] | None = None,
+) -> Stored[V] | None:
+    """Write what `change` makes of the newest version, None where there is none, and return what stands then.
 
-    1 GET and 1 PUT; no GET where `known` is the newest version. What rests on a version that is not the newest is never
-    written, but None is taken from it as well. Raises StoreUnavailable, and PreconditionLost after 60 lost races.
+    `change` returns None where nothing is to be written, and may be called again. 1 GET and 1 PUT; no GET where `known`
+    is the newest version. What rests on a version that is not the newest is never written, but None is taken from it as
+    well. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost races.
     """
-    seen = known or find(store, key, kind)
+    seen = known or find(store, key, read)
     for attempt in range(UPDATE_TRIES):
-        changed = change(seen.value)
+        changed = change(seen.value if seen else None)
         if changed is None:
             return seen
         write_id = new_id()
-        changed = changed.model_copy(update={"rev": write_id})
-        try:
-            etag = store.put(
-                key,
-                changed.to_bytes(),
-                if_match=seen.etag,
-                if_none_match=seen.etag is None,
-                content_type=documents.JSON,
-            )
-        except PreconditionLost:
-            if attempt or not known:
-                store.sleep(_pause(attempt, write_id))
-            seen = find(store, key, kind)
-            if seen.value.rev == write_id:
-                # Our own first try, whose answer was lost.
-                return seen
-        else:
-            return Stored(changed, etag)
+        changed = changed.stamped(write_id)
+        body = changed.to_bytes()
+        etag = write_if(store, key, body, over=seen.etag if seen else None)
+        if etag:
+            return Stored(key, changed, etag)
+        if attempt or not known:
+            store.sleep(_pause(attempt, write_id))
+        found = store.get(key)
+        if found and found.body == body:
+            # Our own first try, whose answer was lost.
+            return Stored(key, changed, found.etag, found.age, found.seen_at)
+        seen = of(found, read) if found else None
     raise PreconditionLost("Too many changes of one document at once.")
+
+
+def write_once(
+    store: Store,
+    key: str,
+    body: bytes,
+    *,
+    over: str | None = None,
+    content_type: str = documents.JSON,
+    metadata: Mapping[str, str] | None = None,
+) -> Once:
+    """Write bytes where nothing is, or over exactly the version with the ETag `over`, and return what stands: 1 PUT,
+    and 1 GET if the race is lost, or the answer was.
+
+    What is there counts if it says the same. So this settles the lost answer of bytes that only this write sends, and
+    of those of which it does not matter who writes them: what is immutable. Raises StoreUnavailable.
+    """
+    etag = write_if(store, key, body, over=over, content_type=content_type, metadata=metadata)
+    if etag:
+        return Once(etag)
+    found = store.get(key)
+    if not found:
+        return Once("")
+    return Once(found.etag, None if found.body == body else found)
+
+
+def write_if(
+    store: Store,
+    key: str,
+    body: bytes,
+    *,
+    over: str | None = None,
+    content_type: str = documents.JSON,
+    metadata: Mapping[str, str] | None = None,
+) -> str | None:
+    """The same without a look: the ETag, None where the race is lost, or the answer was: 1 PUT.
+
+    For whoever does not need to know which, or sees it in what has to be read anyway.
+    """
+    try:
+        return store.put(
+            key, body, if_match=over, if_none_match=over is None, content_type=content_type, metadata=metadata
+        )
+    except PreconditionLost:
+        return None
+
+
+def remove(store: Store, stored: Stored[Any]) -> bool:
+    """Remove exactly the version that was read or written: 1 DELETE. False if another one stands.
+
+    What is gone counts as removed, so a lost answer is no matter. Stores that don't know conditional deletes ignore the
+    condition: this saves work, and nothing rests on it alone. Raises StoreUnavailable.
+    """
+    return store.delete(stored.key, if_match=stored.etag)
 
 
 def _pause(attempt: int, write_id: str) -> float:
