@@ -65,7 +65,7 @@ class History(Mishaps):
             (self.clock_strikes, 3),
             (self.deliver, 8),
             (self.retry, 1),
-            (self.tend, 1),
+            (self.maintain, 1),
             (self.step, 5),
             (self.pass_time, 5),
         ]
@@ -102,7 +102,7 @@ class History(Mishaps):
             wrong = scene.check(all_digested=True)
         if not wrong:
             self.world.pass_time(days(3))
-            scene.tend(self.world.new_process())
+            scene.maintain(self.world.new_process())
             stay = [key for key in scene.bucket.objects if "/_room_ids/" in key or key.startswith("_rooms/")]
             wrong = [f"stays behind: {key}" for key in stay]
         return wrong
@@ -151,8 +151,8 @@ class History(Mishaps):
         )
         self.invocations[actor] = invocation
 
-    def tend(self) -> None:
-        self._spawn("tend", lambda actor: self.scene.tend(actor.process), seconds=300)
+    def maintain(self) -> None:
+        self._spawn("maintain", lambda actor: self.scene.maintain(actor.process), seconds=300)
 
     # How time and fate treat them
 

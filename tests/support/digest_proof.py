@@ -15,15 +15,15 @@ from typing import Any, cast
 
 from greenlet import getcurrent
 
-from livemem.digests import due, intake, retrying, tending, work
+from livemem.digests import due, intake, maintenance, retrying, work
 from livemem.digests.work import Order
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.process import Process
+from livemem.rooms import maintenance as room_maintenance
 from livemem.rooms import posting
-from livemem.rooms import tending as room_tending
 from livemem.rooms.message import Draft
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import KINDS
 from tests.support.actors import Actor
@@ -193,11 +193,11 @@ class Scene:
         for slot in sorted(slots):
             retrying.retry(process, SPACE, slot)
 
-    def tend(self, process: Process) -> None:
-        space = room.find(process, SPACE, daily=True)
+    def maintain(self, process: Process) -> None:
+        space = maintainable.find(process, SPACE, daily=True)
         assert space
-        room_tending.tend(process, space)
-        tending.tend(process, space)
+        room_maintenance.maintain(process, space)
+        maintenance.maintain(process, space)
 
     # How it comes to rest
 

@@ -131,7 +131,7 @@ SETTLE = Operation(
     "look at what may be the same", lambda scene, process, until: scene.settle(process, until), None, _similar
 )
 SWEEP = Operation("sweep", lambda scene, process, until: scene.sweep(process, until), None, _expires)
-DAILY = Operation("daily look", lambda scene, process, until: scene.tend(process), None, _snapshots)
+DAILY = Operation("daily look", lambda scene, process, until: scene.maintain(process), None, _snapshots)
 OPERATIONS = (
     FRESH, MERGED, FOR_A_TIME, REFRESH, WITH_SNAPSHOT, REPLACE, CORRECT, DELETE, BRING_BACK, SPLIT, SETTLE, SWEEP, DAILY
 )  # fmt: skip

@@ -114,7 +114,7 @@ class History(Mishaps):
             (self.split, 2),
             (self.settle, 1),
             (self.sweep, 2),
-            (self.tend, 1),
+            (self.maintain, 1),
             (self.step, 5),
             (self.pass_time, 4),
             (self.kill, 2),
@@ -225,8 +225,8 @@ class History(Mishaps):
     def sweep(self) -> None:
         self._spawn("sweep", lambda actor: self.scene.sweep(actor.process, actor.until), seconds=300)
 
-    def tend(self) -> None:
-        self._spawn("tend", lambda actor: self.scene.tend(actor.process), seconds=300)
+    def maintain(self) -> None:
+        self._spawn("maintain", lambda actor: self.scene.maintain(actor.process), seconds=300)
 
     # How time and fate treat them
 

@@ -20,18 +20,18 @@ from livemem.memories import (
     expiry,
     forgetting,
     log,
+    maintenance,
     reading,
     similar,
     splitting,
     storing,
-    tending,
 )
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
 from livemem.memories.outcome import Stored
 from livemem.memories.splitting import Split
 from livemem.process import Process
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3
@@ -253,10 +253,10 @@ class Scene:
     def sweep(self, process: Process, until: datetime) -> None:
         expiry.sweep(process, until)
 
-    def tend(self, process: Process) -> None:
-        space = room.find(process, SPACE, daily=True)
+    def maintain(self, process: Process) -> None:
+        space = maintainable.find(process, SPACE, daily=True)
         assert space
-        tending.tend(process, space)
+        maintenance.maintain(process, space)
 
     # How it comes to rest
 
@@ -267,7 +267,7 @@ class Scene:
         process = world.new_process()
         self.sweep(process, world.clock() + INVOCATION)
         world.pass_time(26 * 3_600)
-        self.tend(process)
+        self.maintain(process)
         self.sweep(process, world.clock() + INVOCATION)
 
     def check(self, readers: Sequence[Process] = ()) -> list[str]:

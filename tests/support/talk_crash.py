@@ -11,11 +11,11 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from livemem.conversations import log, orders, tending
+from livemem.conversations import log, maintenance, orders
 from livemem.conversations.turn import ToolCall
 from livemem.conversations.update import Order
 from livemem.errors import LiveMemoryError, StillAtWork
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from tests.support.actors import Actor
 from tests.support.counting import Killed
 from tests.support.crash import Fault
@@ -123,7 +123,7 @@ def _erase(scene: Scene, process: Any, until: Any) -> None:
 
 
 def _sweep(scene: Scene, process: Any, until: Any) -> None:
-    tending.start_due(process, until)
+    maintenance.start_due(process, until)
 
 
 def _long_ago(scene: Scene) -> None:
@@ -131,9 +131,9 @@ def _long_ago(scene: Scene) -> None:
 
 
 def _daily(scene: Scene, process: Any, until: Any) -> None:
-    space = room.find(process, SPACE, daily=True)
+    space = maintainable.find(process, SPACE, daily=True)
     assert space
-    tending.tend(process, space)
+    maintenance.maintain(process, space)
 
 
 def _rebuilt(scene: Scene) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from livemem.conversations import log, orders, tending, update
+from livemem.conversations import log, maintenance, orders, update
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError
 from livemem.store import conversation_keys as keys
@@ -193,7 +193,7 @@ class History(Mishaps):
         return None
 
     def sweep(self) -> None:
-        self._spawn("sweep", lambda actor: tending.start_due(actor.process, actor.until), seconds=300)
+        self._spawn("sweep", lambda actor: maintenance.start_due(actor.process, actor.until), seconds=300)
 
     # How time and fate treat them
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from livemem.conversations import answer, generations, jobs, log, names, orders, planner, removal, tending, work
+from livemem.conversations import answer, generations, jobs, log, maintenance, names, orders, planner, removal, work
 from livemem.conversations import conversation as conversations
 from livemem.conversations import layers as found
 from livemem.conversations.conversation import Conversation, NewConversation
@@ -26,7 +26,7 @@ from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.spaces import head as heads
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3
@@ -307,7 +307,7 @@ class Scene:
             if self.erasing:
                 world.sweep()
             else:
-                tending.start_due(world.process, world.clock() + INVOCATION)
+                maintenance.start_due(world.process, world.clock() + INVOCATION)
             if not world.queued and not world.keys(keys.DUE) and not heads.load(world.process, SPACE).meta.erasing:
                 break
         world.settle()
@@ -322,9 +322,9 @@ class Scene:
         """The daily look, when all that was late has come."""
         world = self.world
         world.pass_time(25 * 3600)
-        space = room.find(world.new_process(), SPACE, daily=True)
+        space = maintainable.find(world.new_process(), SPACE, daily=True)
         assert space
-        tending.tend(world.process, space)
+        maintenance.maintain(world.process, space)
 
     def check(self) -> list[str]:
         """What is wrong, when all has come to rest."""

@@ -15,7 +15,7 @@ from livemem.rooms import posting
 from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import totals
 from livemem.store import keys as all_keys
-from livemem.upkeep import rooms
+from livemem.upkeep import packages
 from tests.support.agent import USED, calls, responds, results, says
 from tests.support.asking import Asking, talk_of
 
@@ -317,7 +317,7 @@ def test_every_object_of_a_question_belongs_to_one_room():
     names = asking.names("")
 
     assert any(name.startswith("_asks/open/") for name in names)
-    assert {sum(room.owns(name) for room in rooms.ROOMS) for name in names} == {1}
+    assert {sum(package.owns(name) for package in packages.PACKAGES) for name in names} == {1}
     kept = [name for name in names if name.startswith(("_asks/", "sessions/"))]
     assert kept
     assert all(all_keys.is_derived(name) for name in kept)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from livemem.ask import maintenance, work
 from livemem.ask import question as questions
-from livemem.ask import tending, work
 from livemem.ask.work import PAUSE
 from livemem.conversations import log
 from livemem.errors import InvalidRequest, LiveMemoryError, StillAtWork
 from livemem.llm.client import LlmError
 from livemem.memories import reading
-from livemem.spaces import claims, room
+from livemem.spaces import claims, maintainable
 from livemem.spaces.lease import LIFE
 from livemem.store import ask_keys as keys
 from tests.support.agent import calls, responds
@@ -120,7 +120,7 @@ def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_aga
 
 def _sweep_up(scene: Scene) -> None:
     """The sweep comes by when whoever was at work must have ended."""
-    scene.world.pass_time(tending.LEFT_AFTER.total_seconds() + 1)
+    scene.world.pass_time(maintenance.LEFT_AFTER.total_seconds() + 1)
     scene.world.sweep()
     scene.world.settle()
 
@@ -270,7 +270,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
 
     asking.world.sweep()
     assert not asking.world.queued, "it may still be worked on"
-    asking.world.pass_time(tending.LEFT_AFTER.total_seconds() + 1)
+    asking.world.pass_time(maintenance.LEFT_AFTER.total_seconds() + 1)
     asking.world.sweep()
     asking.world.settle()
 
@@ -438,17 +438,17 @@ def test_old_questions_and_sessions_are_removed_once_a_day_and_open_ones_ask_for
     old = asking.ask()
     asking.world.clock.move(32 * 86_400)
     young = asking.ask(user="bob")
-    done = _tended(asking, daily=True)
+    done = _maintained(asking, daily=True)
 
     assert done == {"removed_questions": 1}
     assert asking.names("_asks/") == [f"_asks/{young.request_id}.json"]
     assert len(asking.names("sessions/")) == 1
     assert old.request_id != young.request_id
     asking.world.store.put(keys.open_question("demo", young.request_id), b"")
-    assert _tended(asking) == {room.WAITS: 1}
+    assert _maintained(asking) == {maintainable.MORE_WORK: 1}
 
 
-def _tended(asking: Asking, *, daily: bool = False):
-    space = room.find(asking.process, "demo", daily=daily)
+def _maintained(asking: Asking, *, daily: bool = False):
+    space = maintainable.find(asking.process, "demo", daily=daily)
     assert space
-    return tending.tend(asking.process, space)
+    return maintenance.maintain(asking.process, space)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from livemem.ask import maintenance, work
 from livemem.ask import question as questions
-from livemem.ask import tending, work
 from livemem.ask.question import Wanted
 from livemem.conversations import log
 from livemem.spaces.lease import LIFE
@@ -67,7 +67,7 @@ def _turns(message: str) -> int:
 def _rest(asking: Asking) -> None:
     asking.world.pass_time(LIFE.total_seconds() + 1)
     asking.world.settle()
-    asking.world.pass_time(tending.LEFT_AFTER.total_seconds() + 1)
+    asking.world.pass_time(maintenance.LEFT_AFTER.total_seconds() + 1)
     asking.world.sweep()
     asking.world.settle()
 

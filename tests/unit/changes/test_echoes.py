@@ -1,6 +1,6 @@
 """A note that is live and in a record: it is shown as what it is, and removed through a commit alone."""
 
-from livemem.changes import echoes, tending
+from livemem.changes import echoes, maintenance
 from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.recall import overview, summary
@@ -97,7 +97,7 @@ def test_notes_that_an_undo_brings_back_while_they_are_judged_stay():
     assert judged == {note_id}
     world.undo(1)
 
-    after = tending.remove_echoes(world.process, head)
+    after = maintenance.remove_echoes(world.process, head)
 
     assert world.live_ids() == [note_id]
     assert after.meta.echoes == []

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from livemem.conversations import log, reading, tending
+from livemem.conversations import log, maintenance, reading
 from livemem.conversations.turn import Draft
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.every_kind import changed
 from tests.support.talk import Talk
@@ -34,7 +34,7 @@ def absurd(talk, key, path, value):
 
 def looked_at(talk):
     """All that reads the conversation or works on it, and what it costs."""
-    space = room.find(talk.process, "demo", daily=True)
+    space = maintainable.find(talk.process, "demo", daily=True)
     assert space
     said = Draft("u" * 700, "a" * 700, message_id="m2-0")
     new = Draft("u", "a", message_id="new")
@@ -45,8 +45,8 @@ def looked_at(talk):
         lambda: reading.turns(talk.process, "demo", talk.id, limit=100),
         lambda: reading.turns(talk.process, "demo", talk.id, limit=100, order="oldest"),
         talk.update,
-        lambda: tending.start_due(talk.process, talk.world.clock() + INVOCATION),
-        lambda: tending.tend(talk.process, space),
+        lambda: maintenance.start_due(talk.process, talk.world.clock() + INVOCATION),
+        lambda: maintenance.maintain(talk.process, space),
         lambda: log.append_all(talk.process, "demo", talk.id, "ann", [new]),
         lambda: log.append_all(talk.process, "demo", talk.id, "ann", [said]),
     ):

@@ -3,7 +3,7 @@
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.conversations import jobs, orders, tending, update
+from livemem.conversations import jobs, maintenance, orders, update
 from livemem.conversations.update import Order
 from livemem.errors import StillAtWork
 from livemem.spaces import claims
@@ -48,7 +48,7 @@ def made(talk):
 def sweeps(talk, minutes):
     for _ in range(minutes // 15):
         talk.world.pass_time(15 * 60)
-        tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
         talk.world.settle()
 
 

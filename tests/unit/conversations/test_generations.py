@@ -2,10 +2,10 @@
 
 import pytest
 
-from livemem.conversations import generations, layers, orders, seals, tending
+from livemem.conversations import generations, layers, maintenance, orders, seals
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.seals import BlockSeal
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.talk import Talk
 from tests.support.world import INVOCATION
@@ -54,7 +54,7 @@ def test_a_rebuild_whose_invocation_is_lost_is_begun_by_the_sweep():
     orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.queued.clear()
     talk.world.pass_time(1_800)
-    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     talk.world.settle()
     assert standing(talk).known.generation == 2
 
@@ -65,9 +65,9 @@ def test_the_daily_look_removes_what_is_wanted_no_more_and_leaves_what_is_being_
         orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": window})
         building = standing(talk).known.building.generation
         talk.world.store.put(keys.seal("demo", talk.id, building, 1, 1), b"{}")
-    space = room.find(talk.world.new_process(), "demo", daily=True)
+    space = maintainable.find(talk.world.new_process(), "demo", daily=True)
     assert space
-    assert tending.tend(talk.process, space)["generations_removed"] == 1
+    assert maintenance.maintain(talk.process, space)["generations_removed"] == 1
     assert (talk.names("g2/"), talk.names("g3/")) == ([], ["g3/seals/l1/000001.json"])
     assert talk.names("g1/")
 

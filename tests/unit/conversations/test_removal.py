@@ -5,11 +5,11 @@ from contextlib import suppress
 import pytest
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import log, orders, reading, removal, tending
+from livemem.conversations import log, maintenance, orders, reading, removal
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError, NotFound
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store import conversation_keys, keys
 from tests.support.counting import Killed
 from tests.support.talk import Talk, extract
@@ -26,9 +26,9 @@ def talked():
 
 
 def daily(talk):
-    space = room.find(talk.world.new_process(), "demo", daily=True)
+    space = maintainable.find(talk.world.new_process(), "demo", daily=True)
     assert space
-    return tending.tend(talk.process, space)
+    return maintenance.maintain(talk.process, space)
 
 
 def search_orders(talk):
@@ -198,7 +198,7 @@ def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goe
     summarised_while_it_is_deleted(talk, after_write=True, dies=True)
     assert talk.names("g1/summaries/"), "it died before it looked"
     talk.world.pass_time(15 * 60)
-    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert [key for key in left(talk) if not key.startswith("_due/")] == [
         conversation_keys.conversation("demo", talk.id),
         conversation_keys.deleted("demo", talk.id),
@@ -206,7 +206,7 @@ def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goe
     assert not talk.world.queued
     for _ in range(5):
         talk.world.pass_time(15 * 60)
-        tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert not [key for key in left(talk) if key.startswith("_due/")], "nothing can come any more"
     talk.world.pass_time(A_DAY)
     daily(talk)
@@ -224,7 +224,7 @@ def test_whatever_comes_late_below_a_tombstone_goes_with_the_next_sweep():
             talk.world.inner.put_object(Bucket="", Key=key, Body=stored.body)
     assert len(left(talk)) > 8
     talk.world.pass_time(15 * 60)
-    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert len([key for key in left(talk) if not key.startswith("_due/")]) == 2
 
 

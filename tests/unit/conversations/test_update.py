@@ -14,10 +14,10 @@ from livemem.conversations import (
     generations,
     jobs,
     log,
+    maintenance,
     making,
     orders,
     removal,
-    tending,
     update,
 )
 from livemem.conversations import layers as found
@@ -26,7 +26,7 @@ from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
 from livemem.llm.client import LlmError
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import claims, room
+from livemem.spaces import claims, maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
@@ -65,13 +65,13 @@ def markers(talk):
 
 
 def sweep(talk):
-    tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
 
 
 def daily(talk):
-    space = room.find(talk.world.new_process(), "demo", daily=True)
+    space = maintainable.find(talk.world.new_process(), "demo", daily=True)
     assert space
-    tending.tend(talk.process, space)
+    maintenance.maintain(talk.process, space)
 
 
 def test_an_update_makes_what_is_missing_on_all_levels_and_the_next_one_does_nothing():

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.digests import due, progress, reading, retrying, tending, work
+from livemem.digests import due, maintenance, progress, reading, retrying, work
 from livemem.digests.papers import DeadChunk, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.llm.client import LlmError
-from livemem.spaces import room as rooms
+from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts
 from tests.support.counting import Killed
@@ -315,13 +315,13 @@ def test_a_digest_that_waits_is_a_problem_of_the_space_until_it_is_done(chatter)
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     chatter.digest()
 
-    space = rooms.find(chatter.process, "demo")
+    space = maintainable.find(chatter.process, "demo")
     assert space
-    (problem,) = tending.problems(chatter.process, space)
+    (problem,) = maintenance.problems(chatter.process, space)
     assert (problem.code, problem.wrong) == ("digest_failing", True)
     assert "llm_unavailable" in problem.detail
     chatter.digest(by_hand=True)
-    assert tending.problems(chatter.process, space) == []
+    assert maintenance.problems(chatter.process, space) == []
 
 
 def test_documents_are_removed_when_their_time_is_over_but_not_what_was_given_up(chatter):
@@ -333,9 +333,9 @@ def test_documents_are_removed_when_their_time_is_over_but_not_what_was_given_up
     plain = chatter.digested().slot
     chatter.world.clock.move(91 * 86_400)
 
-    space = rooms.find(chatter.process, "demo", daily=True)
+    space = maintainable.find(chatter.process, "demo", daily=True)
     assert space
-    done = tending.tend(chatter.process, space)
+    done = maintenance.maintain(chatter.process, space)
 
     assert done == {"digests_removed": 1}
     assert chatter.names(plain) == []

@@ -7,7 +7,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.settling import WATCHED_FOR
-from livemem.conversations import importing, log, reading, tending
+from livemem.conversations import importing, log, maintenance, reading
 from livemem.conversations import layers as found
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure
@@ -77,7 +77,7 @@ def brought_up(talk):
     """What the next sweep starts, and the day after."""
     for _ in range(3):
         talk.world.pass_time(600)
-        tending.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
         talk.world.settle()
 
 

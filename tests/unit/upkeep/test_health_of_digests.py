@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.digests import tending
+from livemem.digests import maintenance
 from livemem.rooms import posting
 from livemem.rooms.message import Draft
-from livemem.spaces import room
+from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from tests.support.world import World
 
@@ -22,9 +22,9 @@ def world() -> World:
 
 
 def problems(world: World) -> list[str]:
-    space = room.find(world.process, "demo")
+    space = maintainable.find(world.process, "demo")
     assert space
-    return [one.code for one in tending.problems(world.process, space)]
+    return [one.code for one in maintenance.problems(world.process, space)]
 
 
 def say(world: World) -> None:
@@ -53,21 +53,21 @@ def test_with_a_digest_a_day_they_wait_for_a_day(world):
 
 @given(st.lists(st.integers(0, 23), min_size=1, max_size=24, unique=True))
 def test_no_message_is_overdue_before_the_digest_after_it(hours):
-    longest = tending.overdue_after(hours)
+    longest = maintenance.overdue_after(hours)
 
-    assert 1 + tending.SPARE <= longest <= 24 + tending.SPARE
+    assert 1 + maintenance.SPARE <= longest <= 24 + maintenance.SPARE
     for moment in range(24):
         waits = min((hour - moment - 1) % 24 + 1 for hour in hours)
-        assert waits <= longest - tending.SPARE
+        assert waits <= longest - maintenance.SPARE
 
 
 def test_where_nobody_says_anything_nothing_is_overdue_and_it_costs_two_requests(world):
     world.clock.move(100 * HOUR)
-    space = room.find(world.process, "demo")
+    space = maintainable.find(world.process, "demo")
     assert space
     before = world.client.counts
 
-    assert tending.problems(world.process, space) == []
+    assert maintenance.problems(world.process, space) == []
 
     assert world.client.counts - before == {"GET": 1, "LIST": 1}
 

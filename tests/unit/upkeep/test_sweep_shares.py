@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from livemem.conversations import due, tending
+from livemem.conversations import due, maintenance
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.room import Room, Space
+from livemem.spaces.maintainable import Maintainable, Space
 from livemem.store import conversation_keys, keys
-from livemem.upkeep import rooms, sweep
+from livemem.upkeep import packages, sweep
 from tests.support.counting import Killed
 from tests.support.every_kind import changed
 from tests.support.talk import Talk
@@ -19,8 +19,10 @@ from tests.support.world import World
 EVIL = "evil"
 
 
-def with_room(monkeypatch: pytest.MonkeyPatch, tend) -> None:
-    monkeypatch.setattr(rooms, "ROOMS", (Room(owns=lambda name: False, tend=tend), *rooms.ROOMS))
+def with_package(monkeypatch: pytest.MonkeyPatch, maintain) -> None:
+    monkeypatch.setattr(
+        packages, "PACKAGES", (Maintainable(owns=lambda name: False, maintain=maintain), *packages.PACKAGES)
+    )
 
 
 def with_spaces(*space_ids: str) -> World:
@@ -51,7 +53,7 @@ def without_end(process: Process, space: Space) -> Mapping[str, float]:
 @pytest.mark.parametrize("everything", [False, True])
 def test_a_space_with_work_without_end_gets_its_share_and_the_others_are_looked_after(monkeypatch, everything):
     world = with_spaces("a", EVIL, "z")
-    with_room(monkeypatch, without_end)
+    with_package(monkeypatch, without_end)
     slow(world, 1)
     begun = world.clock()
 
@@ -70,7 +72,7 @@ def test_a_space_that_fails_in_whatever_way_is_named_and_the_others_are_looked_a
             raise MemoryError
         return {}
 
-    with_room(monkeypatch, fails)
+    with_package(monkeypatch, fails)
 
     report = world.sweep()
 
@@ -89,7 +91,7 @@ def test_a_sweep_that_a_space_kills_is_gone_on_with_behind_it_by_the_next_one(mo
             raise Killed
         return {}
 
-    with_room(monkeypatch, kills)
+    with_package(monkeypatch, kills)
     for _ in range(2):
         with pytest.raises(Killed):
             world.sweep_all() if everything else world.sweep()
@@ -135,7 +137,7 @@ def test_generations_are_listed_and_not_counted_however_many_were_given():
     world = talk.world
     world.new_process()
 
-    done = tending.tend(world.process, Space("demo", heads.load(world.process, "demo"), None, False, [], world.clock(), True, frozenset({"conversations"})))  # fmt: skip # noqa: E501
+    done = maintenance.maintain(world.process, Space("demo", heads.load(world.process, "demo"), None, False, [], world.clock(), True, frozenset({"conversations"})))  # fmt: skip # noqa: E501
 
     assert done == {"generations_removed": 2}
     assert [name[:2] for name in talk.names("g") if not name.startswith("generation")] == ["g1"] * len(talk.names("g1"))
@@ -168,7 +170,7 @@ def test_conversations_are_looked_at_in_turn_and_one_that_can_not_be_read_does_n
     world.clock.move(86_400)
     world.new_process()
 
-    tending.start_due(world.process, world.clock() + timedelta(minutes=15))
+    maintenance.start_due(world.process, world.clock() + timedelta(minutes=15))
 
     read = [key for verb, key in world.client.requests if verb == "GET" and key.endswith("/conversation.json")]
     assert len(read) == len(moments)

@@ -11,7 +11,7 @@ from livemem.arrivals.arrivals import Brought
 from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
 from livemem.process import Process
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.room import WAITS
+from livemem.spaces.maintainable import MORE_WORK
 
 logger = logging.getLogger(__name__)
 
@@ -54,18 +54,18 @@ def _queue(process: Process, head: Head) -> None:
     process.later({"do": "bring", "space_id": head.meta.space_id, "arrival_id": head.meta.arrival.arrival_id})
 
 
-def tend(process: Process, head: Head) -> Mapping[str, float]:
+def maintain(process: Process, head: Head) -> Mapping[str, float]:
     """The sweep's look at what is being brought: hand it to an invocation where nobody works on it any more, and give
     it up after a day. No request of its own; what was done, as rooms tell it.
     """
     if head.age <= arrivals.ALONE_AFTER:
-        return {WAITS: 1}
+        return {MORE_WORK: 1}
     if arrivals.is_overdue(head, process.clock()):
         with suppress(PreconditionLost):
             arrivals.give_up(process, head, NotFinished(OVERDUE))
-        return {"given_up": 1, WAITS: 1}
+        return {"given_up": 1, MORE_WORK: 1}
     _queue(process, head)
-    return {"handed_over": 1, WAITS: 1}
+    return {"handed_over": 1, MORE_WORK: 1}
 
 
 def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:

@@ -38,7 +38,7 @@ BEFORE_THE_END = timedelta(seconds=30)
 """Time of an invocation that is kept to store what was answered."""
 PAUSE = 0.5
 """Seconds between two looks whether the user's question before is answered."""
-WAITS = timedelta(seconds=60)
+MORE_WORK = timedelta(seconds=60)
 """How long an invocation of its own waits for that, before it is delivered again."""
 LATER = "Ask again on the next day, or as soon as there is more."
 NO_ANSWER = "The LLM did not respond, although nothing else was left to do."
@@ -144,7 +144,7 @@ def carry_on(
         return Outcome(_result(saved.question), saved.question) if saved else Outcome("gone")
     task = _Task(process, space_id, saved, deadline - BEFORE_THE_END)
     try:
-        held = _take_turn(task, min(task.until, process.clock() + WAITS), pause, fresh=False)
+        held = _take_turn(task, min(task.until, process.clock() + MORE_WORK), pause, fresh=False)
         _work(task, held)
     except Busy as busy:
         raise StillAtWork(busy.detail) from busy

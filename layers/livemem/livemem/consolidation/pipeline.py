@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.changes import commit, echoes, proposals, recovery, settling, tending
+from livemem.changes import commit, echoes, maintenance, proposals, recovery, settling
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, budget, collecting, outcome, rehearsal
@@ -76,7 +76,7 @@ def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
     ]
     seen, plan = process.store.map(lambda look: look(), looks)
     left = seen and seen.lease.owner == run_id and seen.lease.kind != "backoff"
-    if (left or plan) and tending.clear_up(process, space_id, [run_id]):
+    if (left or plan) and maintenance.clear_up(process, space_id, [run_id]):
         # A put event that came while it held the lease found the space busy.
         counter.start_if_due(process, space_id, "threshold")
 

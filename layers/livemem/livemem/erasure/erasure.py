@@ -16,7 +16,7 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes import records, recovery, settling
-from livemem.erasure import holdings, receipts, steps, tending
+from livemem.erasure import holdings, maintenance, receipts, steps
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, TOOLS, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
@@ -247,7 +247,7 @@ def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = N
         except OutOfTime:
             # If this fails the sweep goes on with it.
             with suppress(StoreUnavailable):
-                tending.queue(process, space_id, erasure_id)
+                maintenance.queue(process, space_id, erasure_id)
             return _newest(process, receipt)
     until = clock.iso(process.clock() + settling.WATCHED_FOR)
     heads.update(process, space_id, lambda meta: {"erasing": _watched(meta, erasure_id, until)})
@@ -302,7 +302,7 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
 
 
 def _is_due(process: Process, head: Head, erasure_id: str) -> bool:
-    return erasure_id in tending.due(head.meta, process.clock())
+    return erasure_id in maintenance.due(head.meta, process.clock())
 
 
 def _resume(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
@@ -329,7 +329,7 @@ def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch)
                 return _go_on(process, saved, watch).status
             steps.erase(process, saved, found, watch)
         except OutOfTime:
-            tending.queue(process, space_id, erasure_id)
+            maintenance.queue(process, space_id, erasure_id)
             return "unfinished"
     heads.update(process, space_id, lambda meta: {"erasing": _ended(meta, erasure_id)})
     return "ended"

@@ -27,7 +27,7 @@ class Found:
 
     `old_notes` are counted up to 10,000; `oldest` is when the first of them was written. `action`: a consolidation is
     queued (`run_id`), or the notes are moved; or somebody holds the space (`busy`), or they are too large for any run
-    (`set_aside`). `leftovers` counts what interrupted work has left (changes/tending.py).
+    (`set_aside`). `leftovers` counts what interrupted work has left (changes/maintenance.py).
     """
 
     space_id: str

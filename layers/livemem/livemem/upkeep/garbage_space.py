@@ -6,14 +6,14 @@ from itertools import islice
 
 from livemem import clock as clocks
 from livemem.backups import catalog, remains
+from livemem.changes import maintenance as changes
 from livemem.changes import moving
-from livemem.changes import tending as changes
 from livemem.errors import Busy
 from livemem.process import Process
 from livemem.runs import counter, retention
 from livemem.runs.queue import Order
-from livemem.spaces import contents, markers, room
-from livemem.spaces.room import Space
+from livemem.spaces import contents, maintainable, markers
+from livemem.spaces.maintainable import Space
 from livemem.store.objects import Entry
 from livemem.upkeep.garbage_report import Found, Wanted
 
@@ -43,13 +43,13 @@ def clear_up(job: Job, found: Found) -> None:
 
     Raises NotFound if it is deleted meanwhile, and whatever fails.
     """
-    space = room.find(job.process, found.space_id)
+    space = maintainable.find(job.process, found.space_id)
     if not space:
         return
     found.leftovers = changes.left_undone(job.process, space)
     if found.leftovers and not job.wanted.dry_run:
-        changes.tend(job.process, space)
-        space = room.find(job.process, found.space_id)
+        changes.maintain(job.process, space)
+        space = maintainable.find(job.process, found.space_id)
         if not space:
             return
     _clear_notes(job, space, found)

@@ -15,11 +15,11 @@ from livemem.llm import look as looks
 from livemem.llm.look import Look
 from livemem.process import Process
 from livemem.settings import Settings
-from livemem.spaces import directory, room, unreadable
-from livemem.spaces.room import Problem, Room, Space
+from livemem.spaces import directory, maintainable, unreadable
+from livemem.spaces.maintainable import HealthProblem, Maintainable, Space
 from livemem.store import keys
 from livemem.store.probe import has_conditional_writes
-from livemem.upkeep import rooms, usage
+from livemem.upkeep import packages, usage
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Health:
 
     status: Status
     checks: Checks
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[HealthProblem] = field(default_factory=list)
 
 
 def not_configured(code: str, refusal: NotConfigured) -> Health:
@@ -67,7 +67,7 @@ def deep(process: Process, principal: Principal) -> Health:
     checks = _store_checks(process) | _model_checks(process.settings)
     for seen in process.store.map(lambda look: look(process.settings), (_look_at_llm, _look_at_embeddings)):
         checks |= seen
-    problems: list[Problem] = []
+    problems: list[HealthProblem] = []
     oldest = 0.0
     if checks["store"] == "ok":
         checks |= _look_at_last_call(process, checks) | _look_at_budget(process)
@@ -180,7 +180,7 @@ def _worst(checks: Checks) -> Status:
     return "degraded" if bad else "ok"
 
 
-def _unreadable(process: Process, principal: Principal) -> list[Problem]:
+def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
     """The objects that somebody could not read, of the spaces that the principal may see: 1 LIST for all of them."""
     problems = []
     for space_id, found in unreadable.listed(process).items():
@@ -188,32 +188,34 @@ def _unreadable(process: Process, principal: Principal) -> list[Problem]:
             continue
         # What is wrong with a head is told already.
         some = [key for key in found if key != keys.meta(space_id)]
-        problems += [Problem(space_id, ObjectUnreadable.code, unreadable.error(key).detail) for key in some[:SHOWN]]
+        problems += [
+            HealthProblem(space_id, ObjectUnreadable.code, unreadable.error(key).detail) for key in some[:SHOWN]
+        ]
         if len(some) > SHOWN:
             detail = f"{len(some) - SHOWN} more objects cannot be read; `livemem repair {space_id}` lists them."
-            problems.append(Problem(space_id, ObjectUnreadable.code, detail))
+            problems.append(HealthProblem(space_id, ObjectUnreadable.code, detail))
     return problems
 
 
-def _of_room(process: Process, space: Space, one: Room) -> list[Problem]:
-    """The room's problems; what it cannot read is told, and hides no other room's."""
+def _of_package(process: Process, space: Space, one: Maintainable) -> list[HealthProblem]:
+    """The package's problems; what it cannot read is told, and hides no other package's."""
     try:
         return one.problems(process, space)
     except ObjectUnreadable as error:
-        return [Problem(space.space_id, error.code, error.detail)]
+        return [HealthProblem(space.space_id, error.code, error.detail)]
 
 
-def _look(process: Process, space_id: str) -> tuple[float, list[Problem]]:
+def _look(process: Process, space_id: str) -> tuple[float, list[HealthProblem]]:
     """Seconds that the space's oldest note waits, and what is wrong with the space."""
     try:
-        space = room.find(process, space_id)
+        space = maintainable.find(process, space_id)
         if not space:
             return 0.0, []
-        problems = [problem for one in rooms.ROOMS for problem in _of_room(process, space, one)]
+        problems = [problem for one in packages.PACKAGES for problem in _of_package(process, space, one)]
         return space.waiting_seconds(), problems
     except LiveMemoryError as error:
-        return 0.0, [Problem(space_id, error.code, error.detail)]
+        return 0.0, [HealthProblem(space_id, error.code, error.detail)]
     except Exception as error:  # noqa: BLE001 - whatever lies in one space must not hide the others
         # Not with its text, which may hold data.
         logger.error("a space can't be looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
-        return 0.0, [Problem(space_id, "internal_error", "The space can't be looked at.")]
+        return 0.0, [HealthProblem(space_id, "internal_error", "The space can't be looked at.")]

@@ -18,8 +18,8 @@ from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
+from livemem.spaces.maintainable import Damaged
 from livemem.spaces.quarantine import Quarantined
-from livemem.spaces.room import Damaged
 from livemem.store import documents, keys
 from livemem.store.objects import Entry, Object
 from livemem.store.probe import require_conditional_writes

@@ -1,7 +1,8 @@
 """The sweep: what events and retries did not finish. Every 15 minutes in the spaces that are marked, once a day in all.
 
-Each room tends its own part of a space; here is only the way through the spaces, their markers (spaces/markers.py), and
-the remains of spaces whose deletion or creation was interrupted, and spaces that are being brought here.
+Each package maintains its own part of a space; here is only the way through the spaces, their markers
+(spaces/markers.py), the remains of spaces whose deletion or creation was interrupted, and spaces that are being brought
+here.
 """
 
 import logging
@@ -11,21 +12,21 @@ from datetime import datetime, timedelta
 
 from livemem.archives import expiry
 from livemem.arrivals import bringing
-from livemem.conversations import tending as conversations
+from livemem.conversations import maintenance as conversations
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.memories import expiry as memories
-from livemem.memories.tending import EXPIRED
+from livemem.memories.maintenance import EXPIRED
 from livemem.process import Process
 from livemem.runs import retention
-from livemem.spaces import directory, life, markers, pending, room
+from livemem.spaces import directory, life, maintainable, markers, pending
 from livemem.spaces import head as heads
 from livemem.spaces.life import INTERRUPTED_AFTER, TOMBSTONE_LIFE
+from livemem.spaces.maintainable import MORE_WORK, OLDEST
 from livemem.spaces.markers import Marks
-from livemem.spaces.room import OLDEST, WAITS
 from livemem.spaces.unreadable import objects
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
-from livemem.upkeep import rooms, sweep_order, unreadable
+from livemem.upkeep import packages, sweep_order, unreadable
 from livemem.upkeep.sweep_order import Kind
 
 logger = logging.getLogger(__name__)
@@ -123,7 +124,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
 
 
 def _start_due_conversations(process: Process, deadline: datetime) -> dict[str, dict[str, float]]:
-    """Start the summaries that are due (conversations/tending.py)."""
+    """Start the summaries that are due (conversations/maintenance.py)."""
     try:
         started = conversations.start_due(process, deadline)
     except LiveMemoryError as error:
@@ -200,7 +201,7 @@ def _look_after(
 ) -> Mapping[str, float] | None:
     """What was done for the space until its share is over, None if that failed; and its markers are right."""
     try:
-        done, oldest = _tend(process.within(min(process.clock() + SHARE, end)), space_id, daily=daily)
+        done, oldest = _maintain(process.within(min(process.clock() + SHARE, end)), space_id, daily=daily)
     except LiveMemoryError as error:
         logger.warning("sweep of a space failed", extra={"space_id": space_id, "error_code": error.code})
         done = None
@@ -208,24 +209,24 @@ def _look_after(
         # Not with its text, which may hold data.
         logger.error("sweep of a space failed", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
         done = None
-    if done is not None and WAITS not in done:
+    if done is not None and MORE_WORK not in done:
         markers.rest(process, space_id, marks, oldest)
     elif not marks.plain:
         markers.leave(process, space_id)
     return done
 
 
-def _tend(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:
+def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:
     """What was done for the space, and when the oldest of its notes was written that wait."""
-    space = room.find(process, space_id, daily=daily)
+    space = maintainable.find(process, space_id, daily=daily)
     if not space:
         return _clear_remains(process, space_id), None
     done: dict[str, float] = {}
-    for one in rooms.ROOMS:
+    for package in packages.PACKAGES:
         try:
-            done.update(one.tend(process, space))
+            done.update(package.maintain(process, space))
         except ObjectUnreadable as error:
-            # The other rooms do not need it; who could not read it has left a marker.
+            # The other packages do not need it; who could not read it has left a marker.
             logger.warning("an object cannot be read", extra={"space_id": space_id, "key": error.key})
     if daily:
         unreadable.look(process, space)
@@ -239,24 +240,24 @@ def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
     head = heads.find_any(process, space_id)
     if head and not head.meta.deleted_at:
         # Just created.
-        return {WAITS: 1}
+        return {MORE_WORK: 1}
     if head and head.meta.arriving():
-        return bringing.tend(process, head)
+        return bringing.maintain(process, head)
     if head:
         if life.clear_remains(process, head):
-            return {"cleaned": 1, WAITS: 1}
-        return {WAITS: 1} if head.age < TOMBSTONE_LIFE else {}
+            return {"cleaned": 1, MORE_WORK: 1}
+        return {MORE_WORK: 1} if head.age < TOMBSTONE_LIFE else {}
     entries = list(process.store.scan(keys.prefix(space_id)))
     names = [entry.key.removeprefix(keys.prefix(space_id)) for entry in entries]
     # A folder of the bucket that is not ours stays as it is; and so does what anybody may miss: an interrupted creation
     # leaves no memory.
-    if not entries or not all(rooms.owned(name) and not keys.is_memory(name) for name in names):
+    if not entries or not all(packages.owned(name) and not keys.is_memory(name) for name in names):
         return {}
     if any(entry.age < INTERRUPTED_AFTER for entry in entries):
-        return {WAITS: 1}
+        return {MORE_WORK: 1}
     try:
         life.bury(process, space_id)
     except PreconditionLost:
         # Somebody creates the space right now.
-        return {WAITS: 1}
-    return {"cleaned": 1, WAITS: 1}
+        return {MORE_WORK: 1}
+    return {"cleaned": 1, MORE_WORK: 1}

@@ -1,7 +1,7 @@
 """Looking for objects of spaces that cannot be read: the markers that somebody left, and what was written lately.
 
-A body is checked as the room reads it that keeps the object (`kind` in its tending.py). No space is read as a whole but
-where an admin asks for it (`page`): the daily look reads what was written since the one before.
+A body is checked as the package reads it that keeps the object (`kind` in its maintenance.py). No space is read as a
+whole but where an admin asks for it (`page`): the daily look reads what was written since the one before.
 """
 
 import logging
@@ -14,10 +14,10 @@ from livemem.errors import LiveMemoryError
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import markers, unreadable
-from livemem.spaces.room import DocumentKind, Space
+from livemem.spaces.maintainable import DocumentKind, Space
 from livemem.store import keys
 from livemem.store.objects import Entry
-from livemem.upkeep import rooms
+from livemem.upkeep import packages
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Broken:
 
 def kind_of(name: str) -> DocumentKind | None:
     """The kind of document that has to be under this key below a space; None where any body can be read."""
-    return next((kind for room in rooms.ROOMS if (kind := room.kind(name))), None)
+    return next((kind for package in packages.PACKAGES if (kind := package.kind(name))), None)
 
 
 def is_readable(name: str, body: bytes) -> bool:

@@ -11,11 +11,11 @@ from livemem.process import Process
 from livemem.spaces import contents, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.room import WAITS, Damaged, DocumentKind, Problem, Room, Space
+from livemem.spaces.maintainable import MORE_WORK, Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Finish what is committed, clear away what is not, remove echoes, mend what late requests disturbed, and end runs
     that nobody ends any more.
     """
@@ -25,9 +25,9 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     if unfinished or left.run_ids or space.head.meta.settling or _has_echoes(process, space):
         markers.leave(process, space.space_id)
         done = clear_up(process, space.space_id, left.run_ids)
-        return {WAITS: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
+        return {MORE_WORK: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
     leftovers.remember(process, space.head, left)
-    return {WAITS: 1} if left.more else {}
+    return {MORE_WORK: 1} if left.more else {}
 
 
 def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> N
 
 
 def left_undone(process: Process, space: Space) -> int:
-    """How many things `tend` would finish, end or clear away: a commit, a lease that ran out, runs and plans that
+    """How many things `maintain` would finish, end or clear away: a commit, a lease that ran out, runs and plans that
     nobody ends, echoes. It only looks; 0 where somebody holds the space, who does that first.
     """
     if space.busy:
@@ -93,19 +93,19 @@ def _echoes(process: Process, head: Head) -> set[str]:
     return echoes.among(process, head, listed)
 
 
-def problems(_: Process, space: Space) -> list[Problem]:
+def problems(_: Process, space: Space) -> list[HealthProblem]:
     """A commit that is not written out, a lease that nobody gave back, and one that binds while nobody works."""
     found = []
     seen = space.lease
     if seen and not space.busy and seen.lease.kind != "backoff":
-        found.append(Problem(space.space_id, "run_died", "A run died; the sweep clears up after it."))
+        found.append(HealthProblem(space.space_id, "run_died", "A run died; the sweep clears up after it."))
     if space.head.meta.committed_run:
         detail = "A commit is not written out yet; whoever holds the space, the next run or the sweep finishes it."
-        found.append(Problem(space.space_id, "commit_unfinished", detail))
+        found.append(HealthProblem(space.space_id, "commit_unfinished", detail))
     reason = space.blocked()
     if seen and reason:
         found.append(
-            Problem(space.space_id, "blocked", f"{reason}; the space is free at {seen.until()} at the latest.")
+            HealthProblem(space.space_id, "blocked", f"{reason}; the space is free at {seen.until()} at the latest.")
         )
     return found
 
@@ -147,4 +147,4 @@ def _instead_of_plan(_: Process, damaged: Damaged) -> Record | None:
     )
 
 
-ROOM = Room(owns=keys.is_of_changes, tend=tend, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_changes, maintain=maintain, problems=problems, kind=kind)

@@ -7,8 +7,8 @@ from livemem import clock
 from livemem.process import Process
 from livemem.spaces import markers
 from livemem.spaces.head import Meta
+from livemem.spaces.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.spaces.receipt import Receipt
-from livemem.spaces.room import WAITS, DocumentKind, Room, Space
 from livemem.store import keys
 
 
@@ -26,7 +26,7 @@ def due(meta: Meta, now: datetime) -> list[str]:
     return [erasure_id for erasure_id, until in meta.erasing.watched.items() if now > clock.parse(until)]
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Queue what is to be gone on with; no request where nothing is erased and watched."""
     if not space.head.meta.erasing:
         return {}
@@ -34,8 +34,8 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     waiting = due(space.head.meta, space.now)
     if waiting and not space.busy:
         queue(process, space.space_id, waiting[0])
-        return {WAITS: 1, "erasures": 1}
-    return {WAITS: 1}
+        return {MORE_WORK: 1, "erasures": 1}
+    return {MORE_WORK: 1}
 
 
 def kind(name: str) -> DocumentKind | None:
@@ -43,4 +43,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(Receipt.from_bytes) if keys.is_of_erasures(name) and name.endswith(".json") else None
 
 
-ROOM = Room(owns=keys.is_of_erasures, tend=tend, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_erasures, maintain=maintain, kind=kind)

@@ -1,4 +1,4 @@
-"""What each room of the domain offers for upkeep: the sweep, health and deletion ask every room and know none."""
+"""What each package of the domain offers for upkeep: sweep, health and deletion ask every package and know none."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ BY_HAND = timedelta(seconds=30)
 QUEUED_LONG = timedelta(minutes=5)
 """After which a queued run that still waits is worth a look: too few workers, or its invocation is lost."""
 
-WAITS = "waits"
-"""Name under which `tend` says that the sweep must look again soon: something is under way, or was just done."""
+MORE_WORK = "more_work"
+"""Name under which `maintain` tells the sweep to look again soon: something is under way, or was just done."""
 OLDEST = "oldest_pending_note_seconds"
 
 SILENT = {
@@ -79,7 +79,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Problem:
+class HealthProblem:
     """Why a space needs a look; not `wrong`: somebody wanted it so."""
 
     space_id: str
@@ -92,7 +92,7 @@ def _nothing_done(_: Process, __: Space) -> Mapping[str, float]:
     return {}
 
 
-def _no_problem(_: Process, __: Space) -> list[Problem]:
+def _no_problem(_: Process, __: Space) -> list[HealthProblem]:
     return []
 
 
@@ -125,7 +125,7 @@ def _nothing_instead(_: Process, __: Damaged) -> Document | None:
 
 @dataclass(frozen=True)
 class DocumentKind:
-    """A kind of documents that a room keeps. `check` raises ValueError for a body that is none.
+    """A kind of documents that a package keeps. `check` raises ValueError for a body that is none.
 
     `instead` makes what takes the place of one that is set aside; None: nothing does, and what reads it does without.
     Something does where a number or an id must not be given twice, or where nothing would mean something else.
@@ -140,19 +140,19 @@ def _no_kind(_: str) -> DocumentKind | None:
 
 
 @dataclass(frozen=True)
-class Room:
-    """One room. `owns` says whether a key below the space, without the space's id, is the room's.
+class Maintainable:
+    """What one package offers. `owns` says whether a key below the space, without the space's id, is the package's.
 
     `kind` tells what kind of document has to be under such a key; None: whatever is there can be read.
 
-    `tend` does what events and retries left undone, and returns what it did by name, with a number (how many, seconds);
-    WAITS is one of the names.
-    `problems` is the room's part of health.
+    `maintain` does what events and retries left undone, and returns what it did by name, with a number (how many,
+    seconds). MORE_WORK is one of the names.
+    `problems` is the package's part of health.
     """
 
     owns: Callable[[str], bool]
-    tend: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
-    problems: Callable[[Process, Space], list[Problem]] = _no_problem
+    maintain: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
+    problems: Callable[[Process, Space], list[HealthProblem]] = _no_problem
     kind: Callable[[str], DocumentKind | None] = _no_kind
 
 

@@ -1,15 +1,15 @@
 """What the daily look removes of memories."""
 
-from livemem.memories import tending
-from livemem.spaces import room
+from livemem.memories import maintenance
+from livemem.spaces import maintainable
 from livemem.store import memory_keys as keys
 from tests.support.memories import store, world_with_meaning
 
 
 def look(world):
-    space = room.find(world.process, "demo", daily=True)
+    space = maintainable.find(world.process, "demo", daily=True)
     assert space
-    return tending.tend(world.process, space)
+    return maintenance.maintain(world.process, space)
 
 
 def test_vectors_whose_snapshot_was_never_written_go_with_the_old_snapshots():

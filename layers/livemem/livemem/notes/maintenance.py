@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from livemem.notes import idempotency
 from livemem.notes.idempotency import NamedNote
 from livemem.process import Process
-from livemem.spaces.room import DocumentKind, Room, Space
+from livemem.spaces.maintainable import DocumentKind, Maintainable, Space
 from livemem.store import keys
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Delete expired Idempotency-Keys, on the look of once a day."""
     if "_idempotency" not in space.folders:
         return {}
@@ -22,4 +22,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(NamedNote.from_bytes) if name.startswith("_idempotency/") else None
 
 
-ROOM = Room(owns=keys.is_of_notes, tend=tend, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_notes, maintain=maintain, kind=kind)

@@ -22,7 +22,7 @@ from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, 
 from livemem.process import Process
 from livemem.spaces import claims
 from livemem.spaces import head as heads
-from livemem.spaces.room import Damaged, DocumentKind, Room, Space
+from livemem.spaces.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.store import conversation_keys as keys
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def _is_due(process: Process, space_id: str, conversation: Conversation) -> bool
     return False
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """On the look of once a day, remove replaced generations and remains: where there are conversations 1
     LIST per 1,000 of them, 1 more, and 2 GETs each.
     """
@@ -258,4 +258,4 @@ _PARTS = {
 }
 """By the name of the document, or of the folder that it is in."""
 
-ROOM = Room(owns=keys.is_of_conversations, tend=tend, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_conversations, maintain=maintain, kind=kind)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from livemem.process import Process
 from livemem.spaces.head import Meta
 from livemem.spaces.lease import Lease
+from livemem.spaces.maintainable import MORE_WORK, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.spaces.quarantine import Quarantined
-from livemem.spaces.room import WAITS, DocumentKind, Problem, Room, Space
 from livemem.store import keys
 
 LEASE = "_lease.json"
@@ -16,18 +16,18 @@ PROMPT_CUT = (
 )
 
 
-def tend(_: Process, space: Space) -> Mapping[str, float]:
+def maintain(_: Process, space: Space) -> Mapping[str, float]:
     """Nothing is to be done; but who holds the space may die."""
-    return {WAITS: 1} if space.busy else {}
+    return {MORE_WORK: 1} if space.busy else {}
 
 
-def problems(_: Process, space: Space) -> list[Problem]:
+def problems(_: Process, space: Space) -> list[HealthProblem]:
     """A prompt that the provider cut; and a pause, which is somebody's decision: it is shown, but nothing is wrong."""
     found = []
     if space.head.meta.prompt_cut:
-        found.append(Problem(space.space_id, "prompt_cut", PROMPT_CUT))
+        found.append(HealthProblem(space.space_id, "prompt_cut", PROMPT_CUT))
     if space.head.meta.auto_paused:
-        found.append(Problem(space.space_id, "auto_paused", "Automatic consolidation is paused.", wrong=False))
+        found.append(HealthProblem(space.space_id, "auto_paused", "Automatic consolidation is paused.", wrong=False))
     return found
 
 
@@ -40,4 +40,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(Quarantined.from_bytes) if keys.parse_quarantined(f"x/{name}") else None
 
 
-ROOM = Room(owns=keys.is_of_space, tend=tend, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_space, maintain=maintain, problems=problems, kind=kind)

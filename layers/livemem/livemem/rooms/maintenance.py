@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from livemem.process import Process
 from livemem.rooms import digested, marking
 from livemem.rooms.posting import Stamp
-from livemem.spaces.room import DocumentKind, Room, Space
+from livemem.spaces.maintainable import DocumentKind, Maintainable, Space
 from livemem.store import room_keys as keys
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """On the look of once a day where there were messages: 1 GET, and 1 LIST per 1,000 ids and messages."""
     if space.folders.isdisjoint(keys.FOLDERS):
         return {}
@@ -42,4 +42,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(Stamp.from_bytes) if keys.parse_id(f"x/{name}") else None
 
 
-ROOM = Room(owns=keys.is_of_rooms, tend=tend, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_rooms, maintain=maintain, kind=kind)

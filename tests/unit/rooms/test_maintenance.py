@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from livemem.errors import RoomFull, StoreUnavailable
-from livemem.rooms import fullness, marking, posting, tending
+from livemem.rooms import fullness, maintenance, marking, posting
 from livemem.rooms.message import Draft
-from livemem.spaces import room as rooms
+from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
-from livemem.upkeep import rooms as all_rooms
+from livemem.upkeep import packages
 from tests.support.chatter import ROOM, Chatter
 
 
@@ -18,10 +18,10 @@ def chatter() -> Chatter:
     return Chatter()
 
 
-def tend(chatter: Chatter) -> dict[str, float]:
-    space = rooms.find(chatter.process, "demo", daily=True)
+def maintain(chatter: Chatter) -> dict[str, float]:
+    space = maintainable.find(chatter.process, "demo", daily=True)
     assert space
-    return dict(tending.tend(chatter.process, space))
+    return dict(maintenance.maintain(chatter.process, space))
 
 
 def marked(chatter: Chatter) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_marker_that_is_missing_is_put_back_by_the_daily_look(chatter):
     chatter.say("one")
     chatter.world.store.delete("_rooms/demo")
 
-    tend(chatter)
+    maintain(chatter)
 
     assert marked(chatter) == ["demo"]
 
@@ -87,29 +87,29 @@ def test_ids_go_after_two_days_when_their_messages_are_gone(chatter):
     chatter.say("still there", message_id="there")
     chatter.world.clock.move(2 * 86_400 - 3_000)
 
-    assert tend(chatter) == {"room_ids_removed": 1, "room_markers_removed": 0} or tend(chatter) == {}
+    assert maintain(chatter) == {"room_ids_removed": 1, "room_markers_removed": 0} or maintain(chatter) == {}
     assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
     chatter.world.clock.move(86_400)
-    tend(chatter)
+    maintain(chatter)
     assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
 
 
 def test_only_the_daily_look_costs_anything(chatter):
     chatter.say("one")
-    space = rooms.find(chatter.process, "demo")
+    space = maintainable.find(chatter.process, "demo")
     assert space
     chatter.world.client.reset()
-    assert tending.tend(chatter.process, space) == {}
+    assert maintenance.maintain(chatter.process, space) == {}
     assert not chatter.world.client.requests
 
 
-def test_every_key_of_rooms_and_digests_belongs_to_a_room_of_the_service(chatter):
+def test_every_key_of_rooms_and_digests_belongs_to_a_package(chatter):
     chatter.say("fact one", message_id="m1")
     chatter.digested()
 
     mine = [key for key in chatter.world.keys("demo/") if key.startswith(("demo/rooms", "demo/_room", "demo/_dig"))]
     assert len(mine) >= 6
-    assert all(all_rooms.owned(key.removeprefix("demo/")) for key in mine)
+    assert all(packages.owned(key.removeprefix("demo/")) for key in mine)
 
 
 def fill(chatter: Chatter, count: int) -> None:

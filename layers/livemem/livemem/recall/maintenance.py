@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
-from livemem.spaces.room import Room, Space
+from livemem.spaces.maintainable import Maintainable, Space
 from livemem.store import keys
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """On the look of once a day, ask for the indexer where no snapshot goes up to the last change, or where there is
     something to be forgotten: 1 LIST.
     """
@@ -27,4 +27,4 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
     return {"reindexed": 1}
 
 
-ROOM = Room(owns=keys.is_of_search, tend=tend)
+MAINTAINABLE = Maintainable(owns=keys.is_of_search, maintain=maintain)

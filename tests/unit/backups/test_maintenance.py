@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.backups import catalog, tending
+from livemem.backups import catalog, maintenance
 from livemem.spaces import head as heads
 from livemem.spaces.arrival import Arrival
 from livemem.store import keys
@@ -23,7 +23,7 @@ def expecting() -> World:
 
 
 def age(world: World) -> float:
-    return world.sweep_all().most(tending.AGE)
+    return world.sweep_all().most(maintenance.AGE)
 
 
 def problems(world: World) -> list[str]:
@@ -53,7 +53,7 @@ def test_the_oldest_of_all_spaces_is_what_the_alarm_is_about():
     world.back_up("other")
 
     assert age(world) == 30
-    assert world.sweep().most(tending.AGE) == 0
+    assert world.sweep().most(maintenance.AGE) == 0
 
 
 def test_a_backup_of_a_namesake_that_was_deleted_is_none_of_this_space():
@@ -104,7 +104,7 @@ def test_where_backups_are_not_expected_health_and_sweep_say_nothing_of_them():
     world.clock.move(1_000 * HOUR)
 
     assert problems(world) == []
-    assert tending.AGE not in world.sweep_all().done
+    assert maintenance.AGE not in world.sweep_all().done
 
 
 def die(world: World, copies: int) -> None:

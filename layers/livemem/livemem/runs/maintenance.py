@@ -8,7 +8,7 @@ from livemem.process import Process
 from livemem.runs import counter, retention, reviews
 from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import markers
-from livemem.spaces.room import OLDEST, WAITS, DocumentKind, Problem, Room, Space
+from livemem.spaces.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys
 
 FORGOTTEN_DAYS = 14
@@ -20,42 +20,42 @@ BUDGET = (
 )
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Start a run that is due; on the look of once a day remove the documents of old runs."""
     done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
     if space.is_due():
         markers.leave(process, space.space_id)
         outcome = counter.start_if_due(process, space.space_id, "sweep")
-        done |= {WAITS: 1, **({"started": 1} if outcome.result == "started" else {})}
+        done |= {MORE_WORK: 1, **({"started": 1} if outcome.result == "started" else {})}
     removed = retention.remove(process, space.head) if space.daily else 0
     return {**done, **({"removed_runs": removed} if removed else {})}
 
 
-def problems(process: Process, space: Space) -> list[Problem]:
+def problems(process: Process, space: Space) -> list[HealthProblem]:
     """A consolidation that failed, notes that wait too long, a plan that waits, and notes that no run can take."""
     found = []
     held = space.lease and space.lease.lease
     if held and held.failures:
         if held.error == BUDGET_EXHAUSTED:
-            found.append(Problem(space.space_id, BUDGET_EXHAUSTED, BUDGET))
+            found.append(HealthProblem(space.space_id, BUDGET_EXHAUSTED, BUDGET))
         else:
             detail = f"The last consolidation failed: {held.error}. Its notes are live."
-            found.append(Problem(space.space_id, "last_run_failed", detail))
+            found.append(HealthProblem(space.space_id, "last_run_failed", detail))
     age = space.waiting_seconds()
     if age > process.settings.pending_note_limit:
         detail = f"The oldest live note waits for {age:.0f} s to be consolidated."
-        found.append(Problem(space.space_id, "notes_pending", detail))
+        found.append(HealthProblem(space.space_id, "notes_pending", detail))
     if waits := space.head.meta.pending_plan:
         days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
         detail = f"{reviews.waiting(waits)} Its notes ({waits.notes_count}) are live, and no other plan is made."
-        found.append(Problem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
+        found.append(HealthProblem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
     aside = sorted(space.head.meta.set_aside.standing(process.settings.llmaas_context_tokens))
     if aside:
         detail = (
             f"{len(aside)} live notes are set aside, too large for the model's window beside the bank; "
             f"the oldest is {aside[0]}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank."
         )
-        found.append(Problem(space.space_id, "notes_set_aside", detail))
+        found.append(HealthProblem(space.space_id, "notes_set_aside", detail))
     return found
 
 
@@ -64,4 +64,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(Run.from_bytes) if keys.parse_run(f"x/{name}") else None
 
 
-ROOM = Room(owns=keys.is_of_runs, tend=tend, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_runs, maintain=maintain, problems=problems, kind=kind)

@@ -11,7 +11,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.spaces import claims
-from livemem.spaces.room import Damaged, DocumentKind, Problem, Room, Space
+from livemem.spaces.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 
@@ -23,7 +23,7 @@ SHOWN_FOR = timedelta(days=7)
 """For how long health tells of what was given up."""
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """On the look of once a day where there are digests: 1 LIST, and for each that is kept no longer 1 LIST and 1
     DeleteObjects.
     """
@@ -48,7 +48,7 @@ def _remove(process: Process, space_id: str, slot: str) -> bool:
     return True
 
 
-def problems(process: Process, space: Space) -> list[Problem]:
+def problems(process: Process, space: Space) -> list[HealthProblem]:
     """What is wrong with the digests of a space: 1 GET and 1 LIST where nobody said anything yet, else up to 2 GETs and
     2 LISTs more.
     """
@@ -58,22 +58,22 @@ def problems(process: Process, space: Space) -> list[Problem]:
     return [*found, *(_given_up(process, space) if seen.etag else ())]
 
 
-def _failing(process: Process, space: Space, slot: str | None) -> list[Problem]:
+def _failing(process: Process, space: Space, slot: str | None) -> list[HealthProblem]:
     """A digest that waits after a failure: 1 GET where one is open."""
     claim = claims.look(process, keys.claim(space.space_id, slot)) if slot else None
     if not claim or claim.kind != "backoff":
         return []
     detail = f"The digest {slot} waits after a failure ({claim.error}); its messages are in their rooms."
-    return [Problem(space.space_id, "digest_failing", detail)]
+    return [HealthProblem(space.space_id, "digest_failing", detail)]
 
 
-def _overdue(process: Process, space: Space) -> list[Problem]:
+def _overdue(process: Process, space: Space) -> list[HealthProblem]:
     """Messages that wait for longer than any digest lets them: 1 LIST, and where some wait 1 LIST and 1 GET."""
     hours = reading.hours_since_done(process, space.space_id)
     if hours is None or hours <= overdue_after(slots.hours(process.settings.digest_hours)):
         return []
     detail = f"Messages wait for a digest, and none has ended for {hours:.0f} hours."
-    return [Problem(space.space_id, "digest_overdue", detail)]
+    return [HealthProblem(space.space_id, "digest_overdue", detail)]
 
 
 def overdue_after(hours: Sequence[int]) -> int:
@@ -83,7 +83,7 @@ def overdue_after(hours: Sequence[int]) -> int:
     return max(gaps) + SPARE
 
 
-def _given_up(process: Process, space: Space) -> list[Problem]:
+def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     """Chunks that were given up in the last week: 1 LIST, seldom more."""
     prefix = keys.digests_prefix(space.space_id)
     since = all_keys.compact_time(process.clock() - SHOWN_FOR)
@@ -93,7 +93,7 @@ def _given_up(process: Process, space: Space) -> list[Problem]:
     if not dead:
         return []
     detail = f"Chunks of messages were given up ({len(dead)}), the last in the digest {dead[-1]}; they are kept there."
-    return [Problem(space.space_id, "digest_chunks_dead", detail)]
+    return [HealthProblem(space.space_id, "digest_chunks_dead", detail)]
 
 
 def kind(name: str) -> DocumentKind | None:
@@ -163,4 +163,4 @@ _PARTS = {
     "stored": DocumentKind(StoredFacts.from_bytes, _instead_of_stored),
 }
 
-ROOM = Room(owns=keys.is_of_digests, tend=tend, problems=problems, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_digests, maintain=maintain, problems=problems, kind=kind)

@@ -7,7 +7,7 @@ from livemem.backups import catalog, remains
 from livemem.backups.manifest import Saved, Unreadable
 from livemem.process import Process
 from livemem.spaces.head import Meta
-from livemem.spaces.room import Problem, Room, Space
+from livemem.spaces.maintainable import HealthProblem, Maintainable, Space
 
 AGE = "backup_age_hours"
 OVERDUE_HOURS = 48
@@ -15,7 +15,7 @@ RECENT = 4
 """How many of the newest backups the daily look reads where every night's retention reads them all."""
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """On the look of once a day, clear away what is left of backups: 1 LIST and 1 GET for each.
 
     Where every night's backup is expected, and retention with it, only the newest four are looked at and those that are
@@ -61,7 +61,7 @@ def _here_since(meta: Meta) -> str:
     return (meta.arrival and meta.arrival.finished_at) or meta.created_at
 
 
-def problems(process: Process, space: Space) -> list[Problem]:
+def problems(process: Process, space: Space) -> list[HealthProblem]:
     """A space that should be backed up every night and was not: 1 LIST, and 1 GET as a rule; no request where that is
     not expected, or the space is young.
     """
@@ -72,7 +72,7 @@ def problems(process: Process, space: Space) -> list[Problem]:
     if hours <= OVERDUE_HOURS:
         return []
     since = f"for {hours:.0f} hours" if newest else f"in the {hours:.0f} hours that it is there"
-    return [Problem(space.space_id, "backup_overdue", f"The space was not backed up {since}.")]
+    return [HealthProblem(space.space_id, "backup_overdue", f"The space was not backed up {since}.")]
 
 
 def _owns(_: str) -> bool:
@@ -80,4 +80,4 @@ def _owns(_: str) -> bool:
     return False
 
 
-ROOM = Room(owns=_owns, tend=tend, problems=problems)
+MAINTAINABLE = Maintainable(owns=_owns, maintain=maintain, problems=problems)

@@ -7,7 +7,7 @@ from livemem.memories import expiry, operation
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.process import Process
-from livemem.spaces.room import Damaged, DocumentKind, Room, Space
+from livemem.spaces.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
@@ -17,19 +17,19 @@ SNAPSHOTS_KEPT = 2
 """The newest, and the one before it: somebody may be reading that, or the newest may be damaged."""
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """On the look of once a day where there are memories: 1 LIST, and for each kind that there is 3 more and 1 GET."""
     if "memories" not in space.folders:
         return {}
     prefix = keys.prefix(space.space_id)
     there = set(process.store.folders(prefix))
     kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in there]
-    found = process.store.map(lambda kind: _tend(process, space.space_id, kind), kinds)
+    found = process.store.map(lambda kind: _maintain(process, space.space_id, kind), kinds)
     done = {EXPIRED: sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
     return {name: float(count) for name, count in done.items() if count}
 
 
-def _tend(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
+def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     listed = [entry.key for entry in process.store.scan(keys.snapshots_prefix(space_id, kind))]
     numbers = sorted({one.number for key in listed if (one := keys.parse_snapshot(key))})
     kept = numbers[-SNAPSHOTS_KEPT:]
@@ -57,4 +57,4 @@ def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
     return operation.in_place(found.number, found.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
 
 
-ROOM = Room(owns=keys.is_of_memories, tend=tend, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_memories, maintain=maintain, kind=kind)

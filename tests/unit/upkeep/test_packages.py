@@ -1,4 +1,4 @@
-"""Every key that the service writes into a space belongs to exactly one room, so that a deletion finds them all."""
+"""Every key that the service writes into a space belongs to exactly one package, so that a deletion finds them all."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from livemem.notes.idempotency import append_once
 from livemem.rooms import posting
 from livemem.rooms.message import Draft as Said
 from livemem.store import keys
-from livemem.upkeep import rooms
+from livemem.upkeep import packages
 from tests.support.world import World
 
 
@@ -28,17 +28,17 @@ def test_every_object_of_a_space_in_use_is_owned_by_one_room():
     posting.post(world.process, "demo", "kitchen", Said("bob", "The port is 8080.", message_id="m1"))
     names = [key.removeprefix("demo/") for key in world.keys("demo/")]
 
-    owners = {name: sum(room.owns(name) for room in rooms.ROOMS) for name in names}
+    owners = {name: sum(package.owns(name) for package in packages.PACKAGES) for name in names}
 
     assert len(names) > 10
     assert set(owners.values()) == {1}, owners
 
 
 @pytest.mark.parametrize("name", ["photo.png", "live/notes.txt", "bank/a.txt", "_other/x.json", "live/zzz.md", ""])
-def test_what_the_service_does_not_write_belongs_to_no_room(name: str):
-    assert not rooms.owned(name)
+def test_what_the_service_does_not_write_belongs_to_no_package(name: str):
+    assert not packages.owned(name)
 
 
 @pytest.mark.parametrize("key", [keys.plan("demo", "0" * 26), keys.displaced("demo", "0" * 26, "a/b.md")])
 def test_what_a_run_leaves_behind_is_owned_too(key: str):
-    assert rooms.owned(key.removeprefix("demo/"))
+    assert packages.owned(key.removeprefix("demo/"))

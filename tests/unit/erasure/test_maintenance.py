@@ -2,10 +2,10 @@
 
 import pytest
 
-from livemem.erasure import tending
+from livemem.erasure import maintenance
 from livemem.spaces import head as heads
-from livemem.spaces import room
-from livemem.spaces.room import WAITS
+from livemem.spaces import maintainable
+from livemem.spaces.maintainable import MORE_WORK
 from tests.support import crash_erasure
 from tests.support.counting import Killed
 from tests.support.crash import KILLS, LATER
@@ -23,10 +23,10 @@ def test_a_dead_erasure_is_queued_once_and_the_space_stays_marked_until_nothing_
 
     report = world.sweep()
 
-    assert report.did("erasures") == report.did(WAITS) == ["demo"]
+    assert report.did("erasures") == report.did(MORE_WORK) == ["demo"]
     assert [payload["do"] for payload in world.queued] == ["erase"]
     world.settle()
     assert heads.load(world.process, "demo").meta.erasing_now() is None
-    watched = room.find(world.process, "demo")
+    watched = maintainable.find(world.process, "demo")
     assert watched
-    assert tending.tend(world.process, watched) == {WAITS: 1}
+    assert maintenance.maintain(world.process, watched) == {MORE_WORK: 1}

@@ -9,7 +9,7 @@ from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
-from livemem.spaces.room import WAITS, DocumentKind, Room, Space
+from livemem.spaces.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.store import ask_keys as keys
 from livemem.store.objects import DELETE_BATCH, Entry
 
@@ -19,7 +19,7 @@ AT_ONCE = 100
 """Questions that one look starts again."""
 
 
-def tend(process: Process, space: Space) -> Mapping[str, float]:
+def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Start again the questions whose worker died, and on the look of once a day remove the old ones: 1 LIST per 1,000
     questions that are open, on the daily look per 1,000 of all, and 1 per 1,000 sessions.
     """
@@ -35,7 +35,7 @@ def tend(process: Process, space: Space) -> Mapping[str, float]:
         with suppress(StoreUnavailable):
             process.answer({"space_id": space.space_id, "request_id": request_id})
     if opened:
-        done[WAITS] = 1
+        done[MORE_WORK] = 1
     if left:
         done["questions_started"] = len(left[:AT_ONCE])
     removed = _remove_old(process, space.space_id, listed) if space.daily else 0
@@ -61,4 +61,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(Session.from_bytes) if keys.parse_session(f"x/{name}") else None
 
 
-ROOM = Room(owns=keys.is_of_asks, tend=tend, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_asks, maintain=maintain, kind=kind)

@@ -1,0 +1,37 @@
+"""All packages that keep something in a space. A new one is named here; then sweep, health and deletion know it."""
+
+from livemem.ask import maintenance as ask
+from livemem.backups import maintenance as backups
+from livemem.bank import maintenance as bank
+from livemem.changes import maintenance as changes
+from livemem.conversations import maintenance as conversations
+from livemem.digests import maintenance as digests
+from livemem.erasure import maintenance as erasure
+from livemem.memories import maintenance as memories
+from livemem.notes import maintenance as notes
+from livemem.recall import maintenance as recall
+from livemem.rooms import maintenance as rooms
+from livemem.runs import maintenance as runs
+from livemem.spaces import maintenance as spaces
+
+PACKAGES = (
+    spaces.MAINTAINABLE,
+    changes.MAINTAINABLE,
+    runs.MAINTAINABLE,
+    notes.MAINTAINABLE,
+    bank.MAINTAINABLE,
+    backups.MAINTAINABLE,
+    erasure.MAINTAINABLE,
+    conversations.MAINTAINABLE,
+    memories.MAINTAINABLE,
+    rooms.MAINTAINABLE,
+    digests.MAINTAINABLE,
+    recall.MAINTAINABLE,
+    ask.MAINTAINABLE,
+)
+"""In the order in which they are maintained: what is committed is finished before a new run is started."""
+
+
+def owned(name: str) -> bool:
+    """Whether a key below a space, without the space's id, belongs to any package."""
+    return any(package.owns(name) for package in PACKAGES)
