@@ -98,12 +98,7 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
         settings=settings,
         ask=llm.connect(settings),
         converse=tools.connect(settings),
-        start=queue.append,
-        later=queue.append,
-        reindex=print,
-        summarize=print,
-        digest=print,
-        answer=print,
+        enqueue=lambda _, payload: queue.append(payload),
         new_suffix=lambda: secrets.token_hex(4),
     )
 

@@ -144,7 +144,7 @@ def main() -> None:
             }
             settings = Settings(**{name.lower(): value for name, value in variables.items() if name.startswith("S3_")})  # type: ignore[arg-type]
             process = Process(
-                open_store(settings), settings, None, None, print, print, print, print, print, print, str  # type: ignore[arg-type]
+                open_store(settings), settings, None, None, print, str  # type: ignore[arg-type]
             )  # fmt: skip
             everyone = Principal("bench", frozenset(PERMISSIONS), frozenset())
             life.create(process, everyone, life.NewSpace("demo", rules_template="standard", threshold=0))

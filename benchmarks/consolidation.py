@@ -88,12 +88,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
         "settings": settings,
         "ask": llm.connect(settings),
         "converse": tools.connect(settings),
-        "start": lambda _: None,
-        "later": lambda _: None,
-        "reindex": lambda _: None,
-        "summarize": lambda _: None,
-        "digest": lambda _: None,
-        "answer": lambda _: None,
+        "enqueue": lambda *_: None,
         "new_suffix": lambda: f"{next(suffixes):08x}",
     }
     prepare(Process(store=plain, **parts), count)

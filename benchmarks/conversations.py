@@ -103,12 +103,7 @@ def bench(settings: Settings) -> Bench:
         settings=settings,
         ask=ask,
         converse=tools.connect(settings),
-        start=print,
-        later=print,
-        reindex=unheard,
-        summarize=lambda _: None,
-        digest=lambda _: None,
-        answer=lambda _: None,
+        enqueue=unheard,
         new_suffix=lambda: "00000000",
         embed=embed,
     )

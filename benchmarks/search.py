@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,7 +35,7 @@ from livemem.changes.records import NoteSource, Record
 from livemem.llm import client as llm
 from livemem.llm import tools
 from livemem.notes import note as notes
-from livemem.process import Process
+from livemem.process import Function, Process
 from livemem.recall import indexing, search
 from livemem.recall.asked import Asked
 from livemem.recall.sources import sources
@@ -122,9 +122,9 @@ def embed(texts: Sequence[str], *, query: bool, timeout: float) -> list["array[f
     return found
 
 
-def unheard(space_id: str) -> None:
-    """Nobody indexes while it is measured."""
-    del space_id
+def unheard(function: Function, payload: Mapping[str, Any]) -> None:
+    """Nothing goes on beside what is measured."""
+    del function, payload
 
 
 def new_process(settings: Settings, delay: float = 0.0) -> Process:
@@ -138,12 +138,7 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
         settings=settings,
         ask=llm.connect(settings),
         converse=tools.connect(settings),
-        start=print,
-        later=print,
-        reindex=unheard,
-        summarize=print,
-        digest=print,
-        answer=print,
+        enqueue=unheard,
         new_suffix=lambda: secrets.token_hex(4),
         embed=embed,
     )

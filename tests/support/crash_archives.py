@@ -222,7 +222,7 @@ def repeat_import(world: World, operation: Operation) -> None:
         head = heads.find_any(world.process, COPY)
         if head and head.meta.arriving():
             # An invocation that found somebody else at work ended well; the sweep queues another one.
-            world.later({"do": "bring", "space_id": COPY, "arrival_id": head.meta.arrival.arrival_id})
+            world.enqueue("backup", {"do": "bring", "space_id": COPY, "arrival_id": head.meta.arrival.arrival_id})
             world.settle()
         return
     # NotFound: the upload has gone, because the space is there.

@@ -132,7 +132,7 @@ class History(Mishaps):
 
     def force(self) -> None:
         """A room is full."""
-        self.world.start(Order(forced=True).payload("demo"))
+        self.world.enqueue("digest", Order(forced=True).payload("demo"))
 
     def clock_strikes(self) -> None:
         self._spawn("hourly", lambda actor: due.start_due(actor.process, actor.until), seconds=300)

@@ -522,7 +522,7 @@ def _beside(scene: Scene) -> Hashable:
     world, told = scene.world, scene.told
     beside: tuple[Sized, ...] = (
         world.queued,
-        world.asides,
+        world.background,
         world.reindexed,
         world.llm.prompts,
         world.client.requests,

@@ -48,7 +48,7 @@ class Service:
             forget()
         with self.recorder.acting_as(role_of(function, event)):
             answer = self.modules[function].handler(event, Context())
-            _wait_for_asides()
+            _wait_for_background()
             return answer
 
     def http(self, function: str, method: str, route: str, *, token: str | None = BOOTSTRAP_KEY, **rest: Any) -> Any:
@@ -92,10 +92,10 @@ def _own_client() -> Any:
     return boto3.client("s3")
 
 
-def _wait_for_asides() -> None:
+def _wait_for_background() -> None:
     """What a function does beside its answer belongs to it: nobody else must be taken for who asked for it."""
     for thread in threading.enumerate():
-        if thread.name == background.ASIDE:
+        if thread.name == background.IN_BACKGROUND:
             thread.join()
 
 

@@ -31,12 +31,7 @@ def main(url: str, key: str, count: str, name: str) -> None:
             settings,
             llm.connect(settings),
             tools.connect(settings),
-            start=print,
-            later=print,
-            reindex=print,
-            summarize=print,
-            digest=print,
-            answer=print,
+            enqueue=print,
             new_suffix=str,
         )
         wanted = tokens.NewToken(f"{name}-{number}", ["read"])

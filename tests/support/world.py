@@ -32,7 +32,7 @@ from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.tools import Said
 from livemem.notes import appending
 from livemem.notes import note as notes
-from livemem.process import Process
+from livemem.process import Function, Process
 from livemem.runs import counter
 from livemem.runs import queue as queues
 from livemem.runs import run as runs
@@ -175,6 +175,19 @@ class Ids:
         return f"{self.count:08x}"
 
 
+def worker_of(payload: Mapping[str, Any]) -> Function:
+    """The function that takes such a payload."""
+    of: dict[str, Function] = {
+        "request_id": "ask",
+        "conversation_id": "summarize",
+        "slot": "digest",
+        "forced": "digest",
+        "do": "backup",
+        "run_id": "consolidate",
+    }
+    return next(function for key, function in of.items() if key in payload)
+
+
 class Invocation(dict[str, Any]):
     """The payload of an asynchronous invocation, with what the function service remembers of it."""
 
@@ -238,7 +251,7 @@ class World:
         self.queued: deque[Invocation] = deque()
         self.sent: list[Sent] = []
         self.beats: list[Beat] = []
-        self.asides: list[Callable[[], None]] = []
+        self.background: list[Callable[[], None]] = []
         """What processes would do beside their work."""
         self.reindexed: list[str] = []
         """Spaces that the indexer was asked for."""
@@ -295,18 +308,13 @@ class World:
             "settings": self.settings,
             "ask": self._ask,
             "converse": self._converse,
-            "start": self.start,
-            "later": self.later,
-            "reindex": self.reindexed.append,
-            "summarize": self.start,
-            "digest": self.start,
-            "answer": self.start,
+            "enqueue": self.enqueue,
             "new_suffix": self.ids.suffix,
             "new_id": self.ids,
             "clock": self.clock,
             "timer": lambda: self.clock().timestamp(),
-            "meanwhile": self.meanwhile,
-            "aside": self.asides.append,
+            "every": self.every,
+            "in_background": self.background.append,
         }
         return Process(**{**usual, **parts})
 
@@ -317,11 +325,11 @@ class World:
     def _converse(self, *asked: Any, **more: Any) -> Said:
         return self.agent(*asked, **more)
 
-    def start(self, payload: Mapping[str, Any]) -> None:
-        self.queued.append(Invocation(payload, self.clock()))
-
-    def later(self, payload: Mapping[str, Any]) -> None:
-        """The same for the backup function."""
+    def enqueue(self, function: Function, payload: Mapping[str, Any]) -> None:
+        if function == "indexer":
+            self.reindexed.append(payload["space_id"])
+            return
+        assert function == worker_of(payload), f"{function} does not take {payload}"
         self.queued.append(Invocation(payload, self.clock()))
 
     def retry(self, failed: Invocation) -> None:
@@ -331,7 +339,7 @@ class World:
             self.queued.append(later)
 
     @contextmanager
-    def meanwhile(self, action: Callable[[], None], seconds: float) -> Iterator[None]:
+    def every(self, action: Callable[[], None], seconds: float) -> Iterator[None]:
         """Call `action` every so many seconds of those that pass in the world (pass_time)."""
         beat = Beat(action, seconds, self.clock() + timedelta(seconds=seconds))
         self.beats.append(beat)
@@ -340,10 +348,10 @@ class World:
         finally:
             self.beats.remove(beat)
 
-    def do_asides(self) -> None:
+    def do_background(self) -> None:
         """Do what processes would do beside their work."""
-        while self.asides:
-            self.asides.pop(0)()
+        while self.background:
+            self.background.pop(0)()
 
     def pass_time(self, seconds: float, *, beating: bool = True) -> None:
         """Let time pass. Without `beating` what processes do every so often is held up, as in a machine that stalls."""
@@ -396,21 +404,22 @@ class World:
     def work(self, payload: Mapping[str, Any] | None = None) -> Any:
         """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done."""
         todo = payload or self.queued.popleft()
-        if "request_id" in todo:
+        function = worker_of(todo)
+        if function == "ask":
             where = todo["space_id"], todo["request_id"]
             return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
-        if "conversation_id" in todo:
+        if function == "summarize":
             order = update.Order.of(todo, getattr(todo, "delivery", ""))
             where = todo["space_id"], todo["conversation_id"]
             return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
-        if "slot" in todo or "forced" in todo:
+        if function == "digest":
             return digesting.carry_out(
                 self.process,
                 todo["space_id"],
                 digesting.Order.of(todo, getattr(todo, "delivery", "")),
                 self.clock() + INVOCATION,
             )
-        if "do" in todo:
+        if function == "backup":
             return work.carry_out(self.process, todo, self.clock() + INVOCATION)
         return consolidation.consolidate(
             self.process, todo["space_id"], todo["run_id"], todo["uid"], deadline=self.clock() + INVOCATION

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-ASIDE = "aside"
+IN_BACKGROUND = "in background"
 
 
-def aside(action: Callable[[], None]) -> None:
+def in_background(action: Callable[[], None]) -> None:
     """Call `action`, which must not raise, in a thread of its own; nobody waits for it."""
-    threading.Thread(target=action, name=ASIDE, daemon=True).start()
+    threading.Thread(target=action, name=IN_BACKGROUND, daemon=True).start()
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def every(action: Callable[[], None], seconds: float) -> Iterator[None]:
         while not stop.wait(seconds):
             action()
 
-    thread = threading.Thread(target=work, name="meanwhile", daemon=True)
+    thread = threading.Thread(target=work, name="every", daemon=True)
     thread.start()
     try:
         yield

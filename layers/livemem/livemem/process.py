@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from livemem import background
 from livemem import clock as clocks
@@ -25,33 +25,16 @@ from livemem.store.objects import Store
 
 C = TypeVar("C")
 
-Start = Callable[[Mapping[str, Any]], None]
-"""Queues one asynchronous invocation of the consolidation with this payload; raises StoreUnavailable."""
+Function = Literal["consolidate", "backup", "indexer", "summarize", "digest", "ask"]
+"""The functions that are invoked asynchronously, by their folders."""
 
-Later = Callable[[Mapping[str, Any]], None]
-"""Queues one asynchronous invocation of the backup function with this payload (upkeep/work.py); raises
-StoreUnavailable."""
+Enqueue = Callable[[Function, Mapping[str, Any]], None]
+"""Queues one asynchronous invocation of a function with this payload, a JSON object; raises StoreUnavailable."""
 
-Reindex = Callable[[str], None]
-"""Queues one asynchronous invocation of the indexer for a space (recall/indexing.py); raises StoreUnavailable. What it
-makes can be made at any time, so whoever asks for it goes on without.
-"""
-
-Summarize = Callable[[Mapping[str, Any]], None]
-"""Queues one asynchronous invocation that makes summaries of a conversation (conversations/update.py); raises
-StoreUnavailable.
-"""
-
-Digest = Callable[[Mapping[str, Any]], None]
-"""Queues one asynchronous invocation that digests the rooms of a space (digests/work.py); raises StoreUnavailable."""
-
-Answer = Callable[[Mapping[str, Any]], None]
-"""Queues one asynchronous invocation that goes on with a question (ask/work.py); raises StoreUnavailable."""
-
-Meanwhile = Callable[[Callable[[], None], float], AbstractContextManager[None]]
+Every = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
 
-Aside = Callable[[Callable[[], None]], None]
+InBackground = Callable[[Callable[[], None]], None]
 """Does something beside the present work; nobody waits for it."""
 
 Timer = Callable[[], float]
@@ -69,19 +52,14 @@ class Process:
     settings: Settings
     ask: Ask
     converse: Converse
-    start: Start
-    later: Later
-    reindex: Reindex
-    summarize: Summarize
-    digest: Digest
-    answer: Answer
+    enqueue: Enqueue
     new_suffix: Callable[[], str]
     embed: Embed | None = None
     new_id: Callable[[], str] = clocks.new_id
     clock: Clock = clocks.now
     timer: Timer = time.monotonic
-    meanwhile: Meanwhile = background.every
-    aside: Aside = background.aside
+    every: Every = background.every
+    in_background: InBackground = background.in_background
     reads: ReadCache = field(init=False, repr=False)
     """What was read and can't have changed: one bound over all kinds (READ_CACHE_MB)."""
     _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)

@@ -192,6 +192,10 @@ class Settings(BaseSettings):
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
     """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""
 
+    def function_name(self, function: str) -> str:
+        """The name under which Lambda knows the function of this folder (`backup`)."""
+        return str(getattr(self, f"{function}_function_name"))
+
     def bootstrap_hash(self) -> str:
         """The SHA-256 of the bootstrap key in hex digits; that of no key, if there is none."""
         return self.admin_bootstrap_key_sha256 or _sha256(self.admin_bootstrap_key)

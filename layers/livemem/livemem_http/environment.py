@@ -1,4 +1,4 @@
-"""The process of this Lambda environment, made once: store, LLM, clock, ids, and how the next run is started."""
+"""The process of this Lambda environment, made once: store, LLM, clock, ids, and how functions are invoked."""
 
 import secrets
 import time
@@ -10,7 +10,7 @@ from livemem import background, clock
 from livemem.llm import client as llm
 from livemem.llm import embeddings, tools
 from livemem.llm.last_call import Watch
-from livemem.process import Process
+from livemem.process import Function, Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
 from livemem.store.objects import open_store
@@ -23,38 +23,18 @@ def process() -> Process:
     """What every domain call of this environment works with."""
     configured: Settings = settings()
 
-    def start(payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.consolidate_function_name, payload)
-
-    def later(payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.backup_function_name, payload)
-
-    def reindex(space_id: str) -> None:
-        clients.invoke_async(configured.indexer_function_name, {"space_id": space_id})
-
-    def summarize(payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.summarize_function_name, payload)
-
-    def digest(payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.digest_function_name, payload)
-
-    def answer(payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.ask_function_name, payload)
+    def enqueue(function: Function, payload: Mapping[str, Any]) -> None:
+        clients.invoke_async(configured.function_name(function), payload)
 
     store = open_store(configured)
-    watch = Watch(store, timer=time.monotonic, aside=background.aside)
+    watch = Watch(store, timer=time.monotonic, in_background=background.in_background)
     return Process(
         store=store,
         settings=configured,
         ask=watch.over(llm.connect(configured)),
         converse=watch.over(tools.connect(configured)),
         embed=embeddings.connect(configured),
-        start=start,
-        later=later,
-        reindex=reindex,
-        summarize=summarize,
-        digest=digest,
-        answer=answer,
+        enqueue=enqueue,
         new_suffix=new_suffix,
     )
 

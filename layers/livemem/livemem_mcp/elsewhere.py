@@ -29,7 +29,7 @@ _PLACE = re.compile(r"\{(\w+)(\+?)\}")
 
 def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
     """Have the function (`reads`) answer an HTTP API event; raises StoreUnavailable."""
-    return clients.invoke(getattr(settings(), f"{function}_function_name"), event)
+    return clients.invoke(settings().function_name(function), event)
 
 
 def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> Answer:

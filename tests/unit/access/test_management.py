@@ -67,9 +67,9 @@ def test_when_a_token_was_last_used_is_shown_and_was_noted_beside_the_request(wo
     world.client.reset()
     enter(world, "Bearer lm_ann")
     assert world.client.requests == []
-    (_,) = world.asides
+    (_,) = world.background
     world.clock.move(5)
-    world.do_asides()
+    world.do_background()
     assert world.client.requests == [("PUT", keys.last_used(ANN))]
 
     page, _ = management.page(world.process, EVERYONE, limit=50)
@@ -87,11 +87,11 @@ def test_the_use_of_a_token_is_noted_once_in_ten_minutes(world: World):
         enter(world, "Bearer lm_ann")
         enter(world, "Bearer lm_bob")
         world.clock.move(last_use.NOTED_SECONDS / 3 - 1)
-    assert len(world.asides) == 2
+    assert len(world.background) == 2
 
     world.clock.move(3)
     enter(world, "Bearer lm_ann")
-    assert len(world.asides) == 3
+    assert len(world.background) == 3
 
 
 def test_a_store_that_does_not_take_the_note_of_a_use_harms_nobody(world: World):
@@ -99,7 +99,7 @@ def test_a_store_that_does_not_take_the_note_of_a_use_harms_nobody(world: World)
     world.client.reset()
     world.client.break_at(0, "InternalError", 500, done=False)
 
-    world.do_asides()
+    world.do_background()
 
     assert enter(world, "Bearer lm_ann").name == "ann"
 
@@ -111,7 +111,7 @@ def test_who_is_not_let_in_leaves_no_note(world: World):
         with pytest.raises(Unauthenticated):
             enter(world, header)
 
-    assert world.asides == []
+    assert world.background == []
 
 
 def test_a_change_of_one_token_leaves_all_others_and_what_it_does_not_name(world: World):

@@ -259,12 +259,12 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
     asking = Asking()
     asking.script(LlmError("llm_timeout", "Slow."))
 
-    def refuses(payload):
+    def refuses(function, payload):
         from livemem.errors import StoreUnavailable
 
         raise StoreUnavailable("No.")
 
-    outcome = asking.order(process=asking.world.with_parts(answer=refuses))
+    outcome = asking.order(process=asking.world.with_parts(enqueue=refuses))
     assert outcome.result == "unfinished"
     assert not asking.world.queued
 
@@ -353,7 +353,7 @@ def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
     held = claims.acquire(asking.process, keys.session_claim("demo", "ann"), "0" * 26, by_hand=False)
 
     with (
-        asking.world.meanwhile(lambda: claims._rewrite(asking.process, held, held.claim), 20),
+        asking.world.every(lambda: claims._rewrite(asking.process, held, held.claim), 20),
         pytest.raises(StillAtWork),
     ):
         asking.world.work(asking.world.queued[0])

@@ -71,7 +71,7 @@ def test_a_space_in_which_notes_are_erased_is_not_backed_up_and_who_waits_takes_
     def end() -> None:
         heads.update(world.with_parts(), SPACE, lambda _: {"erasing": None})
 
-    with world.meanwhile(end, 31):
+    with world.every(end, 31):
         assert take(world, process, wait=True).result == "made"
     assert sum(slept) == 32
 

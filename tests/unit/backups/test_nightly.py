@@ -7,6 +7,7 @@ import pytest
 
 from livemem.backups import catalog, nightly
 from livemem.errors import Busy, Conflict, StoreUnavailable
+from livemem.process import Function
 from livemem.spaces import lease, life
 from livemem.store import keys
 from livemem.upkeep import work
@@ -110,13 +111,13 @@ def test_what_can_not_be_queued_stops_no_other_and_makes_the_invocation_fail_at_
     world = spaces("a", "b", "c")
     refused: list[str] = []
 
-    def later(payload: Any) -> None:
+    def enqueue(function: Function, payload: Any) -> None:
         if payload["space_id"] == "b" and not refused:
             refused.append("b")
             raise StoreUnavailable("not now")
-        world.later(payload)
+        world.enqueue(function, payload)
 
-    process = world.with_parts(later=later)
+    process = world.with_parts(enqueue=enqueue)
     event = {"do": "nightly"}
     with pytest.raises(StoreUnavailable):
         work.carry_out(process, event, world.clock() + INVOCATION)

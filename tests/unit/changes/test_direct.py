@@ -64,10 +64,10 @@ def test_a_correction_stands_and_says_so_although_the_next_run_can_not_be_starte
     world = space_with_a_bank(threshold=1)
     world.note("two")
 
-    def fail(payload: object) -> None:
+    def fail(function: str, payload: object) -> None:
         raise StoreUnavailable("The function service does not answer.")
 
-    process = world.with_parts(start=fail)
+    process = world.with_parts(enqueue=fail)
     file, _ = corrections.write_file(process, "admin", "demo", "log.md", TEXT, None)
 
     assert (file.content, world.bank()["log.md"]) == (TEXT, TEXT)

@@ -359,12 +359,12 @@ def test_a_memory_that_the_store_refuses_is_counted_and_the_rest_is_stored(chatt
 def test_queued_work_survives_a_function_service_that_is_out(chatter):
     chatter.say(fact(1))
 
-    def refuse(payload):
+    def refuse(function, payload):
         from livemem.errors import StoreUnavailable
 
         raise StoreUnavailable("Out.")
 
-    chatter.world.process = chatter.world.with_parts(digest=refuse)
+    chatter.world.process = chatter.world.with_parts(enqueue=refuse)
     due.catch_up(chatter.process, "demo")
     assert due.start_due(chatter.process, chatter.world.clock() + INVOCATION) == {}
 

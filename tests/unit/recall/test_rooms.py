@@ -144,7 +144,7 @@ def test_the_indexer_embeds_what_was_said():
     world.create_space()
     say(world, "The automobile needs oil.")
     find(world.process, "car", scope="rooms")
-    world.do_asides()
+    world.do_background()
     assert world.reindexed == ["demo"]
     assert run_indexer(world)["embedded"] == 1
 

@@ -127,16 +127,16 @@ def test_a_search_embeds_the_question_and_what_is_new_and_asks_for_the_indexer_o
     assert embedder.calls == [(["oil"], True)]
     assert answer.unembedded == 0
 
-    world.do_asides()
+    world.do_background()
     assert world.reindexed == ["demo"]
     world.note("Something new.")
     find(world.process, "new")
-    world.do_asides()
+    world.do_background()
     assert world.reindexed == ["demo"]
     world.clock.move(61)
     world.note("Something newer.")
     find(world.process, "newer")
-    world.do_asides()
+    world.do_background()
     assert world.reindexed == ["demo", "demo"]
 
 
@@ -176,7 +176,7 @@ def test_without_the_model_words_go_on_and_the_answer_says_so():
     assert (answer.ranking, answer.failure) == ("bm25", "embedding_unavailable")
     # All of it was embedded before: there is nothing for an indexer to do.
     assert answer.unembedded == 0
-    world.do_asides()
+    world.do_background()
     assert world.reindexed == []
     assert texts(answer) == ["Bread is in the oven."]
 
@@ -384,12 +384,12 @@ def test_the_indexer_of_a_deleted_space_does_nothing():
 def test_a_search_answers_though_nobody_takes_the_order_of_an_indexer():
     world, embedder = garage()
 
-    def refuse_order(space_id):
+    def refuse_order(function, payload):
         raise StoreUnavailable("no")
 
-    world.process = world.with_parts(embed=embedder, reindex=refuse_order)
+    world.process = world.with_parts(embed=embedder, enqueue=refuse_order)
     assert find(world.process, "oven").hits
-    world.do_asides()
+    world.do_background()
 
 
 def test_each_consolidation_asks_for_the_indexer_and_goes_well_without_it():
@@ -397,11 +397,13 @@ def test_each_consolidation_asks_for_the_indexer_and_goes_well_without_it():
     world.consolidate()
     assert world.reindexed == ["demo"]
 
-    def refuse_order(space_id):
-        raise StoreUnavailable("no")
+    def refuse_order(function, payload):
+        if function == "indexer":
+            raise StoreUnavailable("no")
+        world.enqueue(function, payload)
 
     world.note("Another one.")
-    world.process = world.with_parts(reindex=refuse_order)
+    world.process = world.with_parts(enqueue=refuse_order)
     assert world.consolidate().status == "ok"
 
 

@@ -476,7 +476,7 @@ def test_a_cold_search_that_read_much_asks_for_the_indexer(monkeypatch):
     talked.said(*[10] * 6)
     process = talked.world.new_process()
     search.in_conversation(process, "demo", talked.id, Asked.of_talk("u"))
-    talked.world.do_asides()
+    talked.world.do_background()
 
     assert talked.world.reindexed == ["demo"]
 

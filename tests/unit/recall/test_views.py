@@ -189,7 +189,7 @@ def test_a_damaged_snapshot_is_left_aside_and_made_anew(damage):
     cold = world.new_process()
 
     assert find(cold, "store").hits
-    world.do_asides()
+    world.do_background()
     assert world.reindexed[-1] == "demo"
     world.new_process()
     assert run_indexer(world)["snapshot"]

@@ -168,10 +168,10 @@ def test_a_room_is_counted_at_first_and_after_five_minutes(chatter):
 def test_a_digest_that_can_not_be_queued_does_not_keep_messages_out(chatter, monkeypatch):
     monkeypatch.setattr(fullness, "FULL", 2)
 
-    def refuse(payload):
+    def refuse(function, payload):
         raise StoreUnavailable("Out.")
 
-    chatter.world.process = chatter.world.with_parts(digest=refuse)
+    chatter.world.process = chatter.world.with_parts(enqueue=refuse)
     for _ in range(5):
         assert chatter.say("x").fresh
 

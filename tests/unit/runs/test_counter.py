@@ -165,11 +165,11 @@ def test_a_run_that_finds_fewer_notes_than_the_threshold_leaves_them():
 def test_a_run_that_can_not_be_queued_says_so_and_frees_the_space():
     world = space_with_notes(3)
 
-    def refuse(payload: Any) -> None:
+    def refuse(function: str, payload: Any) -> None:
         raise StoreUnavailable("The run could not be queued.")
 
     with pytest.raises(StoreUnavailable):
-        counter.start_if_due(world.with_parts(start=refuse), "demo", "threshold")
+        counter.start_if_due(world.with_parts(enqueue=refuse), "demo", "threshold")
 
     run = world.view(world.keys("demo/_runs/")[0].rpartition("/")[2].removesuffix(".json"))
     assert (run.status, run.error) == ("error", {"code": "not_started", "detail": "The run could not be queued."})
@@ -198,10 +198,10 @@ def test_a_queued_run_keeps_its_place_for_as_long_as_its_invocation_can_come():
 def test_who_dies_before_the_invocation_is_handed_over_blocks_the_space_for_a_minute_only():
     world = space_with_notes(3)
 
-    def die(payload: Any) -> None:
+    def die(function: str, payload: Any) -> None:
         raise Killed
 
-    process = world.with_parts(start=die)
+    process = world.with_parts(enqueue=die)
     with pytest.raises(Killed):
         counter.start_if_due(process, "demo", "threshold")
     world.clock.move(59)

@@ -78,10 +78,10 @@ def test_a_patch_while_a_run_is_under_way_starts_no_second_one():
 def test_a_patch_stands_although_its_run_can_not_be_started_and_the_sweep_starts_it():
     world = undone_space()
 
-    def fail(payload: object) -> None:
+    def fail(function: str, payload: object) -> None:
         raise StoreUnavailable("The function service does not answer.")
 
-    process = world.with_parts(start=fail)
+    process = world.with_parts(enqueue=fail)
     changed = space_change.change(process, AGENT, "demo", SpaceChange(auto_paused=False))
 
     assert (changed.meta.auto_paused, changed.started_run) == (False, None)

@@ -186,11 +186,11 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
     ticks: list[Callable[[], None]] = []
 
     @contextmanager
-    def meanwhile(action: Callable[[], None], seconds: float) -> Iterator[None]:
+    def every(action: Callable[[], None], seconds: float) -> Iterator[None]:
         ticks.append(action)
         yield
 
-    process = world.with_parts(meanwhile=meanwhile)
+    process = world.with_parts(every=every)
     held = lease.acquire(process, "demo", RUN, "consolidation", worker="w")
     world.client.reset()
     with lease.kept(process, held):

@@ -397,10 +397,10 @@ def test_notes_that_no_run_can_take_start_none():
 def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself():
     world = with_old_notes()
 
-    def refuse(payload: Any) -> None:
+    def refuse(function: str, payload: Any) -> None:
         raise LiveMemoryError("No invocation.")
 
-    report = collect(world, process=world.with_parts(start=refuse))
+    report = collect(world, process=world.with_parts(enqueue=refuse))
 
     assert report.failed == [Failure("demo", "internal_error", "No invocation.")]
     (key,) = [key for key in world.keys("demo/_runs/") if keys.parse_run(key)]

@@ -145,11 +145,11 @@ def ask(world: World, server: LlmServer, watch: last_call.Watch) -> None:
     """One real call, through the door that every function has; what is noted beside it is written at once."""
     with suppress(LlmError):
         watch.over(client.connect(settings(server.url)))([{"role": "user", "content": "x"}], None, 5)
-    world.do_asides()
+    world.do_background()
 
 
 def watching(world: World) -> last_call.Watch:
-    return last_call.Watch(world.process.store, timer=world.process.timer, aside=world.process.aside)
+    return last_call.Watch(world.process.store, timer=world.process.timer, in_background=world.process.in_background)
 
 
 def test_an_llm_that_lists_its_models_and_fails_at_every_call_is_failing_until_one_succeeds(llm_server: LlmServer):

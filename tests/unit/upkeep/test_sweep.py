@@ -9,6 +9,7 @@ from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
+from livemem.process import Function
 from livemem.spaces import head as heads
 from livemem.spaces import lease, life
 from livemem.store import keys
@@ -288,12 +289,12 @@ def test_the_failure_of_one_space_does_not_stop_the_others():
 def test_a_function_service_that_fails_for_one_space_does_not_stop_the_others():
     world = at_threshold("alpha", "beta")
 
-    def start(payload: Any) -> None:
+    def enqueue(function: Function, payload: Any) -> None:
         if payload["space_id"] == "alpha":
             raise StoreUnavailable("The run could not be queued.")
-        world.start(payload)
+        world.enqueue(function, payload)
 
-    report = sweep.sweep(world.with_parts(start=start), deadline=world.clock() + LONG, everything=True)
+    report = sweep.sweep(world.with_parts(enqueue=enqueue), deadline=world.clock() + LONG, everything=True)
 
     assert (report.failed, report.did("started")) == (["alpha"], ["beta"])
 

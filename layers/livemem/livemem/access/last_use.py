@@ -51,7 +51,7 @@ def note(process: Process, token_hash: str) -> None:
         except LiveMemoryError as error:
             logger.info("the use of a token was not noted", extra={"error_code": error.code})
 
-    process.aside(write)
+    process.in_background(write)
 
 
 def all_times(process: Process) -> Mapping[str, datetime]:

@@ -68,7 +68,7 @@ def work_on(process: Process, saved: Saved, deadline: datetime, *, wait: bool) -
         logger.warning("export failed", extra={"space_id": space_id, "error_code": error.code})
         return _fail(process, newest(process, space_id, backup_id), error)
     if saved.state.status != "complete":
-        process.later(payload(space_id, backup_id))
+        process.enqueue("backup", payload(space_id, backup_id))
     return saved
 
 

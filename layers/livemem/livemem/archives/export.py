@@ -72,7 +72,7 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
         backup_id = taken.manifest.backup_id
         if taken.result == "unfinished":
             _begin(process, space_id, backup_id, "export", deadline=None, status="backing_up")
-            process.later(archiving.payload(space_id, backup_id))
+            process.enqueue("backup", archiving.payload(space_id, backup_id))
             return Working(space_id, backup_id, 0, 0)
         return _answer(process, _make(process, taken.manifest, "export", deadline))
 

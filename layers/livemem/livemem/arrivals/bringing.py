@@ -51,7 +51,9 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
 
 def _queue(process: Process, head: Head) -> None:
     assert head.meta.arrival
-    process.later({"do": "bring", "space_id": head.meta.space_id, "arrival_id": head.meta.arrival.arrival_id})
+    process.enqueue(
+        "backup", {"do": "bring", "space_id": head.meta.space_id, "arrival_id": head.meta.arrival.arrival_id}
+    )
 
 
 def maintain(process: Process, head: Head) -> Mapping[str, float]:

@@ -33,7 +33,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     for request_id in left[:AT_ONCE]:
         # The next look finds it again.
         with suppress(StoreUnavailable):
-            process.answer({"space_id": space.space_id, "request_id": request_id})
+            process.enqueue("ask", {"space_id": space.space_id, "request_id": request_id})
     if opened:
         done[MORE_WORK] = 1
     if left:

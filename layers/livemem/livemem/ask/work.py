@@ -314,5 +314,5 @@ def _hand_over(task: _Task) -> Outcome:
     """Leave the rest to an invocation of its own."""
     # Where it can't be queued the sweep finds the question by its marker.
     with suppress(LiveMemoryError):
-        task.process.answer(task.payload())
+        task.process.enqueue("ask", task.payload())
     return task.outcome()

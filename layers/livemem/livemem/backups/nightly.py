@@ -59,9 +59,9 @@ def _queue(process: Process, space_id: str, *, has_backups: bool) -> Outcome:
     try:
         living = heads.find(process, space_id) is not None
         if living:
-            process.later({"do": "back_up", "space_id": space_id, "trigger": "schedule"})
+            process.enqueue("backup", {"do": "back_up", "space_id": space_id, "trigger": "schedule"})
         elif has_backups:
-            process.later({"do": "retain", "space_id": space_id})
+            process.enqueue("backup", {"do": "retain", "space_id": space_id})
     except StoreUnavailable:
         return "not_queued"
     except LiveMemoryError as error:
@@ -87,7 +87,7 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
     """
     done = fan_out(process, deadline=deadline, after=payload.get("after", ""))
     if done.next_after:
-        process.later({**payload, "after": done.next_after})
+        process.enqueue("backup", {**payload, "after": done.next_after})
     if done.not_queued:
         logger.error("backups could not be queued", extra={"count": len(done.not_queued)})
         raise StoreUnavailable(f"The backups of {len(done.not_queued)} spaces could not be queued.")

@@ -361,11 +361,12 @@ def take_or_queue(process: Process, space_id: str, wanted: Wanted, *, deadline: 
 
 def queue_rest(process: Process, manifest: Manifest) -> None:
     """Let an invocation of the backup function go on with an unfinished backup."""
-    process.later(
+    process.enqueue(
+        "backup",
         {
             "do": "back_up",
             "space_id": manifest.space_id,
             "backup_id": manifest.backup_id,
             "trigger": manifest.trigger,
-        }
+        },
     )

@@ -102,7 +102,7 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
     if ended.status == "ok":
         # Without it the next search is slower, and asks for it.
         with suppress(StoreUnavailable):
-            process.reindex(space_id)
+            process.enqueue("indexer", {"space_id": space_id})
     logger.info("run ended", extra={"space_id": space_id, "run_id": ended.run_id, "status": ended.status})
     # A put event that came while the lease was held found the space busy: so look once more.
     counter.start_if_due(process, space_id, "threshold")

@@ -79,7 +79,7 @@ def _start(process: Process, deadline: datetime, markers: list[str], space_id: s
         dead = _dead_job(share, space_id, conversation_id) if there else None
         if there and (dead or _is_due(share, space_id, there)):
             order = {"space_id": space_id, "conversation_id": conversation_id}
-            process.summarize(order | ({"job_id": dead} if dead else {}))
+            process.enqueue("summarize", order | ({"job_id": dead} if dead else {}))
             return True
         due.clear(process, markers)
     except StoreUnavailable as error:

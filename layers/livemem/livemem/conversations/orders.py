@@ -152,7 +152,7 @@ def _queue(process: Process, space_id: str, job: Job, order: Order) -> Job:
     """Write the job and start it; where it can't be started it says so, and the error is raised."""
     jobs.write(process, space_id, job)
     try:
-        process.summarize(order.payload(space_id, job.conversation_id, job.job_id))
+        process.enqueue("summarize", order.payload(space_id, job.conversation_id, job.job_id))
     except LiveMemoryError as error:
         problem = jobs.Problem(code="not_started", detail=error.detail)
         jobs.write(process, space_id, job.model_copy(update={"status": "failed", "error": problem}))

@@ -89,7 +89,7 @@ def forget(process: Process, space_id: str, order_id: str) -> None:
     """
     process.store.put(all_keys.search_order(space_id, order_id), b"")
     with suppress(StoreUnavailable):
-        process.reindex(space_id)
+        process.enqueue("indexer", {"space_id": space_id})
 
 
 def go_on(process: Process, space_id: str, conversation_id: str) -> bool:

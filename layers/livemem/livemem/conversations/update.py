@@ -363,7 +363,7 @@ def _hand_on(task: _Task, payload: Mapping[str, Any]) -> None:
     # Where it can't be queued the sweep finds it by its marker.
     due.mark_at(task.process, task.space_id, task.conversation_id, task.process.clock() + due.LOST_AFTER)
     with suppress(LiveMemoryError):
-        task.process.summarize(payload)
+        task.process.enqueue("summarize", payload)
 
 
 def _counted(job: Job, done: Done) -> Job:

@@ -49,7 +49,7 @@ def _start(process: Process, space_id: str) -> str | None:
     try:
         slot = _due(process, space_id)
         if slot:
-            process.digest(Order(slot).payload(space_id))
+            process.enqueue("digest", Order(slot).payload(space_id))
     except LiveMemoryError as error:
         logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
         return None
@@ -123,7 +123,7 @@ def catch_up(process: Process, space_id: str) -> None:
     try:
         slot = latest_slot(process, heads.load_recent(process, space_id).meta)
         if process.cache(_CaughtUp).is_new(space_id, slot) and not progress.is_done(process, space_id, slot):
-            process.digest(Order(slot).payload(space_id))
+            process.enqueue("digest", Order(slot).payload(space_id))
     except LiveMemoryError as error:
         # The next hour finds it.
         logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
@@ -137,5 +137,5 @@ def start(process: Process, space_id: str) -> str:
     heads.load(process, space_id)
     require_conditional_writes(process.store)
     slot = opening.order(process, space_id, all_keys.compact_time(process.clock()))
-    process.digest(Order(slot, forced=True, by_hand=True).payload(space_id))
+    process.enqueue("digest", Order(slot, forced=True, by_hand=True).payload(space_id))
     return slot

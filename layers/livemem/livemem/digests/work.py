@@ -263,4 +263,4 @@ def _counted(task: Task, given: Input, seen: Progress) -> Done:
 def _hand_on(process: Process, space_id: str, order: Order) -> None:
     """Leave the rest to another invocation. Where it can't be queued the next hour finds it open."""
     with suppress(LiveMemoryError):
-        process.digest(order.payload(space_id))
+        process.enqueue("digest", order.payload(space_id))

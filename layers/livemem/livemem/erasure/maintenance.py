@@ -14,7 +14,7 @@ from livemem.store import keys
 
 def queue(process: Process, space_id: str, erasure_id: str) -> None:
     """Let an invocation of the backup function go on with the erasure. Raises StoreUnavailable."""
-    process.later({"do": "erase", "space_id": space_id, "erasure_id": erasure_id})
+    process.enqueue("backup", {"do": "erase", "space_id": space_id, "erasure_id": erasure_id})
 
 
 def due(meta: Meta, now: datetime) -> list[str]:

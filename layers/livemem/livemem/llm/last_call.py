@@ -43,9 +43,9 @@ class Watch:
     """Notes how the calls of one process end."""
 
     def __init__(
-        self, store: Store, *, timer: Callable[[], float], aside: Callable[[Callable[[], None]], None]
+        self, store: Store, *, timer: Callable[[], float], in_background: Callable[[Callable[[], None]], None]
     ) -> None:
-        self._store, self._timer, self._aside = store, timer, aside
+        self._store, self._timer, self._in_background = store, timer, in_background
         self._noted: tuple[str | None, float] | None = None
         self._lock = threading.Lock()
 
@@ -69,7 +69,7 @@ class Watch:
             if self._noted and self._noted[0] == error and now - self._noted[1] < NOTED_SECONDS:
                 return
             self._noted = (error, now)
-        self._aside(lambda: self._write(error))
+        self._in_background(lambda: self._write(error))
 
     def _write(self, error: str | None) -> None:
         try:

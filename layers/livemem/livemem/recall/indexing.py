@@ -68,7 +68,7 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
         progress = view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
     if done["status"] == "unfinished" and progress > 0:
         # Only then: what makes no headway must not go on for ever.
-        process.reindex(space_id)
+        process.enqueue("indexer", {"space_id": space_id})
     logger.info("indexed", extra={"space_id": space_id, **done})
     return done
 

@@ -23,7 +23,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     if max(numbers, default=0) >= space.head.meta.changes and not ordered:
         return {}
     with suppress(StoreUnavailable):
-        process.reindex(space.space_id)
+        process.enqueue("indexer", {"space_id": space.space_id})
     return {"reindexed": 1}
 
 

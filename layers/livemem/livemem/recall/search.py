@@ -362,9 +362,9 @@ def ask_for_indexer(process: Process, space_id: str) -> None:
     def ask() -> None:
         # What it makes is asked for again by the next search that misses it.
         with suppress(StoreUnavailable):
-            process.reindex(space_id)
+            process.enqueue("indexer", {"space_id": space_id})
 
-    process.aside(ask)
+    process.in_background(ask)
 
 
 def vector_of(process: Process, text: str) -> Vector:

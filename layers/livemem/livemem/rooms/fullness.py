@@ -86,7 +86,7 @@ def check(process: Process, space_id: str, room: str, coming: int) -> None:
         counts.set(space_id, room, figure)
     if figure + coming > FULL and counts.may_force(space_id):
         try:
-            process.digest({"space_id": space_id, "forced": True})
+            process.enqueue("digest", {"space_id": space_id, "forced": True})
         except LiveMemoryError as error:
             # The next slot takes them too.
             logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})

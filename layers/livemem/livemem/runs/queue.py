@@ -65,7 +65,9 @@ def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
     )
     saved = runs.create(process, run)
     try:
-        process.start({"space_id": run.space_id, "run_id": run.run_id, "uid": run.uid, "trigger": run.trigger})
+        process.enqueue(
+            "consolidate", {"space_id": run.space_id, "run_id": run.run_id, "uid": run.uid, "trigger": run.trigger}
+        )
     except LiveMemoryError as error:
         runs.finish(process, saved, "error", error={"code": "not_started", "detail": error.detail})
         raise

@@ -137,7 +137,7 @@ def kept(process: Process, held: Held) -> Iterator[None]:
         if process.timer() - held.renewed >= RENEWED_AFTER.total_seconds():
             _rewrite(process, held, held.claim)
 
-    with process.meanwhile(renew, RENEWAL_TICK):
+    with process.every(renew, RENEWAL_TICK):
         yield
 
 

@@ -206,7 +206,7 @@ def kept(process: Process, held: Held) -> Iterator[None]:
             # What can't be renewed runs out: that costs at most another's call of the LLM.
             _rewrite(process, held, expires_at=clock.iso_millis(process.clock() + LIFE))
 
-    with process.meanwhile(renew, RENEWAL_TICK):
+    with process.every(renew, RENEWAL_TICK):
         yield
 
 
