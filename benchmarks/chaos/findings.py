@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.chaos.ledger import Ledger, Life
 from benchmarks.chaos.llm_door import Asked
 from livemem.changes.records import Record
-from livemem.runs.run import QUEUE_LIFE
 from livemem.spaces.life import TOMBSTONE_LIFE
-from livemem.store import keys
+from livemem.store import keys, timing
 from tests.support.audit import Audit, audit, records_of
 from tests.support.bucket import Stored
 
@@ -119,7 +118,7 @@ def _alive(found: Findings, objects: Mapping[str, Stored], space_id: str, uid: s
 
 def _young(objects: Mapping[str, Stored], run: str) -> bool:
     """Whether a queued run may still wait for its invocation, as far as the bucket can know."""
-    return datetime.now(UTC) - objects[run].last_modified < QUEUE_LIFE
+    return datetime.now(UTC) - objects[run].last_modified < timing.DELIVERED
 
 
 def _corrections(

@@ -1780,7 +1780,7 @@ class Operations:
         """Retry what was given up.
 
         Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can
-        be done 21 minutes after the digest has ended.
+        be done 30 minutes after the digest has ended.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -4107,7 +4107,7 @@ class AsyncOperations:
         """Retry what was given up.
 
         Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can
-        be done 21 minutes after the digest has ended.
+        be done 30 minutes after the digest has ended.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -2665,7 +2665,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             path="/spaces/{space_id}/digests/{slot}/retry",
             tag="digests",
             summary="Retry what was given up",
-            description="Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can be done 21 minutes after the digest has ended.",
+            description="Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can be done 30 minutes after the digest has ended.",
             path_parameters={
                 "space_id": Field(
                     name="space_id",

@@ -8,14 +8,14 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from livemem.arrivals import arrivals, bringing, fork, restore
+from livemem.arrivals import bringing, fork, restore
 from livemem.backups import catalog
 from livemem.consolidation import pipeline as consolidation
 from livemem.errors import LiveMemoryError
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.store import keys
+from livemem.store import keys, timing
 from tests.support.actors import Actor
 from tests.support.audit import audit, records_of
 from tests.support.counting import Killed
@@ -398,4 +398,4 @@ MEETINGS = (
     Meeting("the same fork twice", FORK_AT, FORK_AT.act, stride=5),
     Meeting("fork & consolidation", FORK, _consolidate, _ordered, _as_its_records_say, stride=4),
 )
-assert arrivals.ALONE_AFTER.total_seconds() < 1_000
+assert timing.DEAD_AFTER.total_seconds() < 1_000

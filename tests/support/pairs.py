@@ -26,12 +26,13 @@ from livemem.runs.queue import Order
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
+from livemem.store import timing
 from livemem.upkeep import sweep as sweeping
 from tests.support.actors import Actor
 from tests.support.audit import Audit
 from tests.support.counting import WRITES
 from tests.support.rest import QUIET, Told, check_alive, check_deserted, check_rest, come_to_rest, uid_of
-from tests.support.world import EVERYONE, RETRIES, Invocation, Sent, World
+from tests.support.world import EVERYONE, Invocation, Sent, World
 
 SPACE = "demo"
 NOTES = 3
@@ -673,7 +674,7 @@ def failing(pair: Pair) -> Iterator[Found]:
     for index in _requests(pair):
         for fate in ("dies before", "dies after", "503 at", "500 though done at"):
             scene = pair.scene()
-            for pause in (0, *RETRIES):
+            for pause in (0, *(pause.total_seconds() for pause in timing.RETRIES)):
                 scene.world.pass_time(pause)
                 _fail(scene, pair.first, index, fate)
             scene.actors.clear()

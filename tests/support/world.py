@@ -40,7 +40,7 @@ from livemem.settings import Settings
 from livemem.spaces import contents, life
 from livemem.spaces import head as heads
 from livemem.spaces.review import Mode, Review
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep as sweeping
@@ -52,13 +52,7 @@ from tests.support.counting import CountingClient, Request
 START = datetime(2026, 2, 20, 14, 0, 0, tzinfo=UTC)
 EVERYONE = Principal("admin", frozenset(PERMISSIONS), frozenset())
 BOOTSTRAP_KEY = "kq8Zr3wVtY6uPz1mXn5cB2aLh9dS4fGe"
-INVOCATION = timedelta(minutes=15)
-EVENT_AGE = timedelta(hours=1)
-"""After which the function service delivers an invocation no more (MaximumEventAgeInSeconds in the template)."""
-RETRIES = (60, 120)
-"""Seconds after which it delivers again what failed."""
-REPEATED_WITHIN = timedelta(seconds=900)
-"""How late a write may reach the store once more."""
+INVOCATION = timing.INVOCATION
 
 
 class HandClock:
@@ -202,11 +196,11 @@ class Invocation(dict[str, Any]):
 
     def again(self, now: datetime) -> "Invocation | None":
         """What is delivered after a try that failed `now`; None if that is given up."""
-        if self.tries == len(RETRIES):
+        if self.tries == len(timing.RETRIES):
             return None
         later = Invocation(self, self.queued_at, self.tries + 1)
         later.delivery = self.delivery
-        later.ready_at = now + timedelta(seconds=RETRIES[self.tries])
+        later.ready_at = now + timing.RETRIES[self.tries]
         return later
 
 
@@ -365,7 +359,7 @@ class World:
 
     def expire(self) -> None:
         """The function service gives up what waits for too long."""
-        self.queued = deque(waiting for waiting in self.queued if self.clock() - waiting.queued_at < EVENT_AGE)
+        self.queued = deque(waiting for waiting in self.queued if self.clock() - waiting.queued_at < timing.DELIVERED)
 
     def note_sent(self, request: Request) -> None:
         """Remember a write that may reach the store once more."""
@@ -374,7 +368,7 @@ class World:
 
     def repeatable(self) -> list[Sent]:
         """The writes that may still do so, newest first."""
-        return [sent for sent in reversed(self.sent) if self.clock() - sent.moment <= REPEATED_WITHIN]
+        return [sent for sent in reversed(self.sent) if self.clock() - sent.moment <= timing.REPEATED]
 
     def repeat(self, sent: Sent) -> None:
         """A write reaches the store once more, and nobody waits for its answer."""

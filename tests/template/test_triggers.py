@@ -2,12 +2,15 @@
 
 import json
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from livemem.runs.run import QUEUE_LIFE
+from livemem.process import Function
 from livemem.settings import Settings
+from livemem.store import timing
 from scripts.openapi import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,34 +234,40 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
 
 
 @pytest.mark.parametrize(
-    ("name", "retries", "seconds"),
-    # The sweep's next run is its retry. An hour is QUEUE_LIFE: how long a queued run counts as alive.
+    ("name", "retries", "age"),
+    # The sweep's next run is its retry.
     [
-        ("CounterFunction", 2, 3600),
-        ("ConsolidateFunction", 2, 3600),
-        ("BackupFunction", 2, 21_600),
-        ("SweepFunction", 0, 900),
-        ("IndexerFunction", 2, 3600),
-        ("SummarizeFunction", 2, 3600),
-        ("AskFunction", 2, 3600),
-        ("DigestFunction", 2, 3600),
+        ("CounterFunction", len(timing.RETRIES), timing.DELIVERED),
+        ("ConsolidateFunction", len(timing.RETRIES), timing.DELIVERED),
+        ("BackupFunction", len(timing.RETRIES), timing.BACKUP_DELIVERED),
+        ("SweepFunction", 0, timing.SWEEPS),
+        ("IndexerFunction", len(timing.RETRIES), timing.DELIVERED),
+        ("SummarizeFunction", len(timing.RETRIES), timing.DELIVERED),
+        ("AskFunction", len(timing.RETRIES), timing.DELIVERED),
+        ("DigestFunction", len(timing.RETRIES), timing.DELIVERED),
     ],
 )
-def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, seconds):
+def test_what_is_invoked_asynchronously_is_retried_and_then_kept_in_the_failure_queue(of_type, name, retries, age):
     configs = {config["FunctionName"]["Ref"]: config for config in of_type("AWS::Lambda::EventInvokeConfig").values()}
 
     assert set(configs) == {
         f"{one}Function" for one in "Counter Consolidate Backup Sweep Indexer Summarize Ask Digest".split()
     }
     assert configs[name]["MaximumRetryAttempts"] == retries
-    assert configs[name]["MaximumEventAgeInSeconds"] == seconds
+    assert configs[name]["MaximumEventAgeInSeconds"] == age.total_seconds()
     assert configs[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": ["FailureQueue", "Arn"]}}}
 
 
-def test_a_queued_run_counts_as_alive_as_long_as_lambda_keeps_its_event(source):
-    config = source["Resources"]["ConsolidateFunction"]["Properties"]["EventInvokeConfig"]
+def test_functions_live_for_no_longer_than_the_domain_reckons_with(functions):
+    workers = {f"{name.capitalize()}Function" for name in get_args(Function)}
+    assert workers <= set(functions)
+    most = dict.fromkeys(functions, timing.ANSWER) | dict.fromkeys(workers, timing.INVOCATION)
+    most["SweepFunction"] = timing.SWEEPING
 
-    assert config["MaximumEventAgeInSeconds"] == QUEUE_LIFE.total_seconds()
+    late = {name: one["Timeout"] for name, one in functions.items() if one["Timeout"] > most[name].total_seconds()}
+    assert not late
+    (schedule,) = (one for one in events(functions["SweepFunction"], "Schedule") if not one.get("Input"))
+    assert schedule["Schedule"] == f"rate({timing.SWEEPS // timedelta(minutes=1)} minutes)"
 
 
 def test_the_failure_queue_is_encrypted_and_keeps_events_for_14_days(source):

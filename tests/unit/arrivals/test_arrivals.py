@@ -28,7 +28,7 @@ from livemem.errors import (
 from livemem.process import Process
 from livemem.spaces import directory, life
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.upkeep import health
 from tests.support.actors import Actor
 from tests.support.counting import Request
@@ -37,7 +37,7 @@ from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.access.test_access import enter, token
 
 FREE_AGAIN = life.TOMBSTONE_LIFE.total_seconds()
-ALONE = arrivals.ALONE_AFTER.total_seconds() + 1
+ALONE = timing.DEAD_AFTER.total_seconds() + 1
 DAY = 24 * 3_600
 
 

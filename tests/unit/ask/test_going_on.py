@@ -17,6 +17,7 @@ from livemem.memories import reading
 from livemem.spaces import claims, maintainable
 from livemem.spaces.lease import LIFE
 from livemem.store import ask_keys as keys
+from livemem.store import timing
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking, talk_of
 from tests.support.counting import Killed
@@ -120,7 +121,7 @@ def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_aga
 
 def _sweep_up(scene: Scene) -> None:
     """The sweep comes by when whoever was at work must have ended."""
-    scene.world.pass_time(maintenance.LEFT_AFTER.total_seconds() + 1)
+    scene.world.pass_time(timing.DEAD_AFTER.total_seconds() + 1)
     scene.world.sweep()
     scene.world.settle()
 
@@ -270,7 +271,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
 
     asking.world.sweep()
     assert not asking.world.queued, "it may still be worked on"
-    asking.world.pass_time(maintenance.LEFT_AFTER.total_seconds() + 1)
+    asking.world.pass_time(timing.DEAD_AFTER.total_seconds() + 1)
     asking.world.sweep()
     asking.world.settle()
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from livemem.ask import maintenance, work
 from livemem.ask import question as questions
+from livemem.ask import work
 from livemem.ask.question import Wanted
 from livemem.conversations import log
 from livemem.spaces.lease import LIFE
 from livemem.store import ask_keys as keys
+from livemem.store import timing
 from tests.support.actors import Actor
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking, talk_of
@@ -67,7 +68,7 @@ def _turns(message: str) -> int:
 def _rest(asking: Asking) -> None:
     asking.world.pass_time(LIFE.total_seconds() + 1)
     asking.world.settle()
-    asking.world.pass_time(maintenance.LEFT_AFTER.total_seconds() + 1)
+    asking.world.pass_time(timing.DEAD_AFTER.total_seconds() + 1)
     asking.world.sweep()
     asking.world.settle()
 

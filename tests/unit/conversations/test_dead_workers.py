@@ -8,9 +8,10 @@ from livemem.conversations.update import Order
 from livemem.errors import StillAtWork
 from livemem.spaces import claims
 from livemem.store import conversation_keys as keys
+from livemem.store import timing
 from tests.support.counting import Killed
 from tests.support.talk import Talk
-from tests.support.world import INVOCATION, RETRIES
+from tests.support.world import INVOCATION
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def sweeps(talk, minutes):
 def test_the_retry_of_an_event_whose_worker_was_killed_fails_until_it_can_go_on_and_ends_the_same_job(talk):
     dies(talk, lambda: event(talk))
     assert [job.status for job in all_jobs(talk)] == ["running"]
-    first, second = RETRIES
+    first, second = (pause.total_seconds() for pause in timing.RETRIES)
     talk.world.pass_time(first)
     with pytest.raises(StillAtWork):
         event(talk)
@@ -76,7 +77,7 @@ def test_an_event_that_meets_a_request_at_work_fails_and_comes_again_for_nobody_
     key = keys.turn("demo", talk.id, 3)
     with pytest.raises(StillAtWork):
         update.hear(talk.process, [key], talk.world.clock() + INVOCATION, "event")
-    talk.world.pass_time(sum(RETRIES))
+    talk.world.pass_time(sum(pause.total_seconds() for pause in timing.RETRIES))
     (outcome,) = update.hear(talk.process, [key], talk.world.clock() + INVOCATION, "event")
     assert outcome.result == "done"
     assert [job.status for job in all_jobs(talk)] == ["done"]

@@ -39,9 +39,6 @@ logger = logging.getLogger(__name__)
 GIVEN_UP_AFTER = timedelta(days=1)
 """After which what could not be brought is not tried again."""
 
-ALONE_AFTER = timedelta(minutes=16)
-"""After which nobody works on it any more who has not written the head since, by the store's clock: longer than an
-invocation lives."""
 MOST_REMOVED = 100_000
 """Objects that are removed at once: a few minutes, so that none of it comes when the id is free again."""
 

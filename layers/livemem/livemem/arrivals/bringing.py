@@ -12,6 +12,7 @@ from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
 from livemem.process import Process
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.maintainable import MORE_WORK
+from livemem.store import timing
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def maintain(process: Process, head: Head) -> Mapping[str, float]:
     """The sweep's look at what is being brought: hand it to an invocation where nobody works on it any more, and give
     it up after a day. No request of its own; what was done, as rooms tell it.
     """
-    if head.age <= arrivals.ALONE_AFTER:
+    if head.age <= timing.DEAD_AFTER:
         return {MORE_WORK: 1}
     if arrivals.is_overdue(head, process.clock()):
         with suppress(PreconditionLost):

@@ -11,10 +11,9 @@ from livemem.errors import StoreUnavailable
 from livemem.process import Process
 from livemem.spaces.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.store import ask_keys as keys
+from livemem.store import timing
 from livemem.store.objects import DELETE_BATCH, Entry
 
-LEFT_AFTER = timedelta(minutes=16)
-"""Age at which whoever worked on a question has ended: a function lives for 15 minutes at most."""
 AT_ONCE = 100
 """Questions that one look starts again."""
 
@@ -29,7 +28,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     prefix = keys.asks_prefix(space.space_id) if space.daily else keys.open_prefix(space.space_id)
     listed = list(process.store.scan(prefix))
     opened = [entry for entry in listed if keys.parse_open(entry.key)]
-    left = [one for entry in opened if entry.age > LEFT_AFTER and (one := keys.parse_open(entry.key))]
+    left = [one for entry in opened if entry.age > timing.DEAD_AFTER and (one := keys.parse_open(entry.key))]
     for request_id in left[:AT_ONCE]:
         # The next look finds it again.
         with suppress(StoreUnavailable):

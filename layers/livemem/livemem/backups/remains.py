@@ -1,10 +1,9 @@
 """What is left of backups that were never finished, and of those that were removed.
 
-A backup that is under way is written on by an invocation that lives for 15 minutes at most, waits in a queue for an
-hour at most to be gone on with, and may wait there for a busy space for 15 minutes more. After that nobody comes.
+A backup that is under way is written on by one invocation, waits in the queue for the next one, and is written on by
+that. After that nobody comes.
 """
 
-from datetime import timedelta
 from typing import Literal
 
 from livemem.backups import catalog
@@ -12,9 +11,9 @@ from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Saved, Unreadable
 from livemem.errors import PreconditionLost
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store import keys, timing
 
-NOBODY_COMES = timedelta(hours=2, minutes=30)
+NOBODY_COMES = timing.INVOCATION + timing.BACKUP_DELIVERED + timing.LAST_WRITE + timing.MARGIN
 """Age of a manifest, by the store's clock, after which nobody works on the backup any more, nor can a request for it
 come late. If somebody did all the same he would lose the swap that completes it."""
 

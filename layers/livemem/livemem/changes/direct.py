@@ -1,7 +1,6 @@
 """A change of bank or rules that somebody orders and sees at once: under the lease, without an LLM."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from livemem.changes import commit, records, recovery, settling
 from livemem.changes.commit import CommitLost
@@ -13,10 +12,8 @@ from livemem.spaces import head as heads
 from livemem.spaces import lease, markers
 from livemem.spaces.head import Head
 from livemem.spaces.lease import Held
+from livemem.store import timing
 from livemem.store.probe import require_conditional_writes
-
-LEASE_LIFE = timedelta(seconds=60)
-"""Longer than an HTTP function can run (29 s), so it needs no renewal."""
 
 
 def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
@@ -24,7 +21,7 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     markers.leave(process, space_id)
-    held = lease.acquire(process, space_id, process.new_id(), kind, life=LEASE_LIFE, by_hand=True)
+    held = lease.acquire(process, space_id, process.new_id(), kind, life=timing.BY_HAND, by_hand=True)
     try:
         head = recovery.recover(process, heads.load(process, space_id))
         return held, settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))

@@ -7,22 +7,19 @@ ones: those of the last hours, in which an invocation may still come, or a write
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 
 from livemem import clock
 from livemem.changes import recovery
-from livemem.changes.progress import RUN_LIFE
 from livemem.errors import PreconditionLost
 from livemem.process import Process, Timer
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.objects import Entry
 
-QUIET_AFTER = runs.QUEUE_LIFE + timedelta(minutes=40)
-"""Nothing of a run comes later: its invocation may wait for an hour and live for 15 minutes, its requests be late by as
-much; the rest is for clocks that differ."""
+QUIET_AFTER = timing.DELIVERED + timing.LAST_WRITE + timing.APART
+"""Nothing of a run comes later, counted from its id: that is of another clock."""
 
 MOST_KNOWN = 100_000
 
@@ -111,14 +108,14 @@ def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
     if not saved or saved.run.uid != head.meta.uid:
         # Unreadable, or of another life of the space: nobody waits for it.
         return "ended"
-    if saved.run.status == "queued" and saved.age > runs.QUEUE_LIFE:
+    if saved.run.status == "queued" and saved.age > timing.DELIVERED:
         if not ends:
             return "overdue"
         saved = runs.Saved(runs.finish(process, saved, "error", error=recovery.NEVER_STARTED), saved.etag, saved.age)
     if saved.run.status in runs.AT_REST:
         known.add(head.meta.uid, run_id)
         return "ended"
-    return "overdue" if saved.run.status == "running" and saved.age > RUN_LIFE else "going_on"
+    return "overdue" if saved.run.status == "running" and saved.age > timing.DEAD_AFTER else "going_on"
 
 
 def _seen_until(process: Process, unended: list[str], run_ids: list[str]) -> str | None:

@@ -5,7 +5,6 @@ ran out is an error, unless a change bears its id: that one is committed, and wi
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import islice
 
 from livemem.access import decision
@@ -20,11 +19,8 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.review import Review
-from livemem.store import keys, timeline
+from livemem.store import keys, timeline, timing
 from livemem.store.timeline import Timeline
-
-RUN_LIFE = timedelta(minutes=15, seconds=30)
-"""After which the worker of a run is dead for sure: the longest life of an invocation, and a margin."""
 
 LAST_MOMENT = 2**48 - 1
 """Of an ULID, in milliseconds since 1970."""
@@ -94,8 +90,8 @@ def _as_it_stands(process: Process, head: Head, saved: Saved) -> Run:
     if head.meta.committed_run == run.run_id:
         return run.model_copy(update={"status": "running", "step": "applying"})
     if run.status == "queued":
-        return run if saved.age < runs.QUEUE_LIFE else _ended(run, recovery.NEVER_STARTED)
-    if run.status == "running" and saved.age < RUN_LIFE:
+        return run if saved.age < timing.DELIVERED else _ended(run, recovery.NEVER_STARTED)
+    if run.status == "running" and saved.age < timing.DEAD_AFTER:
         return run
     record = recovery.made_by(process, head, run)
     if record:

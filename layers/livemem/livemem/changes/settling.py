@@ -1,7 +1,7 @@
 """Watches over changes that a late request may still disturb, and mends them from the records (spaces/settling.py)."""
 
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from livemem import clock
 from livemem.changes import echoes, records
@@ -11,12 +11,12 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.settling import Settling, Watched
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.objects import Object
 
-WATCHED_FOR = timedelta(minutes=25)
-"""Longer than any request can come late: an invocation, with all repeats of its requests, lives for 15 minutes at most;
-the rest is for clocks that differ."""
+WATCHED_FOR = timing.LAST_WRITE + timing.APART
+"""Longer than any request can come late: of a worker, too, that stood still and goes on behind the change. The end is
+told by one clock and read by another."""
 
 
 def watching(head: Head, record: Record, now: datetime) -> Settling | None:

@@ -1,6 +1,6 @@
 """The word of a worker that it is about to ask the LLM, and for how much: what is known of it if it dies."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from livemem import clock as clocks
 from livemem.consolidation import prompt
@@ -10,9 +10,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.runs.run import Saved
-
-RUN_MARGIN = timedelta(seconds=30)
-"""After its deadline a worker is dead for sure."""
+from livemem.store import timing
 
 
 def announce(
@@ -31,7 +29,7 @@ def announce(
             status="running",
             step="asking",
             started_at=clocks.iso_millis(process.clock()),
-            expires_at=clocks.iso_millis(deadline + RUN_MARGIN),
+            expires_at=clocks.iso_millis(deadline + timing.MARGIN),
             worker=worker,
             base=base,
             model=process.settings.llmaas_model,

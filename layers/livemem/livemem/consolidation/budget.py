@@ -30,14 +30,13 @@ from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import totals, usage
 from livemem.spaces.lease import BACKOFF_LONGEST
 from livemem.spaces.totals import Reservation, Totals
+from livemem.store import timing
 
 logger = logging.getLogger(__name__)
 
 FOLDED_LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
 ANSWER_TOKENS = 4_000
 """Reserved for an answer where nothing bounds it (LLMAAS_MAX_TOKENS): more than most have."""
-LATE = timedelta(minutes=1)
-"""How much longer a reservation lasts than the call may take."""
 LOOKS = 6
 PAUSE = 0.25
 """Seconds between two looks whether those that came later have withdrawn."""
@@ -75,7 +74,7 @@ class Meter:
             space_id=self.space_id,
             prompt=self._prompt,
             tokens=self._tokens,
-            until=clocks.iso(now + timedelta(seconds=max(seconds, 0.0)) + LATE),
+            until=clocks.iso(now + timedelta(seconds=max(seconds, 0.0)) + timing.MARGIN),
         )
         _reserve(self, whole)
         self._asking = prompt

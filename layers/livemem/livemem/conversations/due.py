@@ -9,14 +9,14 @@ from cachetools import LRUCache
 from livemem.conversations.parameters import Parameters
 from livemem.process import Process, Timer
 from livemem.store import conversation_keys as keys
-from livemem.store import documents
+from livemem.store import documents, timing
 
 MOST_KNOWN = 10_000
 LOST_AFTER = timedelta(minutes=5)
 """After which a turn whose event never came is looked at by the sweep."""
-KEPT = timedelta(minutes=26)
+KEPT = timing.REPEATED + timing.APART + timing.MARGIN
 """For which a marker stays when its time has come: until then the turn that it tells of may still be written (by a
-request that hangs), and clocks may be minutes apart.
+request that hangs), and its time is of another clock.
 """
 
 

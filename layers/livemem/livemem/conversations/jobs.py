@@ -2,7 +2,6 @@
 
 import logging
 from contextlib import suppress
-from datetime import timedelta
 from typing import ClassVar, Literal
 
 from livemem import clock
@@ -14,7 +13,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
-from livemem.store import documents
+from livemem.store import documents, timing
 from livemem.store import keys as all_keys
 from livemem.store.documents import Count, Document, Finite, Line, Moment
 from livemem.store.objects import Object
@@ -24,10 +23,8 @@ logger = logging.getLogger(__name__)
 Strategy = Literal["incremental", "full", "redo"]
 Status = Literal["queued", "running", "done", "failed"]
 FINAL = ("done", "failed")
-SILENT = timedelta(minutes=80)
-"""After which nothing of a job can come any more that was not written in the meantime: an invocation takes 15 minutes
-at most, and is delivered for an hour (MaximumEventAgeInSeconds in the template).
-"""
+SILENT = timing.DELIVERED + timing.DEAD_AFTER
+"""After which nothing of a job can come any more that was not written in the meantime."""
 
 
 class Problem(Document):

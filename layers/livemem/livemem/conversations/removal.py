@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
 
 from livemem.conversations import conversation as conversations
 from livemem.conversations import due
@@ -12,14 +11,16 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
+from livemem.store import timing
 from livemem.store.objects import DELETE_BATCH, Entry
 
 logger = logging.getLogger(__name__)
 
 ROUNDS = 3
 """Looks for what somebody wrote while it was removed."""
-REMAINS_AFTER = timedelta(hours=1)
-"""After which a folder without its conversation is what a deletion left behind."""
+REMAINS_AFTER = timing.DELIVERED
+"""After which a folder without its conversation is what a deletion left behind: no event of a turn is delivered any
+more, and nobody works on it who found the conversation (LAST_WRITE is shorter)."""
 
 
 def delete(process: Process, space_id: str, conversation_id: str) -> None:

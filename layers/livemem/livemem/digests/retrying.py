@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from datetime import timedelta
 
 from livemem import clock
 from livemem.digests import intake, reading
@@ -12,12 +11,12 @@ from livemem.process import Process
 from livemem.rooms import digested, marking
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import documents
+from livemem.store import documents, timing
 from livemem.store import room_keys as keys
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
-WAIT = timedelta(minutes=21)
+WAIT = timing.LAST_WRITE
 """After the end of a digest: until then a worker that was held up, or the store's client, may still remove messages."""
 
 

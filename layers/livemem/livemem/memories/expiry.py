@@ -12,7 +12,7 @@ from livemem.memories.operation import Operation
 from livemem.memories.state import State, expired
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import documents
+from livemem.store import documents, timing
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Expiring, Kind
 from livemem.store.probe import require_conditional_writes
@@ -26,7 +26,7 @@ SHARE = timedelta(seconds=30)
 """Of the memories of one kind in one space."""
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further memories."""
-LATE = timedelta(minutes=26)
+LATE = timing.REPEATED + timing.APART + timing.MARGIN
 """For which a marker stays behind its hour: clocks may be apart, and its memory may still be under way."""
 
 

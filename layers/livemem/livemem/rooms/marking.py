@@ -1,8 +1,8 @@
 """Markers of the spaces whose rooms hold messages: by one listing, whoever digests finds them.
 
-A marker is left before a message is written, and is relied on for an hour. It goes only when it is more than two
-hours old by the store's clock and no room holds anything: so nobody relies on it any more, and what was written while
-somebody did is seen. Who comes later leaves another one, and the removal of the first one fails; where a store ignores
+A marker is left before a message is written, and is relied on for an hour. It goes only when it is older than KEPT by
+the store's clock and no room holds anything: so nobody relies on it any more, and what was written while somebody did
+is seen. Who comes later leaves another one, and the removal of the first one fails; where a store ignores
 If-Match on DELETE, a second look puts it back. The look of once a day mends what is left.
 """
 
@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from cachetools import LRUCache
 
 from livemem.process import Process, Timer
-from livemem.store import documents
+from livemem.store import documents, timing
 from livemem.store import room_keys as keys
 
 RELIED_ON = timedelta(hours=1)
-KEPT = timedelta(hours=2)
+KEPT = RELIED_ON + timing.ANSWER + timing.REPEATED + timing.APART
+"""A message that relied on the marker to the last has come then, however late its request was."""
 MOST_KNOWN = 10_000
 
 

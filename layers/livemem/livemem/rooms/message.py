@@ -1,7 +1,7 @@
 """What is said in a room, and what is asked to be stored as such."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator
@@ -11,6 +11,7 @@ from livemem.errors import InvalidRequest
 from livemem.invisible import has_controls
 from livemem.redaction import Redaction
 from livemem.store import room_keys as keys
+from livemem.store import timing
 from livemem.store.documents import Document, Line, Moment
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
@@ -18,8 +19,6 @@ from livemem.store.room_keys import MessageName
 AUTHOR_CHARACTERS = 100
 CONTENT_BYTES = 16_000
 MESSAGE_ID_CHARACTERS = 200
-AHEAD = timedelta(minutes=5)
-"""By which a client's clock may be ahead."""
 UNKNOWN = "unknown"
 
 
@@ -83,7 +82,7 @@ def _said_at(text: str, now: datetime, field: str) -> str:
         moment = clock.parse(text)
     except ValueError:
         raise InvalidRequest.of(field, "must be a time in ISO 8601") from None
-    if moment > now + AHEAD:
+    if moment > now + timing.SKEW:
         raise InvalidRequest.of(field, "is more than 5 minutes ahead of the service's clock")
     return clock.iso_millis(moment)
 

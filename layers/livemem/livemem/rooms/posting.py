@@ -17,7 +17,7 @@ from livemem.rooms import digested, fullness, marking
 from livemem.rooms import message as messages
 from livemem.rooms.message import Draft, Message
 from livemem.spaces import head as heads
-from livemem.store import documents
+from livemem.store import documents, timing
 from livemem.store import room_keys as keys
 from livemem.store.documents import Document, Moment
 from livemem.store.probe import require_conditional_writes
@@ -26,8 +26,6 @@ BATCH = 100
 OTHER = "was used for another message of this room"
 STAMP_TRIES = WRITE_TRIES = 3
 MILLISECOND = timedelta(milliseconds=1)
-SKEW = timedelta(minutes=5)
-"""By which clocks of the service may be apart."""
 
 
 class Stamp(Document):
@@ -201,7 +199,7 @@ def _find(process: Process, key: str) -> Message | None:
 
 def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool:
     name = keys.parse_message(key)
-    return name is not None and name.name in digested.since(process, space_id, came - SKEW)
+    return name is not None and name.name in digested.since(process, space_id, came - timing.SKEW)
 
 
 def _compared(one: _Stamped, there: Message, where: str) -> Posted | Refused:

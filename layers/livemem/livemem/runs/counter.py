@@ -6,25 +6,20 @@ So an event that comes twice, late or out of order can't count twice, and a lost
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Literal
 
 from livemem.errors import Busy, LiveMemoryError
 from livemem.process import Process
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
-from livemem.runs.run import QUEUE_LIFE, Trigger
+from livemem.runs.run import Trigger
 from livemem.spaces import contents, lease, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
-
-
-HANDED_OVER_IN = timedelta(seconds=60)
-"""For how long a run keeps its place before its invocation is handed over: who dies there does not block the space."""
 
 
 Result = Literal["started", "below_threshold", "not_automatic", "busy", "unknown_space"]
@@ -62,7 +57,7 @@ def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False)
     require_conditional_writes(process.store)
     space_id, run_id = head.meta.space_id, process.new_id()
     try:
-        held = lease.acquire(process, space_id, run_id, "queued", life=HANDED_OVER_IN, by_hand=by_hand)
+        held = lease.acquire(process, space_id, run_id, "queued", life=timing.BY_HAND, by_hand=by_hand)
     except Busy:
         return Outcome("busy")
     try:
@@ -70,7 +65,7 @@ def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False)
     except LiveMemoryError:
         lease.quietly_release(process, held)
         raise
-    lease.extend(process, held, QUEUE_LIFE)
+    lease.extend(process, held, timing.DELIVERED)
     return Outcome("started", run_id)
 
 

@@ -15,9 +15,6 @@ from livemem.spaces import ended, unreadable, usage
 from livemem.store import documents, keys
 from livemem.store.documents import Count, Document, Line, Moment, Position, Whole
 
-QUEUE_LIFE = timedelta(hours=1)
-"""How long the function service keeps an asynchronous invocation (MaximumEventAgeInSeconds in the template)."""
-
 Status = Literal[
     "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
 ]

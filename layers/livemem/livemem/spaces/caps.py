@@ -19,14 +19,14 @@ from livemem.access import registry as registries
 from livemem.access.principal import BOOTSTRAP_NAME, Principal
 from livemem.errors import CapName, CapReached, LiveMemoryError, StoreUnavailable
 from livemem.process import Process
-from livemem.store import keys, stored
+from livemem.store import keys, stored, timing
 from livemem.store.documents import Moment
 from livemem.store.stored import Revised
 
 logger = logging.getLogger(__name__)
 
 DAY = timedelta(days=1)
-QUESTION = timedelta(minutes=20)
+QUESTION = timing.INVOCATION + timing.SKEW
 """How long a question keeps its place at most: longer than an invocation that answers it may live."""
 SOON = 10
 """Seconds after which to ask again where a place is given back when something ends."""

@@ -11,7 +11,6 @@ tombstone by compare-and-swap, so there is never a moment without a head to comp
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
 
 from livemem import clock, limits
 from livemem.access import decision
@@ -24,15 +23,12 @@ from livemem.spaces import caps, markers, rules, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Mode
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.probe import require_conditional_writes
 
-TOMBSTONE_LIFE = timedelta(minutes=21)
+TOMBSTONE_LIFE = timing.SWEEPING + timing.REPEATED + timing.MARGIN
 """How long no space of the same id is created after a deletion, by the store's clock: longer than any request of it can
-come late. The slowest deletes for 5 minutes (the sweep), and a request comes at most 15 minutes after it was sent."""
-
-INTERRUPTED_AFTER = timedelta(minutes=15)
-"""Longest life of an invocation on Lambda: what is older was left behind by one that died."""
+come late. The slowest that deletes is the sweep."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
     if left and left.body == text:
         # The same client repeats an interrupted creation; whoever writes the head first has created the space.
         return
-    if left and left.age < INTERRUPTED_AFTER:
+    if left and left.age < timing.DEAD_AFTER:
         raise Conflict(f"The space {space_id!r} is being created by somebody else; try again in 15 minutes.")
     try:
         process.store.put(keys.rules(space_id), text, if_match=left.etag if left else None, if_none_match=not left)

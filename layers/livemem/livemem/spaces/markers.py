@@ -27,16 +27,15 @@ from cachetools import TTLCache
 from livemem import clock
 from livemem.errors import StoreUnavailable
 from livemem.process import Process, Timer
-from livemem.store import documents, keys
+from livemem.store import documents, keys, timing
 from livemem.store.objects import Entry
 
 KNOWN_SECONDS = 600
 """For which a process does not leave a marker again."""
 KNOWN_SPACES = 10_000
 
-KEPT_FOR = timedelta(minutes=26)
-"""Age at which a marker may go: ten minutes in which it is relied on, fifteen in which a request may come late, and one
-for the work itself."""
+KEPT_FOR = timedelta(seconds=KNOWN_SECONDS) + timing.MARGIN + timing.REPEATED
+"""Age at which a marker may go: it is relied on, then there is the work itself, then a request that comes late."""
 
 
 class _Left:

@@ -20,11 +20,11 @@ from livemem.process import Process
 from livemem.runs import retention
 from livemem.spaces import directory, life, maintainable, markers, pending
 from livemem.spaces import head as heads
-from livemem.spaces.life import INTERRUPTED_AFTER, TOMBSTONE_LIFE
+from livemem.spaces.life import TOMBSTONE_LIFE
 from livemem.spaces.maintainable import MORE_WORK, OLDEST
 from livemem.spaces.markers import Marks
 from livemem.spaces.unreadable import objects
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.probe import require_conditional_writes
 from livemem.upkeep import packages, sweep_order, unreadable
 from livemem.upkeep.sweep_order import Kind
@@ -253,7 +253,7 @@ def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
     # leaves no memory.
     if not entries or not all(packages.owned(name) and not keys.is_memory(name) for name in names):
         return {}
-    if any(entry.age < INTERRUPTED_AFTER for entry in entries):
+    if any(entry.age < timing.DEAD_AFTER for entry in entries):
         return {MORE_WORK: 1}
     try:
         life.bury(process, space_id)

@@ -120,6 +120,6 @@ def get_digest(space_id: str, slot: str) -> DigestView:
 @api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry what was given up")
 def retry_digest(space_id: str, slot: str) -> DigestRetried:
     """Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can be
-    done 21 minutes after the digest has ended.
+    done 30 minutes after the digest has ended.
     """
     return DigestRetried(messages=retrying.retry(process(), space_id, slot))

@@ -1,0 +1,77 @@
+"""The order that safety needs, whatever the single numbers are."""
+
+from datetime import timedelta
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from livemem.backups import remains
+from livemem.changes import leftovers, settling
+from livemem.conversations import due, jobs, removal
+from livemem.digests import retrying
+from livemem.memories import expiry
+from livemem.rooms import marking
+from livemem.spaces import caps, lease, life, markers
+from livemem.store import timing
+
+
+def up_to(most: timedelta) -> Any:
+    return st.timedeltas(timedelta(), most)
+
+
+SKEWS = st.timedeltas(-timing.SKEW, timing.SKEW)
+
+
+@given(began=up_to(timing.INVOCATION), repeated=up_to(timing.REPEATED), one=SKEWS, other=SKEWS)
+def test_nothing_of_a_worker_acts_when_its_watch_is_over(began, repeated, one, other):
+    """The watch begins at 0, while a worker is at work; it sends its last request at `began`."""
+    acts = began + repeated
+
+    assert acts <= timing.LAST_WRITE <= retrying.WAIT
+    assert acts <= removal.REMAINS_AFTER
+    # Told by the clock of who writes, and read by another.
+    assert acts <= settling.WATCHED_FOR + one - other
+
+
+@given(
+    waits=up_to(timing.DELIVERED),
+    works=up_to(timing.INVOCATION),
+    repeated=up_to(timing.REPEATED),
+    one=SKEWS,
+    other=SKEWS,
+)
+def test_nothing_of_a_run_or_a_job_comes_when_it_is_over(waits, works, repeated, one, other):
+    assert waits + works + repeated <= leftovers.QUIET_AFTER + one - other
+    assert waits + works < jobs.SILENT
+
+
+@given(first=up_to(timing.INVOCATION), waits=up_to(timing.BACKUP_DELIVERED), works=up_to(timing.INVOCATION))
+def test_nobody_goes_on_with_a_backup_when_its_remains_are_removed(first, waits, works):
+    assert first + waits + works + timing.REPEATED < remains.NOBODY_COMES
+
+
+@given(works=up_to(timing.SWEEPING), repeated=up_to(timing.REPEATED))
+def test_an_id_is_free_when_no_deletion_of_its_space_can_come(works, repeated):
+    assert works + repeated < life.TOMBSTONE_LIFE
+
+
+@given(repeated=up_to(timing.REPEATED), works=up_to(timing.ANSWER), one=SKEWS, other=SKEWS)
+def test_markers_stay_until_what_they_stand_for_is_there(repeated, works, one, other):
+    assert timedelta(seconds=markers.KNOWN_SECONDS) + works + repeated < markers.KEPT_FOR
+    assert marking.RELIED_ON + works + repeated <= marking.KEPT
+    for kept in (due.KEPT, expiry.LATE):
+        assert repeated < kept + one - other
+
+
+def test_a_lease_is_renewed_in_time_and_free_before_lambda_has_tried_for_the_last_time():
+    renewed = lease.RENEWED_AFTER + timedelta(seconds=lease.RENEWAL_TICK)
+
+    assert timing.RETRIES[0] <= lease.RENEWED_AFTER
+    assert renewed < lease.LIFE < sum(timing.RETRIES, timedelta())
+    # The lease of a request outlives it; the place of a question outlives who answers it.
+    assert timing.ANSWER < timing.BY_HAND
+    assert timing.INVOCATION < timing.DEAD_AFTER
+    assert timing.INVOCATION < caps.QUESTION
+    # A sweep that comes late for another finds it ended.
+    assert timing.SWEEPING < timing.SWEEPS
