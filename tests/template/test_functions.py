@@ -1,6 +1,8 @@
 """What each function is, what it is told and where it logs."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -271,3 +273,28 @@ def test_tracing_brings_its_own_permission(traced):
     for name in FUNCTIONS:
         assert resources[name]["Properties"]["TracingConfig"] == {"Mode": {"Ref": "Tracing"}}
         assert "XRay" in str(resources[f"{name}Role"]["Properties"]["ManagedPolicyArns"][1]).replace("Xray", "XRay")
+
+
+def test_readme_and_agents_md_name_the_functions_and_the_packages_that_there_are(functions):
+    root = Path(__file__).resolve().parents[2]
+    readme, agents = ((root / name).read_text() for name in ("README.md", "AGENTS.md"))
+    folders = list((root / "functions").glob("*/app.py"))
+    packages = {one.parent.name for one in (root / "layers/livemem/livemem").glob("*/__init__.py")}
+    house = next(
+        contract["layers"]
+        for contract in tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+        if contract.get("containers") == ["livemem"]
+    )
+    listed = re.search(r"The packages, from the top: ([^.]+)\.", agents)
+    told = {
+        "functions (README.md)": (
+            re.findall(r"the (\d+) functions of `template.yaml`, in (\d+) folders", readme),
+            [(str(len(functions)), str(len(folders)))],
+        ),
+        "packages (AGENTS.md)": (
+            re.findall(r"`(\w+)`", listed[1] if listed else ""),
+            [one for one in house if one in packages],
+        ),
+    }
+
+    assert {name: pair for name, pair in told.items() if pair[0] != pair[1]} == {}

@@ -1,5 +1,5 @@
-"""The keys of the bucket, built and parsed here and in conversation_keys.py alone (docs/bucket.md), and the rules of
-the names in them.
+"""The keys of the bucket, built and parsed here and in the files `*_keys.py` beside this one alone (docs/bucket.md),
+and the rules of the names in them.
 """
 
 import hashlib
