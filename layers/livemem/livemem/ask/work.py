@@ -2,7 +2,7 @@
 
 Each answer of the model is stored before its calls are done, and what they gave before the model is asked again. So
 whoever goes on asks nothing again that was answered; and calls that store something carry an id made of their place, so
-that they are done once. The questions of one user are answered one after the other, by a claim: it keeps their order
+that they are done once. The questions of one user are answered one after the other, by a lease: it keeps their order
 and saves money, while a compare-and-swap on the question keeps two workers apart.
 """
 
@@ -21,9 +21,10 @@ from livemem.consolidation import budget
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.spaces import caps, claims, markers
+from livemem.jobs import lease, places
+from livemem.spaces import caps, markers
 from livemem.spaces import head as heads
-from livemem.spaces.claims import Held
+from livemem.jobs.lease import Held
 from livemem.store import ask_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
@@ -208,14 +209,14 @@ def _close(process: Process, space_id: str, request_id: str) -> None:
 
 
 def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> Held:
-    """The claim on the user's questions, waited for until a moment; raises Busy. What others did to the question until
+    """The lease of the user's questions, waited for until a moment; raises Busy. What others did to the question until
     then is taken in: 1 GET, unless it is `fresh`.
     """
     process = task.process
-    key = keys.session_claim(task.space_id, task.question.user)
+    place = places.of_session(task.space_id, task.question.user)
     while True:
         try:
-            held = claims.acquire(process, key, task.question.request_id, by_hand=True)
+            held = lease.acquire(process, place, task.question.request_id, "question", worker=process.new_id(), by_hand=True)
             break
         except Busy:
             if process.clock() + timedelta(seconds=PAUSE) >= until:
@@ -226,7 +227,7 @@ def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> He
         try:
             found = question.find(process, task.space_id, task.question.request_id)
         except LiveMemoryError:
-            claims.release(process, held)
+            lease.quietly_release(process, held)
             raise
         task.saved = found or task.saved
     return held
@@ -235,14 +236,14 @@ def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> He
 def _work(task: _Task, held: Held) -> None:
     """Answer the question, or fail, or stop where there is no time left. Raises Overtaken, StoreUnavailable."""
     try:
-        with claims.kept(task.process, held):
+        with lease.kept(task.process, held):
             if not task.question.ended():
                 _answer(task)
     except RunError as error:
         if error.code != tools.OUT_OF_TIME:
             _fail(task, error)
     finally:
-        claims.release(task.process, held)
+        lease.quietly_release(task.process, held)
 
 
 def _answer(task: _Task) -> None:

@@ -18,8 +18,9 @@ from livemem.changes import recovery, settling
 from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.redaction import when
+from livemem.jobs import lease, places
 from livemem.runs import counter
-from livemem.spaces import caps, lease
+from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import copying, keys, memory_keys
@@ -84,7 +85,7 @@ def take(
     require_conditional_writes(process.store)
     held = _acquire(process, space_id, deadline, wait=wait)
     with lease.kept(process, held):
-        head = _settled(process, held)
+        head = _settled(process, space_id, held)
         try:
             taken = _take(process, head, wanted, deadline, unfinished)
         finally:
@@ -95,10 +96,10 @@ def take(
     return taken
 
 
-def _settled(process: Process, held: lease.Held) -> Head:
+def _settled(process: Process, space_id: str, held: lease.Held) -> Head:
     """The head of the space, with nothing left of what others have begun; if that fails the lease is given back."""
     try:
-        head = recovery.recover(process, heads.load(process, held.space_id))
+        head = recovery.recover(process, heads.load(process, space_id))
         head = settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
     except NotFound:
         lease.quietly_release(process, held)
@@ -117,7 +118,7 @@ def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool)
         try:
             if heads.load(process, space_id).meta.erasing_now():
                 raise Busy(ERASING)
-            return lease.acquire(process, space_id, process.new_id(), "backup", by_hand=True)
+            return lease.acquire(process, places.of_space(space_id), process.new_id(), "backup", by_hand=True)
         except Busy:
             if not wait or deadline - process.clock() < 2 * timedelta(seconds=WAIT_SECONDS) + MARGIN:
                 raise

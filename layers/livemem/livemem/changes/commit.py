@@ -16,7 +16,7 @@ from livemem.runs import reviews
 from livemem.spaces import head as heads
 from livemem.spaces import lease, unreadable
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.lease import Held
+from livemem.jobs.lease import Held
 from livemem.spaces.review import Decision
 from livemem.spaces.set_aside import SetAside
 from livemem.store import documents, keys

@@ -6,12 +6,13 @@ from livemem.changes import commit, records, recovery, settling
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record
 from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
+from livemem.jobs import lease, places
+from livemem.jobs.lease import Held
 from livemem.process import Process
 from livemem.runs import counter
 from livemem.spaces import head as heads
-from livemem.spaces import lease, markers
+from livemem.spaces import markers
 from livemem.spaces.head import Head
-from livemem.spaces.lease import Held
 from livemem.store import timing
 from livemem.store.probe import require_conditional_writes
 
@@ -21,7 +22,9 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     markers.leave(process, space_id)
-    held = lease.acquire(process, space_id, process.new_id(), kind, life=timing.BY_HAND, by_hand=True)
+    held = lease.acquire(
+        process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND, by_hand=True
+    )
     try:
         head = recovery.recover(process, heads.load(process, space_id))
         return held, settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))

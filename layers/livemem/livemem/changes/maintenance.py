@@ -8,7 +8,8 @@ from livemem.changes import echoes, leftovers, records, recovery, settling
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.process import Process
-from livemem.spaces import contents, lease, markers
+from livemem.jobs import lease, places
+from livemem.spaces import contents, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.maintainable import MORE_WORK, Damaged, DocumentKind, HealthProblem, Maintainable, Space
@@ -52,7 +53,7 @@ def left_undone(process: Process, space: Space) -> int:
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
     """Do so under the lease, also with what these runs left; False if the space is busy."""
     try:
-        held = lease.acquire(process, space_id, process.new_id(), "sweep")
+        held = lease.acquire(process, places.of_space(space_id), process.new_id(), "sweep")
     except Busy:
         return False
     with lease.kept(process, held), suppress(NotFound):

@@ -18,7 +18,7 @@ from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces import lease, unreadable
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.lease import Held
+from livemem.jobs.lease import Held
 from livemem.spaces.review import Review
 from livemem.store import documents, keys
 

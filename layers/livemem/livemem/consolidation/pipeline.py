@@ -22,10 +22,11 @@ from livemem.process import Process
 from livemem.runs import counter, reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Saved, Status
-from livemem.spaces import contents, lease, usage
+from livemem.jobs import lease, places
+from livemem.spaces import contents, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.lease import Held
+from livemem.jobs.lease import Held
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
@@ -54,7 +55,8 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     if saved.run.dry_run:
         return rehearsal.rehearse(process, head, saved, deadline)
     try:
-        held = lease.acquire(process, space_id, run_id, "consolidation", worker=worker, by_hand=saved.run.by_hand())
+        by_hand = saved.run.by_hand()
+        held = lease.acquire(process, places.of_space(space_id), run_id, "consolidation", worker=worker, by_hand=by_hand)
     except Busy as error:
         # Where it is running an earlier worker of it was here, and has lost the space since.
         with suppress(NotFound):
@@ -71,7 +73,7 @@ def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
     usage.come_to_rest(process, space_id, saved.run, None)
     run_id = saved.run.run_id
     looks: list[Callable[[], Any]] = [
-        lambda: lease.look(process, space_id),
+        lambda: lease.look(process, places.of_space(space_id)),
         lambda: commit.planned(process, space_id, run_id),
     ]
     seen, plan = process.store.map(lambda look: look(), looks)

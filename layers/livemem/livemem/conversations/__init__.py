@@ -3,5 +3,5 @@
 The log only grows, and a message is in it once (log.py). Where a block of turns ends, or a group of summaries, is a
 pure function of the log and of parameters that never change (planner.py), fixed by immutable seals. A summary lies
 under the hash of its input, so what is to be done is what is missing (layers.py). So workers that run beside each other
-can do work twice, and never disagree; claims only save money.
+can do work twice, and never disagree; leases only save money.
 """

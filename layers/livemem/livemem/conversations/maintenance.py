@@ -19,8 +19,8 @@ from livemem.conversations.seals import At, BlockSeal, GroupSeal
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.process import Process
-from livemem.spaces import claims
 from livemem.spaces import head as heads
 from livemem.spaces.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.store import conversation_keys as keys
@@ -101,16 +101,17 @@ def _put_back(process: Process, markers: list[str], space_id: str, conversation_
 
 def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | None:
     """The job of a worker that died before it wrote the job's end: 1 GET, where somebody died 1 more, and where the end
-    was written 1 GET and 1 DELETE for the claim.
+    was written 1 GET and 1 DELETE for the lease.
     """
-    key = keys.claim(space_id, conversation_id)
-    job_id = claims.abandoned(process, key)
+    place = places.of_conversation(space_id, conversation_id)
+    seen = lease.look(process, place)
+    job_id = seen.dead_owner() if seen else None
     if not job_id:
         return None
     job = jobs.find(process, space_id, conversation_id, job_id)
     if job and not job.ended():
         return job_id
-    claims.forget(process, key, job_id)
+    lease.forget(process, place, job_id)
     return None
 
 

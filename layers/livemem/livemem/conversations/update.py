@@ -1,6 +1,6 @@
 """Bringing the summaries of a conversation up to its log: what events, people and the sweep ask for.
 
-One job at a time by its claim, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
+One job at a time by a lease, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
 """
 
 import logging
@@ -23,10 +23,10 @@ from livemem.conversations.making import Made
 from livemem.conversations.seals import At
 from livemem.conversations.work import Done
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, RunError, StillAtWork
+from livemem.jobs import lease, places
+from livemem.jobs.lease import Held, LeaseTaken
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import claims
-from livemem.spaces.claims import Claimed, Held
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
@@ -161,17 +161,17 @@ def _carry_out(task: _Task) -> Outcome:
         return Outcome("nothing", _nothing_left(task, job) if job else None)
     job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
     try:
-        key = keys.claim(task.space_id, task.conversation_id)
+        place = places.of_conversation(task.space_id, task.conversation_id)
         by_hand = order.by_hand or bool(order.redo)
-        held = claims.acquire(process, key, job.job_id, by_hand=by_hand, delivery=order.delivery)
-    except Claimed as error:
+        held = lease.acquire(process, place, job.job_id, "summaries", worker=process.new_id(), delivery=order.delivery, by_hand=by_hand)
+    except LeaseTaken as error:
         return _beside(task, job, error)
-    return _work_under_claim(task, _of_the_dead(task, job, held), held)
+    return _work_under_lease(task, _of_the_dead(task, job, held), held)
 
 
 def _nothing_left(task: _Task, job: Job) -> Job:
     """The end of a job of which nothing is left to do. Perhaps its worker died when all was made."""
-    claims.forget(task.process, keys.claim(task.space_id, task.conversation_id), job.job_id)
+    lease.forget(task.process, places.of_conversation(task.space_id, task.conversation_id), job.job_id)
     return _end(task, job, "done")
 
 
@@ -180,33 +180,34 @@ def _of_the_dead(task: _Task, job: Job, held: Held) -> Job:
 
     1 GET and 1 PUT where somebody died. A summary that was to be made anew is left to its own invocation.
     """
-    if held.abandoned in (None, job.job_id):
+    dead_id = held.lease.abandoned[-1] if held.lease.abandoned else None
+    if dead_id in (None, job.job_id):
         return job
     process = task.process
-    dead = jobs.find(process, task.space_id, task.conversation_id, held.abandoned or "")
+    dead = jobs.find(process, task.space_id, task.conversation_id, dead_id or "")
     if not dead or dead.ended() or dead.strategy == "redo":
         return job
     if task.order.job_id:
         _end(task, dead, "failed", INTERRUPTED)
         return job
-    claims.go_on_with(process, held, dead.job_id)
+    lease.pass_on(process, held, dead.job_id)
     return dead
 
 
-def _beside(task: _Task, job: Job, claimed: Claimed) -> Outcome:
+def _beside(task: _Task, job: Job, taken: LeaseTaken) -> Outcome:
     """What becomes of an order while another job is at work, or failures are waited out."""
     process, order = task.process, task.order
     if not order.job_id:
-        if claimed.fails(order.delivery):
-            raise StillAtWork(claimed.detail) from claimed
-        return Outcome("busy", None, claimed.claim.job_id)
+        if taken.fails(order.delivery):
+            raise StillAtWork(taken.detail) from taken
+        return Outcome("busy", None, taken.lease.owner)
     # What it would have made is not forgotten, whatever becomes of the job.
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + timedelta(minutes=1))
     if order.redo:
         return _redo_beside(task, job, order.redo)
-    if claimed.claim.kind == "work":
-        raise StillAtWork(claimed.detail) from claimed
-    problem = jobs.Problem(code=claimed.claim.error or claimed.code, detail=claimed.detail)
+    if taken.lease.kind != "backoff":
+        raise StillAtWork(taken.detail) from taken
+    problem = jobs.Problem(code=taken.lease.error or taken.code, detail=taken.detail)
     return Outcome("failed", _end(task, job, "failed", problem))
 
 
@@ -226,7 +227,7 @@ def _redo_beside(task: _Task, job: Job, redo: Redo) -> Outcome:
     return Outcome("done", _end(task, job, "done"))
 
 
-def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
+def _work_under_lease(task: _Task, job: Job, held: Held) -> Outcome:
     process = task.process
     job = job.model_copy(
         update={"status": "running", "started_at": job.started_at or clock.iso_millis(process.clock())}
@@ -237,35 +238,35 @@ def _work_under_claim(task: _Task, job: Job, held: Held) -> Outcome:
     jobs.note(process, task.space_id, job)
     done = Done(tell=lambda done: _go_on(task, job, done))
     try:
-        with claims.kept(process, held):
+        with lease.kept(process, held):
             finished = _levels(task, done)
             error = _first_failure(done)
     except Vanished:
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         return _vanished(task, job, done)
     except ObjectUnreadable as broken:
         # Trying again would meet it again.
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         problem = jobs.Problem(code=broken.code, detail=broken.detail)
         return Outcome("failed", _end(task, _counted(job, done), "failed", problem), made=done.made)
     except Exception as failed:
-        # Lambda tries again: then the claim must not keep it out.
+        # Lambda tries again: then the lease must not keep it out.
         _broken_off(task, _counted(job, done), failed)
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         raise
     # Who gets nowhere in a whole invocation would get nowhere in the next one.
     going_on = error is not None and error.code == asking.OUT_OF_TIME and (task.order.later or done.anything)
     if not finished and (error is None or going_on):
         so_far = _counted(job, done)
         jobs.note(process, task.space_id, so_far)
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         _hand_on(task, task.order.payload(task.space_id, task.conversation_id, so_far.job_id))
         return Outcome("unfinished", so_far, made=done.made)
     if error:
         job = _fail(task, job, done, held, error)
         return Outcome("failed", job, made=done.made)
     job = _end(task, _counted(job, done), "done")
-    claims.release(process, held)
+    lease.quietly_release(process, held)
     # An event that came while it was held found the conversation busy: so look once more.
     if log.last_index(process, task.space_id, task.conversation_id) > done.last_turn:
         _hand_on(task, {"space_id": task.space_id, "conversation_id": task.conversation_id})
@@ -410,7 +411,7 @@ def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job
     wait = budget.pause(process, process.clock()) if error.code == BUDGET_EXHAUSTED else None
     problem = jobs.Problem(code=error.code, detail=error.detail)
     job = _end(task, _counted(job, done), "failed", problem)
-    waited = claims.back_off(process, held, error.code, wait)
+    waited = lease.back_off(process, held, error.code, wait)
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + waited)
     logger.warning(
         "conversation was not summarised",

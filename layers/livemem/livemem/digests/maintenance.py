@@ -8,9 +8,9 @@ from livemem.digests import opening, progress, reading, slots
 from livemem.digests.opening import Opening
 from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
 from livemem.llm.usage import Usage
+from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.rooms.digested import Input
-from livemem.spaces import claims
 from livemem.spaces.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
@@ -60,10 +60,10 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
 
 def _failing(process: Process, space: Space, slot: str | None) -> list[HealthProblem]:
     """A digest that waits after a failure: 1 GET where one is open."""
-    claim = claims.look(process, keys.claim(space.space_id, slot)) if slot else None
-    if not claim or claim.kind != "backoff":
+    held = lease.standing(process, places.of_digest(space.space_id, slot)) if slot else None
+    if not held or held.kind != "backoff":
         return []
-    detail = f"The digest {slot} waits after a failure ({claim.error}); its messages are in their rooms."
+    detail = f"The digest {slot} waits after a failure ({held.error}); its messages are in their rooms."
     return [HealthProblem(space.space_id, "digest_failing", detail)]
 
 
@@ -97,7 +97,7 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """All documents of digests but claims, which nothing rests on."""
+    """All documents of digests but leases, which nothing rests on."""
     if name == keys.OPEN:
         return DocumentKind(Opening.from_bytes, _instead_of_opening)
     found = keys.parse_digest(f"x/{name}")

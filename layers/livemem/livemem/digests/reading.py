@@ -10,9 +10,9 @@ from livemem.digests import intake, opening, progress
 from livemem.digests.opening import Seen
 from livemem.digests.papers import DeadChunk, Done
 from livemem.errors import NotFound
+from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.rooms.digested import Input
-from livemem.spaces import claims
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 
@@ -116,12 +116,12 @@ def _summary(process: Process, space_id: str, slot: str, seen: Seen) -> Digest:
         return Digest(slot, "queued")
     given = progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
     there = progress.look(process, space_id, slot)
-    claim = claims.look(process, keys.claim(space_id, slot))
-    state: State = "open" if not claim else "running" if claim.kind == "work" else "failed"
+    held = lease.standing(process, places.of_digest(space_id, slot))
+    state: State = "open" if not held else "failed" if held.kind == "backoff" else "running"
     return Digest(
         slot,
         state,
-        error=claim.error if claim else None,
+        error=held.error if held else None,
         messages=len(given.names()) if given else 0,
         chunks=len(given.chunks) if given else 0,
         settled=len(there.stored | there.dead),

@@ -1,6 +1,6 @@
 """Carrying out digests: what the schedule, a full room and people ask for.
 
-One worker at a time by a claim, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
+One worker at a time by a lease, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
 """
 
 import logging
@@ -21,14 +21,13 @@ from livemem.digests.progress import Progress
 from livemem.errors import LiveMemoryError, NotFound, RunError, StillAtWork, StoreUnavailable
 from livemem.llm.usage import Usage
 from livemem.memories import similar
+from livemem.jobs import lease, places
+from livemem.jobs.lease import BACKOFF_FIRST, Held, LeaseTaken
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import claims
 from livemem.spaces import head as heads
-from livemem.spaces.claims import Claimed, Held
 from livemem.spaces.head import Meta
-from livemem.spaces.lease import BACKOFF_FIRST
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 from livemem.store.probe import require_conditional_writes
@@ -157,36 +156,36 @@ def _is_due(process: Process, space_id: str, slot: str, order: Order) -> bool:
 
 
 def _carry_out(task: Task, order: Order) -> Outcome:
-    """Work on the open slot under its claim."""
+    """Work on the open slot under its lease."""
     process, slot = task.process, task.slot
     try:
-        key = keys.claim(task.space_id, slot)
-        held = claims.acquire(process, key, task.job_id, by_hand=order.by_hand, delivery=order.delivery)
-    except Claimed as error:
+        place = places.of_digest(task.space_id, slot)
+        held = lease.acquire(process, place, task.job_id, "digest", worker=process.new_id(), delivery=order.delivery, by_hand=order.by_hand)
+    except LeaseTaken as error:
         if order.by_hand or error.fails(order.delivery):
             raise StillAtWork(error.detail) from error
-        return Outcome("busy", slot, error=error.claim.error)
+        return Outcome("busy", slot, error=error.lease.error)
     try:
-        with claims.kept(process, held):
+        with lease.kept(process, held):
             given = intake.ensure(process, task.space_id, slot)
             seen = progress.look(process, task.space_id, slot)
             finished = seen.done or (chunks.settle(task, given, seen) and _settle_similar(task))
             done = _end(task, given, seen) if finished else None
     except NotFound:
         # The space was deleted under our hands.
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         return Outcome("gone", slot, used=task.used)
     except StoreUnavailable:
-        # Lambda tries again: then the claim must not keep it out.
-        claims.release(process, held)
+        # Lambda tries again: then the lease must not keep it out.
+        lease.quietly_release(process, held)
         raise
     except LiveMemoryError as error:
         return _failed(task, order, held, error)
     except Exception:
         # Likewise, whatever it was.
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         raise
-    claims.release(process, held)
+    lease.quietly_release(process, held)
     if not done:
         return _unfinished(task, order)
     logger.info("rooms digested", extra={"space_id": task.space_id, "slot": slot})
@@ -214,12 +213,12 @@ def _failed(task: Task, order: Order, held: Held, error: LiveMemoryError) -> Out
     """The model is out, or the day's tokens are used up: the slot stays open, and automatic work waits."""
     process = task.process
     if isinstance(error, AskFailed) and error.code == asking.OUT_OF_TIME and task.anything:
-        claims.release(process, held)
+        lease.quietly_release(process, held)
         return _unfinished(task, order)
-    wait = min(BACKOFF_FIRST * 2 ** min(held.claim.failures, 10), LONGEST_WAIT)
+    wait = min(BACKOFF_FIRST * 2 ** min(held.lease.failures, 10), LONGEST_WAIT)
     if isinstance(error, RunError) and error.code == BUDGET_EXHAUSTED:
         wait = min(budget.pause(process, process.clock()) or wait, LONGEST_WAIT)
-    claims.back_off(process, held, error.code, wait)
+    lease.back_off(process, held, error.code, wait)
     logger.warning(
         "rooms were not digested",
         extra={"space_id": task.space_id, "slot": task.slot, "error_code": error.code},

@@ -22,8 +22,9 @@ from livemem.erasure.receipts import NOT_REACHED, TOOLS, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
 from livemem.memories import erasing
 from livemem.process import Process
+from livemem.jobs import lease, places
 from livemem.runs import counter, reviews
-from livemem.spaces import directory, lease, markers
+from livemem.spaces import directory, markers
 from livemem.spaces import head as heads
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
@@ -159,7 +160,7 @@ def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
 @contextmanager
 def _leased(process: Process, space_id: str) -> Iterator[Head]:
     """The space's head under the lease, with nothing committed and unwritten: as before any change of the bank."""
-    held = lease.acquire(process, space_id, process.new_id(), "erasure", by_hand=True)
+    held = lease.acquire(process, places.of_space(space_id), process.new_id(), "erasure", by_hand=True)
     try:
         with lease.kept(process, held):
             head = recovery.recover(process, heads.load(process, space_id))

@@ -12,8 +12,9 @@ from livemem.errors import Busy, LiveMemoryError
 from livemem.process import Process
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
+from livemem.jobs import lease, places
 from livemem.runs.run import Trigger
-from livemem.spaces import contents, lease, markers
+from livemem.spaces import contents, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys, timing
@@ -57,7 +58,8 @@ def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False)
     require_conditional_writes(process.store)
     space_id, run_id = head.meta.space_id, process.new_id()
     try:
-        held = lease.acquire(process, space_id, run_id, "queued", life=timing.BY_HAND, by_hand=by_hand)
+        place = places.of_space(space_id)
+        held = lease.acquire(process, place, run_id, "queued", life=timing.BY_HAND, by_hand=by_hand)
     except Busy:
         return Outcome("busy")
     try:

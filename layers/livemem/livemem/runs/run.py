@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.process import Process
-from livemem.spaces import ended, unreadable, usage
+from livemem.spaces import unreadable, usage
 from livemem.store import documents, keys
 from livemem.store.documents import Count, Document, Line, Moment, Position, Whole
 
@@ -21,7 +21,7 @@ Status = Literal[
 Trigger = Literal["api", "threshold", "sweep", "gc"]
 BY_HAND: tuple[Trigger, ...] = ("api", "gc")
 """Triggers of runs that somebody ordered: also where the space does not consolidate by itself."""
-FINAL, AT_REST = ended.FINAL, ended.AT_REST
+FINAL, AT_REST = usage.FINAL, usage.AT_REST
 TRIES = 20
 BUDGET_EXHAUSTED = "token_budget_exhausted"
 """How a run fails that would cost more than its day may (consolidation/budget.py)."""

@@ -16,7 +16,7 @@ from livemem import clock
 from livemem.errors import LiveMemoryError
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.spaces import ended, totals
+from livemem.spaces import totals
 from livemem.spaces.totals import Added, Sums
 from livemem.store import keys
 from livemem.store.documents import Document
@@ -25,6 +25,11 @@ logger = logging.getLogger(__name__)
 
 KEPT_DAYS = 31
 """As far back as one answer shows."""
+
+FINAL = ("ok", "nothing_to_do", "busy", "error", "refused", "superseded")
+"""The statuses of a run that has ended."""
+AT_REST = (*FINAL, "awaiting_approval")
+"""The statuses of a run on which nobody works: it has ended, or its plan waits for a person."""
 
 UNENDED = timedelta(days=1)
 """A run that was queued longer ago has ended: the sweep sees to that."""
@@ -56,13 +61,13 @@ class RunTold(Document):
         """
         usage, found = self.used(), []
         asked_or_failed = bool(usage.calls) or self.status in ("ok", "error")
-        if before not in ended.AT_REST and asked_or_failed:
+        if before not in AT_REST and asked_or_failed:
             found.append(Added(self.run_id, Sums.of(usage, runs=1)))
         notes = self.metrics.get("notes_processed", 0) if self.status == "ok" and not self.dry_run else 0
         outcome = Sums.of(
             Usage(), failed_runs=int(self.status == "error"), notes=notes if isinstance(notes, int) and notes > 0 else 0
         )
-        if before not in ended.FINAL and outcome != Sums():
+        if before not in FINAL and outcome != Sums():
             found.append(Added(f"{self.run_id}/end", outcome))
         return found
 
@@ -82,7 +87,7 @@ def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | 
     of that, in case that whoever ended it died over it. 1 GET, 1 PUT (totals.change); none where it had nothing to do.
     """
     told = RunTold.model_validate(run.model_dump())
-    if told.came or told.status not in ended.AT_REST or not (parts := told.parts(before)):
+    if told.came or told.status not in AT_REST or not (parts := told.parts(before)):
         return
     day = clock.parse(told.queued_at).date()
     if process.clock().date() - day > timedelta(days=KEPT_DAYS):
@@ -112,7 +117,7 @@ def _keep_one(process: Process, space_id: str, run_id: str) -> None:
     found = process.store.get(keys.run(space_id, run_id))
     try:
         run = RunTold.from_bytes(found.body) if found else None
-        if not run or run.came or run.status in ended.AT_REST:
+        if not run or run.came or run.status in AT_REST:
             return
         day = clock.parse(run.queued_at).date()
     except ValueError:

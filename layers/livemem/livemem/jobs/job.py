@@ -1,0 +1,117 @@
+"""A job: long work as a document in the bucket, which its worker updates and users poll.
+
+It says who works, since when, how far it is and what it cost. That nothing is lost or doubled never rests on it: each
+step finds out from the bucket what is left to do. Each write is a compare-and-swap over exactly the version that was
+read. So an end is final, and of several workers of one job the last one that took it goes on.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from livemem import clock
+from livemem.errors import PreconditionLost
+from livemem.llm.usage import Usage
+from livemem.process import Process
+from livemem.store import stored
+from livemem.store.documents import Count, Line, Moment, Seconds
+from livemem.store.stored import Read, Revised, Stored
+
+Status = Literal["queued", "running", "done", "failed", "cancelled"]
+ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
+TRIES = 20
+
+
+class Failure(BaseModel, defer_build=True):
+    """Why a job failed: a code of docs/errors.md, and a sentence for the user."""
+
+    code: Line
+    detail: str
+
+
+class Progress(BaseModel, defer_build=True):
+    """How many parts are done, of how many; None: nobody knows yet."""
+
+    done: Count = 0
+    total: Count | None = None
+
+
+class Job(Revised):
+    """What every job says. A kind adds what its steps need to go on, the cursor, and what its users are told besides."""
+
+    most_bytes: ClassVar[int] = 64 << 20
+
+    kind: Line
+    job_id: Line
+    """Unique in its space and kind."""
+    space_id: Line
+    uid: Line = ""
+    """Of the space: a namesake that was made after it knows nothing of the job."""
+    subject: Line | None = None
+    """What it works on within the space, such as a conversation or a backup."""
+    status: Status = "queued"
+    attempt: Count = 0
+    """How often a worker took it."""
+    worker: Line = ""
+    """The last worker that took it."""
+    held_seconds: Seconds = 0
+    """For how long after this was written somebody is at work on it, or will be; of jobs without a lease."""
+    progress: Progress = Progress()
+    usage: Usage = Usage()
+    requested_by: Line | None = None
+    created_at: Moment
+    started_at: Moment | None = None
+    ended_at: Moment | None = None
+    error: Failure | None = None
+
+    def ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.status in ENDED
+
+
+J = TypeVar("J", bound=Job)
+
+
+def is_held(found: Stored[J]) -> bool:
+    """Whether somebody is at work on it, or will be, as its own document tells."""
+    return not found.value.ended() and found.age < timedelta(seconds=found.value.held_seconds)
+
+
+def create(process: Process, key: str, job: J) -> Stored[J]:
+    """Write a new job: 1 PUT. Raises PreconditionLost where one of this id stands."""
+    return stored.create(process.store, key, job, process.new_id)
+
+
+def change(process: Process, found: Stored[J], **changes: Any) -> Stored[J]:
+    """Write `changes` over exactly the job that was read: 1 PUT. Raises PreconditionLost: somebody else has it now."""
+    return stored.swap(process.store, found, found.value.model_copy(update=changes), process.new_id)
+
+
+def finish(
+    process: Process,
+    found: Stored[J],
+    status: Status,
+    *,
+    read: Read[J | None],
+    anyway: Callable[[J], bool] = lambda newer: False,
+    **changes: Any,
+) -> J:
+    """Write the job's end, and return the job as it stands then: 1 PUT.
+
+    One that is gone or has ended stays as it is. So does one that another worker has taken meanwhile, unless the end
+    holds `anyway`, whoever works on it.
+    """
+    end = {"status": status, "ended_at": clock.iso_millis(process.clock()), "held_seconds": 0, **changes}
+    for _ in range(TRIES):
+        try:
+            return change(process, found, **end).value
+        except PreconditionLost:
+            newer = stored.find(process.store, found.key, read)
+        if not newer or not newer.value:
+            return found.value
+        if newer.value.ended() or not anyway(newer.value):
+            return newer.value
+        found = Stored(newer.key, newer.value, newer.etag, newer.age, newer.seen_at)
+    raise PreconditionLost("The job changes too often.")

@@ -1,0 +1,52 @@
+"""Where leases lie, and how the bucket tells that the work of a holder has ended."""
+
+from pydantic import BaseModel
+
+from livemem.jobs.lease import Lease, Place
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.usage import AT_REST
+from livemem.store import ask_keys, conversation_keys, keys, room_keys
+
+
+class _Run(BaseModel, defer_build=True):
+    """The one field of a run (runs/run.py) that is asked for here."""
+
+    status: str
+
+
+def of_space(space_id: str) -> Place:
+    """Of a space: who changes its bank now."""
+    return Place(keys.lease(space_id), lambda process, held: _has_ended(process, space_id, held))
+
+
+def of_conversation(space_id: str, conversation_id: str) -> Place:
+    """Of a conversation: who makes its summaries now."""
+    return Place(conversation_keys.claim(space_id, conversation_id))
+
+
+def of_digest(space_id: str, slot: str) -> Place:
+    """Of a digest: who works on it now."""
+    return Place(room_keys.claim(space_id, slot))
+
+
+def of_session(space_id: str, user: str) -> Place:
+    """Of a user's questions: which is answered now."""
+    return Place(ask_keys.session_claim(space_id, user))
+
+
+def _has_ended(process: Process, space_id: str, held: Lease) -> bool:
+    """1 GET. False where it can't be told."""
+    if held.kind in ("queued", "consolidation"):
+        return _run_has_ended(process, space_id, held.owner)
+    head = heads.find(process, space_id)
+    return bool(head and head.meta.last_run == held.owner and not head.meta.committed_run)
+
+
+def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
+    """Whether nobody works on the run any more."""
+    found = process.store.get(keys.run(space_id, run_id))
+    try:
+        return bool(found and _Run.model_validate_json(found.body).status in AT_REST)
+    except ValueError:
+        return False

@@ -1,0 +1,238 @@
+"""The worker of every kind of job, killed, overtaken and left without an answer at each request of a toy kind."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from livemem.errors import InvalidRequest, LiveMemoryError, RunError, StillAtWork, StoreUnavailable
+from livemem.jobs import job as jobs
+from livemem.jobs import lease, worker
+from livemem.jobs.job import Job, Progress
+from livemem.jobs.lease import Place
+from livemem.jobs.worker import End, Kind, Work, Worked
+from livemem.process import Process
+from livemem.store import stored
+from tests.support.actors import Actor
+from tests.support.world import World
+
+PARTS = 3
+ID = "01HZZZZZZZ0000000000000001"
+LEASE = "demo/toy/lease.json"
+INVOCATION = timedelta(minutes=15)
+
+
+class Toy(Job):
+    """`cursor`: how many parts are written."""
+
+    cursor: int = 0
+
+
+def write_a_part(work: Work[Toy]) -> End | None:
+    """One part for each step, which nobody may write twice."""
+    number = work.job.cursor
+    if number == PARTS:
+        return End(changes={"subject": "all"})
+    stored.write_once(work.process.store, f"demo/toy/part-{number}", f"part {number}".encode())
+    work.save(cursor=number + 1, progress=Progress(done=number + 1, total=PARTS))
+    return None
+
+
+def kind(step: Callable[[Work[Toy]], End | None] = write_a_part, *, leased: bool = False, **more: Any) -> Kind[Toy]:
+    return Kind(
+        "toy",
+        "backup",
+        Toy,
+        key=lambda space_id, job_id: f"{space_id}/toy/{job_id}.json",
+        step=step,
+        place=(lambda job: Place(LEASE)) if leased else None,
+        **more,
+    )
+
+
+def ordered(world: World, toy: Kind[Toy]) -> None:
+    job = Toy(kind="toy", job_id=ID, space_id="demo", created_at="2026-02-20T14:00:00.000Z")
+    jobs.create(world.process, toy.key("demo", ID), job)
+
+
+def work(process: Process, world: World, toy: Kind[Toy], **more: Any) -> Worked[Toy]:
+    return worker.work(process, toy, "demo", ID, world.clock() + INVOCATION, **more)
+
+
+def found(world: World, toy: Kind[Toy]) -> Toy:
+    seen = toy.find(world.process, "demo", ID)
+    assert seen
+    return seen.value
+
+
+def assert_is_whole(world: World, toy: Kind[Toy]) -> None:
+    job = found(world, toy)
+    assert (job.status, job.subject, job.progress.done) == ("done", "all", PARTS)
+    assert sorted(world.keys("demo/toy/part-")) == [f"demo/toy/part-{number}" for number in range(PARTS)]
+
+
+def requests_of(toy: Kind[Toy]) -> int:
+    world = World()
+    ordered(world, toy)
+    world.client.reset()
+    work(world.process, world, toy)
+    return sum(world.client.counts.values())
+
+
+def test_a_job_costs_one_get_and_two_put_besides_its_steps():
+    world, toy = World(), kind()
+    ordered(world, toy)
+    world.client.reset()
+
+    done = work(world.process, world, toy)
+
+    assert done.result == "ended"
+    assert world.client.counts == {"GET": 1, "PUT": 2 + 2 * PARTS}
+    assert_is_whole(world, toy)
+
+
+def test_under_a_lease_it_costs_one_get_one_put_and_one_delete_more():
+    world, toy = World(), kind(leased=True)
+    ordered(world, toy)
+    world.client.reset()
+
+    work(world.process, world, toy)
+
+    assert world.client.counts == {"GET": 2, "PUT": 3 + 2 * PARTS, "DELETE": 1}
+
+
+@pytest.mark.parametrize("leased", [False, True])
+def test_killed_at_each_request_it_is_gone_on_with_and_nothing_is_done_twice(leased: bool):
+    toy = kind(leased=leased)
+    for at in range(requests_of(toy) + 1):
+        world = World()
+        ordered(world, toy)
+        actor = Actor("first", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        actor.step(at)
+        actor.kill()
+        world.clock.move(120)
+
+        work(world.process, world, toy, delivery="again")
+
+        assert_is_whole(world, toy)
+        assert LEASE not in world.keys("demo/toy/") or not found(world, toy).status == "running", at
+
+
+@pytest.mark.parametrize("loss", ["again", "for good", "hangs"])
+@pytest.mark.parametrize("leased", [False, True])
+def test_whatever_answer_is_lost_it_ends_once(leased: bool, loss: Any):
+    toy = kind(leased=leased)
+    for at in range(requests_of(toy) + 1):
+        world = World()
+        ordered(world, toy)
+        actor = Actor("first", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        actor.step(at)
+        actor.loses = loss
+        actor.finish()
+        for sent in world.repeatable():
+            world.repeat(sent)
+        world.clock.move(120)
+
+        with suppress(StillAtWork):
+            work(world.process, world, toy)
+
+        assert_is_whole(world, toy)
+        for sent in world.repeatable():
+            world.repeat(sent)
+        assert_is_whole(world, toy)
+
+
+@pytest.mark.parametrize("leased", [False, True])
+def test_of_two_workers_at_once_whichever_goes_on_ends_it(leased: bool):
+    toy = kind(leased=leased)
+    for at in range(requests_of(toy) + 1):
+        world = World()
+        ordered(world, toy)
+        first = Actor("first", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        second = Actor("second", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        first.step(at)
+        second.finish()
+        first.finish()
+
+        results = [one.result.result for one in (first, second) if one.result]
+
+        assert "ended" in results, at
+        assert_is_whole(world, toy)
+
+
+def test_what_does_not_fit_into_the_time_is_queued_and_ends_later():
+    def slow(task: Work[Toy]) -> End | None:
+        world.clock.move(INVOCATION.total_seconds())
+        return write_a_part(task)
+
+    world, toy = World(), kind(slow)
+    ordered(world, toy)
+
+    results = [work(world.process, world, toy).result for _ in range(PARTS + 1)]
+
+    assert results == ["unfinished"] * PARTS + ["ended"]
+    assert [dict(one) for one in world.queued] == [toy.payload("demo", ID)] * PARTS
+    assert found(world, toy).attempt == 1, "who gets on is not given up"
+
+
+def test_an_error_that_is_no_use_to_repeat_ends_the_job_once_it_is_cleared_up_after():
+    def refuse(_: Work[Toy]) -> End | None:
+        raise InvalidRequest.of("archive", "is no archive")
+
+    cleared: list[str] = []
+    world, toy = World(), kind(refuse, on_failure=lambda task, error: cleared.append(error.code))
+    ordered(world, toy)
+
+    done = work(world.process, world, toy)
+
+    assert done.job
+    assert (done.job.status, done.job.error.code if done.job.error else None) == ("failed", "invalid_request")
+    assert cleared == ["invalid_request"]
+    assert work(world.process, world, toy).result == "ended", "an end is final"
+    assert cleared == ["invalid_request"]
+
+
+def test_after_a_failure_of_the_model_events_wait_and_people_do_not():
+    def ask(task: Work[Toy]) -> End | None:
+        if answers:
+            return write_a_part(task)
+        raise RunError("llm_unreachable", "The LLM does not answer.")
+
+    answers: list[str] = []
+    world, toy = World(), kind(ask, leased=True)
+    ordered(world, toy)
+
+    assert work(world.process, world, toy).result == "waiting"
+    told = found(world, toy)
+    assert (told.status, told.error.code if told.error else None) == ("queued", "llm_unreachable")
+    answers.append("now")
+    assert work(world.process, world, toy).result == "busy"
+    assert work(world.process, world, toy, by_hand=True).result == "ended"
+    assert_is_whole(world, toy)
+
+
+def test_a_job_whose_workers_die_again_and_again_is_given_up():
+    def die(_: Work[Toy]) -> End | None:
+        raise StoreUnavailable("The store failed.")
+
+    world, toy = World(), kind(die, leased=True)
+    ordered(world, toy)
+    for _ in range(worker.MOST_ATTEMPTS):
+        with pytest.raises(LiveMemoryError):
+            work(world.process, world, toy)
+
+    done = work(world.process, world, toy)
+
+    assert done.job
+    assert (done.job.status, done.job.error.code if done.job.error else None) == ("failed", "not_finished")
+
+
+def test_a_job_of_a_copied_folder_is_nobodys():
+    world, toy = World(), kind()
+    ordered(world, toy)
+    world.inner.objects["other/toy/" + ID + ".json"] = world.inner.objects[f"demo/toy/{ID}.json"]
+
+    assert toy.find(world.process, "other", ID) is None
+    assert not lease.look(world.process, Place(LEASE))
