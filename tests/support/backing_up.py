@@ -8,8 +8,8 @@ from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
 from livemem.backups.snapshots import Taken, Wanted
 from livemem.changes.leftovers import QUIET_AFTER
+from livemem.jobs import lease, places
 from livemem.process import Process
-from livemem.spaces import lease
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
 from tests.support.counting import Request
@@ -66,7 +66,7 @@ def names(world: World, backup_id: str) -> set[str]:
 
 
 def hold(world: World) -> lease.Held:
-    return lease.acquire(world.with_parts(), SPACE, world.ids(), "manual")
+    return lease.acquire(world.with_parts(), places.of_space(SPACE), world.ids(), "manual")
 
 
 def waiting(world: World) -> tuple[Process, list[float]]:

@@ -16,7 +16,7 @@ from livemem.backups import catalog, nightly, retention, snapshots
 from livemem.backups.snapshots import Wanted
 from livemem.bank import corrections
 from livemem.errors import LiveMemoryError
-from livemem.spaces import lease
+from livemem.jobs import lease
 from livemem.store import keys
 from tests.support import backups, pairs
 from tests.support.actors import Actor

@@ -18,7 +18,7 @@ from livemem.archives.export import Archive, Working
 from livemem.backups import catalog, snapshots
 from livemem.erasure import former_versions
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
-from livemem.spaces import lease
+from livemem.jobs import lease, places
 from livemem.store import keys
 from tests.support.archives import download, export_now, exported, import_it, lived_in, unpack
 from tests.support.bucket import error
@@ -317,7 +317,7 @@ def test_what_failed_unseen_is_told_to_the_next_who_asks(world):
 
 
 def test_a_busy_space_and_unknown_backups_are_told(world):
-    lease.acquire(world.process, "demo", world.ids(), "consolidation", by_hand=True)
+    lease.acquire(world.process, places.of_space("demo"), world.ids(), "consolidation", by_hand=True)
     with pytest.raises(Busy):
         # There is no time to wait for it.
         export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=5))

@@ -16,10 +16,11 @@ from livemem.bank import citations, corrections, files, history, time_travel
 from livemem.changes import moving, records, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
+from livemem.jobs import lease, places
 from livemem.notes import idempotency
 from livemem.notes.appending import Draft
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit, records_of
@@ -131,7 +132,7 @@ def test_a_token_with_a_list_forks_what_is_on_it_and_learns_of_no_other():
 def test_a_fork_of_a_busy_space_is_told_to_wait():
     world = World()
     fill(world)
-    lease.acquire(world.process, "demo", world.ids(), "consolidation")
+    lease.acquire(world.process, places.of_space("demo"), world.ids(), "consolidation")
 
     patient = world.with_parts(store=replace(world.store, sleep=world.clock.move))
     with pytest.raises(Busy):

@@ -14,12 +14,13 @@ from livemem.arrivals import bringing, restore
 from livemem.bank import citations, files, history, time_travel
 from livemem.changes import progress, records
 from livemem.errors import BackupDamaged, Conflict
+from livemem.jobs import lease, places
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.store import keys
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient, Killed
@@ -228,7 +229,7 @@ def test_a_run_that_was_queued_or_at_work_does_not_hold_the_restored_space():
 
     world.restore("demo", backup_id, "copy")
 
-    assert lease.look(world.process, "copy") is None
+    assert lease.look(world.process, places.of_space("copy")) is None
     assert world.consolidate("copy").status == "ok"
     world.clock.move(3_700)
     world.sweep_all()

@@ -12,10 +12,11 @@ from livemem.ask import question as questions
 from livemem.ask.work import PAUSE
 from livemem.conversations import log
 from livemem.errors import InvalidRequest, LiveMemoryError, StillAtWork
+from livemem.jobs import lease, places
+from livemem.jobs.lease import LIFE
 from livemem.llm.client import LlmError
 from livemem.memories import reading
-from livemem.spaces import claims, maintainable
-from livemem.spaces.lease import LIFE
+from livemem.spaces import maintainable
 from livemem.store import ask_keys as keys
 from livemem.store import timing
 from tests.support.agent import calls, responds
@@ -313,15 +314,14 @@ def test_two_questions_of_one_user_are_answered_one_after_the_other():
 
 def test_who_waits_for_the_question_before_is_answered_within_its_own_time_if_that_ends():
     asking = Asking()
-    key = keys.session_claim("demo", "ann")
-    held = claims.acquire(asking.process, key, "0" * 26, by_hand=False)
+    held = lease.acquire(asking.process, places.of_session("demo", "ann"), "0" * 26, "question")
     pauses = []
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
         asking.world.clock.move(seconds)
         if len(pauses) == 3:
-            claims.release(asking.process, held)
+            lease.release(asking.process, held)
 
     outcome = work.ask(
         asking.process,
@@ -351,15 +351,15 @@ def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
     asking = Asking()
     asking.script(LlmError("llm_timeout", "Slow."))
     outcome = asking.order()
-    held = claims.acquire(asking.process, keys.session_claim("demo", "ann"), "0" * 26, by_hand=False)
+    held = lease.acquire(asking.process, places.of_session("demo", "ann"), "0" * 26, "question")
 
     with (
-        asking.world.every(lambda: claims._rewrite(asking.process, held, held.claim), 20),
+        asking.world.every(lambda: lease._rewrite(asking.process, held), 20),
         pytest.raises(StillAtWork),
     ):
         asking.world.work(asking.world.queued[0])
 
-    claims.release(asking.process, held)
+    lease.release(asking.process, held)
     asking.world.settle()
     assert questions.load(asking.process, "demo", outcome.question.request_id, "ann").status == "done"
 

@@ -9,7 +9,7 @@ from livemem.ask import question as questions
 from livemem.ask import work
 from livemem.ask.question import Wanted
 from livemem.conversations import log
-from livemem.spaces.lease import LIFE
+from livemem.jobs.lease import LIFE
 from livemem.store import ask_keys as keys
 from livemem.store import timing
 from tests.support.actors import Actor

@@ -9,9 +9,9 @@ import pytest
 from livemem.backups import catalog, snapshots
 from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, NotFound, StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.spaces.erasing import Erasing
 from livemem.store import keys
 from livemem.upkeep import health
@@ -215,7 +215,7 @@ def test_where_a_store_fails_before_the_first_copy_the_space_is_free_at_once_and
         take(world)
 
     assert world.client.requests[2:4] == [("PUT", keys.lease(SPACE)), ("GET", keys.meta(SPACE))]
-    left = lease.look(world.process, SPACE)
+    left = lease.look(world.process, places.of_space(SPACE))
     assert left
     assert (left.lease.seconds, len(left.lease.abandoned)) == (0, 1)
     assert take(world).result == "made"

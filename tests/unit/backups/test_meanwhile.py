@@ -11,8 +11,9 @@ from botocore.exceptions import ClientError
 from livemem import clock
 from livemem.bank import corrections
 from livemem.errors import Conflict
+from livemem.jobs import lease
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups
 from tests.support.backing_up import names, on_copy, put, take, used

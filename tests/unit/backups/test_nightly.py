@@ -7,8 +7,8 @@ import pytest
 
 from livemem.backups import catalog, nightly
 from livemem.errors import Busy, Conflict, StoreUnavailable
-from livemem.process import Function
-from livemem.spaces import lease, life
+from livemem.jobs import lease, places
+from livemem.spaces import life
 from livemem.store import keys
 from livemem.upkeep import work
 from tests.support import backups
@@ -160,7 +160,7 @@ def test_a_backup_that_fails_is_tried_again_and_the_others_are_made():
 
 def test_a_busy_space_is_waited_for():
     world = spaces("a")
-    lease.acquire(world.with_parts(), "a", world.ids(), "manual")
+    lease.acquire(world.with_parts(), places.of_space("a"), world.ids(), "manual")
     store = world.process_on(world.client).store
     object.__setattr__(store, "sleep", world.pass_time)
     process = world.with_parts(store=store)

@@ -7,8 +7,8 @@ import pytest
 
 from livemem.backups import catalog, nightly, snapshots
 from livemem.errors import NotFound
+from livemem.jobs import lease
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.store import keys
 from tests.support import backups
 from tests.support.backing_up import on_copy, own_etags, put, take, used

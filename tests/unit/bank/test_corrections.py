@@ -7,8 +7,8 @@ import pytest
 from livemem.bank import corrections, history
 from livemem.bank.files import File
 from livemem.errors import Busy, Conflict, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
+from livemem.jobs import lease, places
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.store import keys
 from tests.support.world import World, append_everything
 
@@ -41,7 +41,7 @@ def test_a_written_file_is_in_the_bank_and_in_the_history_with_its_author():
     assert (found.sources, found.synthesis, found.summary.model) == ([], {"before": None, "after": None}, None)
     head = heads.load(world.process, "demo").meta
     assert (head.changes, head.consolidation_count, head.total_notes_processed, head.committed_run) == (2, 1, 1, None)
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 @pytest.mark.parametrize(("reason", "error"), [("\ud800", InvalidRequest), ("é" * 251, TooLarge)])

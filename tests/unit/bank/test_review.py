@@ -8,11 +8,11 @@ from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
 from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, PreconditionLost, TooLarge
+from livemem.jobs import lease, places
 from livemem.runs import counter, space_change
 from livemem.runs.run import Run
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from livemem.upkeep import health
@@ -70,7 +70,7 @@ def test_a_run_stops_after_its_plan_and_gives_the_space_back():
     assert (run.status, run.consolidation) == ("awaiting_approval", None)
     assert (run.metrics["notes_processed"], run.metrics["llm_calls"]) == (2, 1)
     assert (world.bank(), world.live_ids(), meta(world).changes) == (before, noted, 1)
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
     waits = world.plan()
     assert (waits.run_id, waits.number, waits.notes_count) == (run.run_id, 2, 2)
     assert world.view(run.run_id) == run
@@ -457,7 +457,7 @@ def test_an_approval_beside_a_run_that_works_is_refused_as_busy():
 
 def test_an_approval_while_somebody_holds_the_space_is_refused_as_busy():
     world, run = planned()
-    lease.acquire(world.process, "demo", world.ids(), "backup")
+    lease.acquire(world.process, places.of_space("demo"), world.ids(), "backup")
     with pytest.raises(Busy):
         approve(world, run)
 

@@ -7,9 +7,9 @@ from livemem.access.principal import Principal
 from livemem.bank import corrections, history
 from livemem.bank.files import File
 from livemem.errors import Conflict, Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
+from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from tests.support.world import EVERYONE, World
 
 AGENT = Principal("ann", frozenset(("read", "write")), frozenset())
@@ -52,7 +52,7 @@ def test_an_edit_changes_its_section_and_is_in_the_history_with_author_edits_and
         {"op": "add_section", "heading": "## Ideas", "content": "- two"},
     ]
     assert "-- one\n+- One.\n" in shown["diff"]
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_the_section_shows_the_correction_beside_the_notes_that_it_rests_on():
@@ -175,7 +175,7 @@ def test_a_file_that_no_bank_may_hold_is_refused(edits: list[Edit], field: str):
 
     assert [item.field for item in refused.value.fields] == [field]
     assert world.bank() == {"log.md": LOG}
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_edits_that_change_nothing_are_a_conflict_and_a_missing_file_is_not_found():
@@ -188,7 +188,7 @@ def test_edits_that_change_nothing_are_a_conflict_and_a_missing_file_is_not_foun
     with pytest.raises(InvalidName):
         edit(world, EDIT, path="_rules.md")
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
     assert heads.load(world.process, "demo").meta.changes == 1
 
 

@@ -7,10 +7,11 @@ import pytest
 from livemem.changes import commit
 from livemem.changes.commit import CommitLost
 from livemem.errors import Busy, StillAtWork
+from livemem.jobs import lease, places
 from livemem.notes import appending
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.store import keys
 from tests.support.audit import audit
 from tests.support.counting import Killed
@@ -155,7 +156,7 @@ def test_a_worker_whose_lease_was_taken_over_commits_nothing_over_a_changed_spac
     def answer(prompt):
         # Time runs out, somebody else takes over, and the space changes as well.
         world.clock.move(2_000)
-        lease.acquire(world.process, "demo", "other", "manual")
+        lease.acquire(world.process, places.of_space("demo"), "other", "manual")
         heads.patch(world.process, "demo", description="changed")
         return append_everything(prompt)
 
@@ -177,7 +178,7 @@ def test_a_plan_based_on_an_older_bank_is_lost(world):
     _, plan, _ = committed_plan(world)
     world.clock.move(1_200)
     world.sweep()
-    held = lease.acquire(world.process, "demo", "late", "consolidation")
+    held = lease.acquire(world.process, places.of_space("demo"), "late", "consolidation")
     stale = plan.model_copy(update={"run_id": "late"})
     with pytest.raises(CommitLost):
         commit.commit(world.process, head, held, stale)

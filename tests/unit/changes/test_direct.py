@@ -6,8 +6,8 @@ from livemem.bank import corrections, files
 from livemem.changes import direct, records
 from livemem.changes.records import Record
 from livemem.errors import StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.process import Process
-from livemem.spaces import lease
 from livemem.spaces.head import Head
 from tests.support.world import World
 
@@ -31,7 +31,7 @@ def test_a_plan_that_fails_in_an_unforeseen_way_leaves_the_space_free():
     with pytest.raises(RuntimeError):
         direct.carry_out(world.process, "demo", "manual", fail)
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_a_plan_that_can_not_be_written_leaves_the_space_free_and_no_plan_behind():
@@ -43,7 +43,7 @@ def test_a_plan_that_can_not_be_written_leaves_the_space_free_and_no_plan_behind
     with pytest.raises(ValueError, match="unicode"):
         direct.carry_out(world.process, "demo", "manual", unwritable)
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
     assert not [key for key in world.keys("demo/_runs/") if key.endswith(".plan.json")]
 
 
@@ -57,7 +57,7 @@ def test_a_correction_that_can_not_read_the_bank_leaves_the_space_free(monkeypat
     with pytest.raises(StoreUnavailable):
         corrections.write_file(world.process, "admin", "demo", "log.md", TEXT, None)
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_a_correction_stands_and_says_so_although_the_next_run_can_not_be_started():

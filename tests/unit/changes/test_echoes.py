@@ -1,10 +1,11 @@
 """A note that is live and in a record: it is shown as what it is, and removed through a commit alone."""
 
 from livemem.changes import echoes, maintenance
+from livemem.jobs import lease, places
 from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.recall import overview, summary
-from livemem.spaces import contents, lease
+from livemem.spaces import contents
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.audit import audit
@@ -113,4 +114,4 @@ def test_a_worker_that_dies_over_the_removal_leaves_it_to_the_next():
 
     assert heads.load(world.process, "demo").meta.echoes == []
     assert world.live_ids() == [note_id]
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None

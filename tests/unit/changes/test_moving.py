@@ -12,11 +12,12 @@ from livemem.bank import corrections, files, history
 from livemem.changes import moving, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, NotFound, TooLarge
+from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Meta
 from livemem.store import keys
@@ -250,7 +251,7 @@ def test_if_the_threshold_is_reached_afterwards_a_run_starts():
 
 def test_nothing_is_moved_while_somebody_holds_the_space_or_notes_of_it_are_erased():
     world, ids = with_old_notes()
-    held = lease.acquire(world.process, "demo", world.ids(), "manual")
+    held = lease.acquire(world.process, places.of_space("demo"), world.ids(), "manual")
     with pytest.raises(Busy):
         move(world)
     lease.release(world.process, held)

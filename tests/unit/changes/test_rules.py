@@ -8,8 +8,9 @@ from livemem.bank import corrections, history
 from livemem.changes import rules as changing
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, InvalidRequest, LiveMemoryError, NotFound, TooLarge
+from livemem.jobs import lease, places
 from livemem.spaces import head as heads
-from livemem.spaces import lease, rules
+from livemem.spaces import rules
 from livemem.store import keys
 from tests.support.world import World, append_everything
 
@@ -55,7 +56,7 @@ def test_changed_rules_are_read_from_then_on_and_the_old_ones_are_in_the_history
     assert "+Keep a log, newest first.\n" in shown["diff"]
     head = heads.load(world.process, "demo").meta
     assert (head.changes, head.consolidation_count, head.total_notes_processed) == (2, 1, 1)
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_a_template_may_become_the_rules():

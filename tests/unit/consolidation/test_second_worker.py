@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from livemem.consolidation import pipeline
-from livemem.spaces import lease
+from livemem.jobs import lease
 from livemem.store import keys
 from tests.support.actors import Actor
 from tests.support.audit import audit

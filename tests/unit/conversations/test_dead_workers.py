@@ -6,7 +6,7 @@ from pydantic.errors import PydanticUserError
 from livemem.conversations import jobs, maintenance, orders, update
 from livemem.conversations.update import Order
 from livemem.errors import StillAtWork
-from livemem.spaces import claims
+from livemem.jobs import lease, places
 from livemem.store import conversation_keys as keys
 from livemem.store import timing
 from tests.support.counting import Killed
@@ -107,7 +107,7 @@ def test_the_sweep_ends_the_job_of_a_worker_that_died_when_all_was_made(talk):
     talk.world.new_process()
     sweeps(talk, 60)
     assert [job.status for job in all_jobs(talk)] == ["done"]
-    assert claims.abandoned(talk.process, keys.claim("demo", talk.id)) is None
+    assert lease.look(talk.process, places.of_conversation("demo", talk.id)) is None
     assert not talk.world.keys(keys.DUE)
 
 

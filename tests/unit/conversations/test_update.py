@@ -24,9 +24,10 @@ from livemem.conversations import layers as found
 from livemem.conversations.seals import At
 from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.llm.client import LlmError
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import claims, maintainable
+from livemem.spaces import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
@@ -189,7 +190,7 @@ def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
     talk = talk_of()
     talk.update()
     job = orders.redo(talk.process, "demo", talk.id, 1, 1)
-    claims.acquire(talk.process, keys.claim("demo", talk.id), talk.world.ids(), by_hand=False)
+    lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
     talk.world.work()
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
     assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("g1/summaries/l1/000001/"))
@@ -202,7 +203,7 @@ def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
 def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
     talk = talk_of()
     talk.update()
-    claims.acquire(talk.process, keys.claim("demo", talk.id), talk.world.ids(), by_hand=False)
+    lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
     job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     with pytest.raises(StillAtWork):
         talk.world.work(talk.world.queued[0])
@@ -212,9 +213,9 @@ def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
 
 def test_an_event_during_another_job_is_made_good_by_the_sweep():
     talk = talk_of(4)
-    held = claims.acquire(talk.process, keys.claim("demo", talk.id), talk.world.ids(), by_hand=False)
+    held = lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
     assert talk.update().result == "busy"
-    assert talk.update().at_work == held.claim.job_id
+    assert talk.update().at_work == held.lease.owner
     talk.world.pass_time(1_800)
     sweep(talk)
     talk.world.settle()
@@ -426,7 +427,7 @@ def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_pai
     with pytest.raises(StoreUnavailable):
         talk.update()
     talk.world.client.before = lambda index, verb: None
-    assert claims.look(talk.process, keys.claim("demo", talk.id)) is None
+    assert lease.look(talk.process, places.of_conversation("demo", talk.id)) is None
     (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
     assert (job.status, job.error.code, job.llm.calls) == ("failed", "store_unavailable", 1)
     assert talk.update().result == "done"

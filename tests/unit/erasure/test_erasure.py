@@ -17,11 +17,12 @@ from livemem.changes import settling
 from livemem.erasure import erasure, holdings
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
+from livemem.jobs import lease as leases
+from livemem.jobs import places
 from livemem.notes import pages
 from livemem.notes.appending import Draft, append
 from livemem.notes.idempotency import append_once
 from livemem.spaces import head as heads
-from livemem.spaces import lease as leases
 from livemem.spaces import life, markers
 from livemem.spaces.erasing import Erasing
 from livemem.store import keys
@@ -348,7 +349,7 @@ def test_no_backup_is_restored_while_its_space_is_erased(world):
 
 def test_a_busy_space_is_not_begun_with(world):
     live = note(world, SECRET)
-    leases.acquire(world.process, "demo", world.ids(), "backup", by_hand=True)
+    leases.acquire(world.process, places.of_space("demo"), world.ids(), "backup", by_hand=True)
 
     with pytest.raises(Busy):
         erase(world, live)

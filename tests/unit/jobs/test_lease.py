@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from livemem.errors import Busy, StillAtWork
-from livemem.spaces import lease
-from livemem.spaces.lease import Held
+from livemem.errors import Busy
+from livemem.jobs import lease, places
+from livemem.jobs.lease import Held, LeaseTaken
 from livemem.store import keys
 from tests.support.world import World
 
@@ -19,12 +19,14 @@ MINUTE = timedelta(minutes=1)
 def acquire(
     world: World, run_id: str = RUN, kind: str = "consolidation", *, worker: str = "w", by_hand: bool = False
 ) -> Held:
-    return lease.acquire(world.process, "demo", run_id, kind, worker=worker, life=MINUTE, by_hand=by_hand)
+    return lease.acquire(
+        world.process, places.of_space("demo"), run_id, kind, worker=worker, life=MINUTE, by_hand=by_hand
+    )
 
 
 def shown(world: World) -> tuple[lease.Lease, str] | None:
-    seen = lease.look(world.process, "demo")
-    return (seen.lease, seen.etag) if seen else None
+    seen = lease.look(world.process, places.of_space("demo"))
+    return (seen.lease, seen.stored.etag) if seen else None
 
 
 def test_taking_the_lease_costs_one_get_and_one_put():
@@ -34,7 +36,7 @@ def test_taking_the_lease_costs_one_get_and_one_put():
 
     assert world.client.counts == {"GET": 1, "PUT": 1}
     assert (held.lease.owner, held.lease.expires_at) == (RUN, "2026-02-20T14:01:00.000Z")
-    assert shown(world) == (held.lease, held.etag)
+    assert shown(world) == (held.lease, held.stored.etag)
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
@@ -91,7 +93,7 @@ def test_of_two_runs_at_the_same_moment_one_gets_it_and_the_other_is_busy(taken_
     with pytest.raises(Busy):
         acquire(world)
 
-    assert shown(world) == (won[0].lease, won[0].etag)
+    assert shown(world) == (won[0].lease, won[0].stored.etag)
 
 
 def test_a_lease_whose_answer_got_lost_is_ours():
@@ -100,7 +102,7 @@ def test_a_lease_whose_answer_got_lost_is_ours():
 
     held = acquire(world)
 
-    assert shown(world) == (held.lease, held.etag)
+    assert shown(world) == (held.lease, held.stored.etag)
     assert lease.still_ours(world.process, held)
 
 
@@ -137,7 +139,7 @@ def test_a_released_lease_is_free():
     world = World()
     lease.release(world.process, acquire(world))
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
     assert keys.lease("demo") not in world.inner.objects
     acquire(world, OTHER)
 
@@ -151,7 +153,7 @@ def test_a_wait_after_a_failure_binds_events_and_not_people(by_hand: bool, enter
         held = acquire(world, OTHER, by_hand=by_hand)
         assert (held.lease.failures, held.lease.error, held.lease.abandoned) == (1, "llm_timeout", [])
     else:
-        with pytest.raises(Busy, match="backoff"):
+        with pytest.raises(Busy, match="waits after a failure"):
             acquire(world, OTHER, by_hand=by_hand)
 
 
@@ -159,7 +161,7 @@ def test_another_delivery_of_the_run_waits_while_the_holder_lives_and_goes_on_af
     world = World()
     acquire(world, worker="first")
     world.clock.move(59)
-    with pytest.raises(StillAtWork):
+    with pytest.raises(LeaseTaken):
         acquire(world, worker="second", by_hand=True)
 
     world.clock.move(1)
@@ -175,10 +177,10 @@ def test_a_clock_that_differs_by_minutes_takes_no_lease_early_and_waits_for_none
     other = world.with_parts(clock=lambda: world.clock() + timedelta(seconds=ahead))
     world.clock.move(59)
     with pytest.raises(Busy):
-        lease.acquire(other, "demo", OTHER, "consolidation")
+        lease.acquire(other, places.of_space("demo"), OTHER, "consolidation")
 
     world.clock.move(1)
-    assert lease.acquire(other, "demo", OTHER, "consolidation").lease.owner == OTHER
+    assert lease.acquire(other, places.of_space("demo"), OTHER, "consolidation").lease.owner == OTHER
 
 
 def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
@@ -191,7 +193,7 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
         yield
 
     process = world.with_parts(every=every)
-    held = lease.acquire(process, "demo", RUN, "consolidation", worker="w")
+    held = lease.acquire(process, places.of_space("demo"), RUN, "consolidation", worker="w")
     world.client.reset()
     with lease.kept(process, held):
         for _ in range(15):
@@ -215,10 +217,10 @@ def test_the_lease_of_a_run_that_has_ended_is_free_at_once(status: str):
 
 def test_a_queued_run_keeps_its_place_against_events_and_gets_it_back_from_who_goes_ahead():
     world = World()
-    lease.acquire(world.process, "demo", RUN, "queued", life=timedelta(hours=1))
+    lease.acquire(world.process, places.of_space("demo"), RUN, "queued", life=timedelta(hours=1))
     world.clock.move(30 * 60)
     with pytest.raises(Busy):
-        lease.acquire(world.process, "demo", OTHER, "queued", life=MINUTE)
+        lease.acquire(world.process, places.of_space("demo"), OTHER, "queued", life=MINUTE)
 
     held = acquire(world, OTHER, "manual")
     lease.release(world.process, held)
@@ -229,12 +231,12 @@ def test_a_queued_run_keeps_its_place_against_events_and_gets_it_back_from_who_g
     assert acquire(world, RUN, worker="w").lease.owner == RUN
 
 
-def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
+def test_the_place_of_a_queued_run_that_has_ended_every_is_given_up():
     world = World()
-    lease.acquire(world.process, "demo", RUN, "queued", life=timedelta(hours=1))
+    lease.acquire(world.process, places.of_space("demo"), RUN, "queued", life=timedelta(hours=1))
     held = acquire(world, OTHER, "manual")
     world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=b'{"status": "busy"}')
 
     lease.release(world.process, held)
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None

@@ -1,8 +1,8 @@
 """After a failure events wait longer and longer; whoever asks by hand does not."""
 
+from livemem.jobs import lease, places
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.store import keys
 from tests.support.world import World
 
@@ -42,7 +42,7 @@ def test_each_further_failure_doubles_the_wait_up_to_an_hour():
     waits = []
     for _ in range(9):
         failing(world)
-        found = lease.look(world.process, "demo")
+        found = lease.look(world.process, places.of_space("demo"))
         assert found
         start = world.clock()
         while world.count().result == "busy":
@@ -61,7 +61,7 @@ def test_a_run_by_hand_starts_at_once_and_its_success_ends_the_wait():
 
     assert world.consolidate().status == "ok"
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
     for number in range(3):
         world.note(f"later {number}")
     assert world.count().result == "started"
@@ -72,7 +72,7 @@ def test_a_failure_by_hand_counts_as_well_and_says_why_in_the_lease():
     world.llm.queue.append(DOWN)
     world.consolidate()
 
-    found = lease.look(world.process, "demo")
+    found = lease.look(world.process, places.of_space("demo"))
 
     assert found
     assert (found.lease.kind, found.lease.failures, found.lease.error) == ("backoff", 1, "llm_unreachable")
@@ -99,4 +99,4 @@ def test_a_run_without_notes_to_fold_is_no_failure():
 
     assert world.consolidate().status == "nothing_to_do"
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None

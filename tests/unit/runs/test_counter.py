@@ -6,9 +6,10 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.runs import counter
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.store import keys
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
@@ -221,7 +222,7 @@ def test_a_correction_goes_ahead_of_a_queued_run_and_leaves_it_its_place():
     run = world.work()
     assert run is not None
     assert run.status == "ok"
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_pausing_between_event_and_run_keeps_the_notes():
@@ -264,4 +265,4 @@ def test_without_conditional_writes_no_run_is_started_and_nothing_is_written():
 
     assert {key for key in ignoring.objects if key not in before} <= {keys.PROBE}
     assert not world.queued
-    assert lease.look(process, "demo") is None
+    assert lease.look(process, places.of_space("demo")) is None

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from livemem.errors import StillAtWork
+from livemem.jobs import lease, places
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.store import keys
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
@@ -97,7 +98,7 @@ def test_the_lease_is_there_during_the_run_and_gone_after_it():
     held: list[lease.Lease] = []
 
     def looking(prompt: dict[str, Any]) -> str:
-        found = lease.look(world.process, "demo")
+        found = lease.look(world.process, places.of_space("demo"))
         assert found
         held.append(found.lease)
         return append_everything(prompt)
@@ -106,7 +107,7 @@ def test_the_lease_is_there_during_the_run_and_gone_after_it():
     world.work()
 
     assert (held[0].kind, held[0].expires_at) == ("consolidation", "2026-02-20T14:01:33.000Z")
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_the_lease_of_a_dead_run_is_taken_over_when_it_has_run_out_and_not_before():
@@ -156,7 +157,7 @@ def test_a_lease_that_can_not_be_read_counts_as_run_out(body: bytes):
 
     assert run is not None
     assert run.status == "ok"
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_a_late_invocation_for_a_deleted_space_does_nothing():
@@ -201,7 +202,7 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
 
     assert world.llm.prompts == []
     assert len(world.live_ids()) == 1
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
 
 
 def test_a_late_invocation_does_not_even_touch_a_run_of_the_same_id_in_a_namesake():

@@ -12,11 +12,12 @@ from livemem.backups import catalog, remains
 from livemem.changes import moving
 from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
+from livemem.jobs import lease, places
 from livemem.llm.client import LlmError
 from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.upkeep import garbage
@@ -357,7 +358,7 @@ def test_no_second_run_is_queued_while_one_waits_or_works():
 
 def test_a_correction_under_way_is_left_to_its_end():
     world = with_old_notes()
-    lease.acquire(world.process, "demo", world.ids(), "manual", life=timedelta(seconds=60))
+    lease.acquire(world.process, places.of_space("demo"), world.ids(), "manual", life=timedelta(seconds=60))
 
     found = only(collect(world, delete_only=True))
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.jobs import lease
 from livemem.llm import client, last_call
 from livemem.llm.client import LlmError
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.spaces import lease
 from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.upkeep import health

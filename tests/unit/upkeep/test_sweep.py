@@ -7,11 +7,12 @@ import pytest
 
 from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
 from livemem.process import Function
 from livemem.spaces import head as heads
-from livemem.spaces import lease, life
+from livemem.spaces import life
 from livemem.store import keys
 from livemem.store.objects import Store
 from livemem.upkeep import sweep
@@ -90,7 +91,7 @@ def test_a_run_that_died_before_its_commit_is_ended_and_its_lease_cleared():
 
     assert world.sweep().did("recovered") == ["demo"]
 
-    assert lease.look(world.process, "demo") is None
+    assert lease.look(world.process, places.of_space("demo")) is None
     assert (world.view(run_id).error or {})["code"] == "interrupted"
     assert len(world.live_ids()) == 1
     assert world.sweep().did("recovered") == []

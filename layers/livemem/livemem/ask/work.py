@@ -19,12 +19,12 @@ from livemem.ask import context, question, sessions, tools, turns
 from livemem.ask.question import Overtaken, Problem, Question, Saved, Wanted
 from livemem.consolidation import budget
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
+from livemem.jobs import lease, places
+from livemem.jobs.lease import Held
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.jobs import lease, places
 from livemem.spaces import caps, markers
 from livemem.spaces import head as heads
-from livemem.jobs.lease import Held
 from livemem.store import ask_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
@@ -216,7 +216,9 @@ def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> He
     place = places.of_session(task.space_id, task.question.user)
     while True:
         try:
-            held = lease.acquire(process, place, task.question.request_id, "question", worker=process.new_id(), by_hand=True)
+            held = lease.acquire(
+                process, place, task.question.request_id, "question", worker=process.new_id(), by_hand=True
+            )
             break
         except Busy:
             if process.clock() + timedelta(seconds=PAUSE) >= until:

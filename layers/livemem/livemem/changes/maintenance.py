@@ -7,8 +7,8 @@ from livemem import clock
 from livemem.changes import echoes, leftovers, records, recovery, settling
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
-from livemem.process import Process
 from livemem.jobs import lease, places
+from livemem.process import Process
 from livemem.spaces import contents, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head

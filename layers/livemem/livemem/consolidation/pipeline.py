@@ -18,15 +18,15 @@ from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, budget, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
+from livemem.jobs import lease, places
+from livemem.jobs.lease import Held, LeaseTaken
 from livemem.process import Process
 from livemem.runs import counter, reviews
 from livemem.runs import run as runs
 from livemem.runs.run import Saved, Status
-from livemem.jobs import lease, places
 from livemem.spaces import contents, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.jobs.lease import Held
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
@@ -56,8 +56,12 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
         return rehearsal.rehearse(process, head, saved, deadline)
     try:
         by_hand = saved.run.by_hand()
-        held = lease.acquire(process, places.of_space(space_id), run_id, "consolidation", worker=worker, by_hand=by_hand)
+        held = lease.acquire(
+            process, places.of_space(space_id), run_id, "consolidation", worker=worker, by_hand=by_hand
+        )
     except Busy as error:
+        if isinstance(error, LeaseTaken) and error.lease.owner == run_id and error.lease.kind != "backoff":
+            raise StillAtWork("Another delivery of this run is at work.") from error
         # Where it is running an earlier worker of it was here, and has lost the space since.
         with suppress(NotFound):
             alone = saved.run.status == "queued"

@@ -163,7 +163,9 @@ def _carry_out(task: _Task) -> Outcome:
     try:
         place = places.of_conversation(task.space_id, task.conversation_id)
         by_hand = order.by_hand or bool(order.redo)
-        held = lease.acquire(process, place, job.job_id, "summaries", worker=process.new_id(), delivery=order.delivery, by_hand=by_hand)
+        held = lease.acquire(
+            process, place, job.job_id, "summaries", worker=process.new_id(), delivery=order.delivery, by_hand=by_hand
+        )
     except LeaseTaken as error:
         return _beside(task, job, error)
     return _work_under_lease(task, _of_the_dead(task, job, held), held)

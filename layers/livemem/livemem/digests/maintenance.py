@@ -7,8 +7,8 @@ from livemem import clock
 from livemem.digests import opening, progress, reading, slots
 from livemem.digests.opening import Opening
 from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
-from livemem.llm.usage import Usage
 from livemem.jobs import lease, places
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.spaces.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space

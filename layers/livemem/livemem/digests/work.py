@@ -19,10 +19,10 @@ from livemem.digests.chunks import Task
 from livemem.digests.papers import Done, Extract, StoredFacts, Try
 from livemem.digests.progress import Progress
 from livemem.errors import LiveMemoryError, NotFound, RunError, StillAtWork, StoreUnavailable
-from livemem.llm.usage import Usage
-from livemem.memories import similar
 from livemem.jobs import lease, places
 from livemem.jobs.lease import BACKOFF_FIRST, Held, LeaseTaken
+from livemem.llm.usage import Usage
+from livemem.memories import similar
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.runs.run import BUDGET_EXHAUSTED
@@ -160,7 +160,15 @@ def _carry_out(task: Task, order: Order) -> Outcome:
     process, slot = task.process, task.slot
     try:
         place = places.of_digest(task.space_id, slot)
-        held = lease.acquire(process, place, task.job_id, "digest", worker=process.new_id(), delivery=order.delivery, by_hand=order.by_hand)
+        held = lease.acquire(
+            process,
+            place,
+            task.job_id,
+            "digest",
+            worker=process.new_id(),
+            delivery=order.delivery,
+            by_hand=order.by_hand,
+        )
     except LeaseTaken as error:
         if order.by_hand or error.fails(order.delivery):
             raise StillAtWork(error.detail) from error

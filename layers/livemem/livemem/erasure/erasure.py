@@ -20,9 +20,9 @@ from livemem.erasure import holdings, maintenance, receipts, steps
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, TOOLS, Saved
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
+from livemem.jobs import lease, places
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.jobs import lease, places
 from livemem.runs import counter, reviews
 from livemem.spaces import directory, markers
 from livemem.spaces import head as heads

@@ -194,9 +194,7 @@ def acquire(
     raise Busy("Somebody else began just now.")
 
 
-def _is_free(
-    process: Process, place: Place, seen: Seen, owner: str, kind: str, worker: str, *, by_hand: bool
-) -> bool:
+def _is_free(process: Process, place: Place, seen: Seen, owner: str, kind: str, worker: str, *, by_hand: bool) -> bool:
     old = seen.lease
     if not seen.live():
         return True

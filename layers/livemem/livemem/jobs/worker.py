@@ -122,9 +122,7 @@ class Kind(Generic[J]):
         """Reads a job of this kind; None for one that can't be read, whose key is added to `missing`."""
         return lambda found: unreadable.tolerated(process, self.document, found, missing)
 
-    def find(
-        self, process: Process, space_id: str, job_id: str, missing: list[str] | None = None
-    ) -> Stored[J] | None:
+    def find(self, process: Process, space_id: str, job_id: str, missing: list[str] | None = None) -> Stored[J] | None:
         """The job, or None: 1 GET. In a copied folder it may name another space, which must not be written to."""
         found = stored.find(process.store, self.key(space_id, job_id), self.read(process, missing))
         if not found or not found.value or (found.value.space_id, found.value.job_id) != (space_id, job_id):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from livemem.errors import Busy, LiveMemoryError
+from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
