@@ -18,12 +18,12 @@ from greenlet import getcurrent
 from livemem.digests import due, intake, maintenance, retrying, work
 from livemem.digests.work import Order
 from livemem.errors import LiveMemoryError
+from livemem.jobs import maintainable
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.process import Process
 from livemem.rooms import maintenance as room_maintenance
 from livemem.rooms import posting
 from livemem.rooms.message import Draft
-from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import KINDS
 from tests.support.actors import Actor

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, cast
 
 from livemem.errors import LiveMemoryError
+from livemem.jobs import maintainable
 from livemem.llm.client import Reply
 from livemem.memories import (
     correcting,
@@ -31,7 +32,6 @@ from livemem.memories.memory import Draft
 from livemem.memories.outcome import Stored
 from livemem.memories.splitting import Split
 from livemem.process import Process
-from livemem.spaces import maintainable
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3

@@ -15,7 +15,7 @@ from livemem.conversations import log, maintenance, orders
 from livemem.conversations.turn import ToolCall
 from livemem.conversations.update import Order
 from livemem.errors import LiveMemoryError, StillAtWork
-from livemem.spaces import maintainable
+from livemem.jobs import maintainable
 from tests.support.actors import Actor
 from tests.support.counting import Killed
 from tests.support.crash import Fault

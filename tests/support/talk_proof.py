@@ -24,9 +24,9 @@ from livemem.conversations.turn import Draft, Turn, erased_name
 from livemem.conversations.update import Order, Outcome, carry_out
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
+from livemem.jobs import maintainable
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.spaces import head as heads
-from livemem.spaces import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3

@@ -12,11 +12,10 @@ from livemem.ask import question as questions
 from livemem.ask.work import PAUSE
 from livemem.conversations import log
 from livemem.errors import InvalidRequest, LiveMemoryError, StillAtWork
-from livemem.jobs import lease, places
+from livemem.jobs import lease, maintainable, places
 from livemem.jobs.lease import LIFE
 from livemem.llm.client import LlmError
 from livemem.memories import reading
-from livemem.spaces import maintainable
 from livemem.store import ask_keys as keys
 from livemem.store import timing
 from tests.support.agent import calls, responds

@@ -8,7 +8,7 @@ import pytest
 from livemem.conversations import log, maintenance, reading
 from livemem.conversations.turn import Draft
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound
-from livemem.spaces import maintainable
+from livemem.jobs import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.every_kind import changed
 from tests.support.talk import Talk

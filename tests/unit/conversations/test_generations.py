@@ -5,7 +5,7 @@ import pytest
 from livemem.conversations import generations, layers, maintenance, orders, seals
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.seals import BlockSeal
-from livemem.spaces import maintainable
+from livemem.jobs import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.talk import Talk
 from tests.support.world import INVOCATION

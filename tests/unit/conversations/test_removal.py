@@ -9,7 +9,7 @@ from livemem.conversations import log, maintenance, orders, reading, removal
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import LiveMemoryError, NotFound
-from livemem.spaces import maintainable
+from livemem.jobs import maintainable
 from livemem.store import conversation_keys, keys
 from tests.support.counting import Killed
 from tests.support.talk import Talk, extract

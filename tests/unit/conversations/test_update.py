@@ -24,10 +24,9 @@ from livemem.conversations import layers as found
 from livemem.conversations.seals import At
 from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.jobs import lease, maintainable, places
 from livemem.llm.client import LlmError
 from livemem.runs.run import BUDGET_EXHAUSTED
-from livemem.spaces import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.counting import Killed

@@ -9,8 +9,8 @@ from pydantic.errors import PydanticUserError
 from livemem.digests import due, maintenance, progress, reading, retrying, work
 from livemem.digests.papers import DeadChunk, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
+from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
-from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from livemem.store import timing
 from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts

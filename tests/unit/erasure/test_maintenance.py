@@ -3,9 +3,9 @@
 import pytest
 
 from livemem.erasure import maintenance
+from livemem.jobs import maintainable
+from livemem.jobs.maintainable import MORE_WORK
 from livemem.spaces import head as heads
-from livemem.spaces import maintainable
-from livemem.spaces.maintainable import MORE_WORK
 from tests.support import crash_erasure
 from tests.support.counting import Killed
 from tests.support.crash import KILLS, LATER

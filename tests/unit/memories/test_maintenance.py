@@ -1,7 +1,7 @@
 """What the daily look removes of memories."""
 
+from livemem.jobs import maintainable
 from livemem.memories import maintenance
-from livemem.spaces import maintainable
 from livemem.store import memory_keys as keys
 from tests.support.memories import store, world_with_meaning
 

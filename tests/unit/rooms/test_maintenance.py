@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from livemem.errors import RoomFull, StoreUnavailable
+from livemem.jobs import maintainable
 from livemem.rooms import fullness, maintenance, marking, posting
 from livemem.rooms.message import Draft
-from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from livemem.upkeep import packages
 from tests.support.chatter import ROOM, Chatter

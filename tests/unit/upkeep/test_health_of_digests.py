@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.digests import maintenance
+from livemem.jobs import maintainable
 from livemem.rooms import posting
 from livemem.rooms.message import Draft
-from livemem.spaces import maintainable
 from livemem.store import room_keys as keys
 from tests.support.world import World
 

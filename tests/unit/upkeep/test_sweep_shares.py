@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from livemem.conversations import due, maintenance
+from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.maintainable import Maintainable, Space
 from livemem.store import conversation_keys, keys
 from livemem.upkeep import packages, sweep
 from tests.support.counting import Killed

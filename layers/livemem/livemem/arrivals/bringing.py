@@ -9,9 +9,10 @@ from typing import Any
 from livemem.arrivals import arrivals, fork, importing, restore
 from livemem.arrivals.arrivals import Brought
 from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
+from livemem.jobs.maintainable import MORE_WORK
 from livemem.process import Process
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.maintainable import MORE_WORK
+from livemem.jobs.maintainable import MORE_WORK
 from livemem.store import timing
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from itertools import islice
 from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import StoreUnavailable
+from livemem.jobs.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.process import Process
-from livemem.spaces.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.store import ask_keys as keys
 from livemem.store import timing
 from livemem.store.objects import DELETE_BATCH, Entry

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from livemem import clock
 from livemem.backups import catalog, remains
 from livemem.backups.manifest import Saved, Unreadable
+from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
-from livemem.spaces.maintainable import HealthProblem, Maintainable, Space
 
 AGE = "backup_age_hours"
 OVERDUE_HOURS = 48

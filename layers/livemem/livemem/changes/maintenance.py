@@ -8,11 +8,11 @@ from livemem.changes import echoes, leftovers, records, recovery, settling
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
+from livemem.jobs.maintainable import MORE_WORK, Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import contents, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.maintainable import MORE_WORK, Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys
 
 

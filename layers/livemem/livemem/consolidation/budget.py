@@ -28,7 +28,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import totals, usage
-from livemem.spaces.lease import BACKOFF_LONGEST
+from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.spaces.totals import Reservation, Totals
 from livemem.store import timing
 

@@ -20,9 +20,9 @@ from livemem.conversations.summary import Summary
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease, places
+from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.store import conversation_keys as keys
 
 logger = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from livemem.digests import opening, progress, reading, slots
 from livemem.digests.opening import Opening
 from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
 from livemem.jobs import lease, places
+from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.rooms.digested import Input
-from livemem.spaces.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 

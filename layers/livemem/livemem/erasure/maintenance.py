@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from livemem import clock
+from livemem.jobs.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import markers
 from livemem.spaces.head import Meta
-from livemem.spaces.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.spaces.receipt import Receipt
 from livemem.store import keys
 

@@ -39,7 +39,7 @@ class Progress(BaseModel, defer_build=True):
 
 
 class Job(Revised):
-    """What every job says. A kind adds what its steps need to go on, the cursor, and what its users are told besides."""
+    """What every job says. A kind adds what its steps need to go on, the cursor, and what else its users see."""
 
     most_bytes: ClassVar[int] = 64 << 20
 
@@ -95,7 +95,7 @@ def finish(
     status: Status,
     *,
     read: Read[J | None],
-    anyway: Callable[[J], bool] = lambda newer: False,
+    anyway: Callable[[J], bool] | None = None,
     **changes: Any,
 ) -> J:
     """Write the job's end, and return the job as it stands then: 1 PUT.
@@ -111,7 +111,7 @@ def finish(
             newer = stored.find(process.store, found.key, read)
         if not newer or not newer.value:
             return found.value
-        if newer.value.ended() or not anyway(newer.value):
+        if newer.value.ended() or not (anyway and anyway(newer.value)):
             return newer.value
         found = Stored(newer.key, newer.value, newer.etag, newer.age, newer.seen_at)
     raise PreconditionLost("The job changes too often.")

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from livemem import clock
+from livemem.jobs import lease as leases
+from livemem.jobs import places
+from livemem.jobs.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
 from livemem.process import Process
 from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
-from livemem.spaces import lease as leases
 from livemem.spaces.head import Head
-from livemem.spaces.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
 from livemem.store import keys
 from livemem.store.documents import Document
 from livemem.store.objects import Entry
@@ -163,8 +164,9 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
     head = heads.find(process, space_id)
     if not head:
         return None
-    seen = leases.look(process, space_id)
-    busy = bool(seen and leases.holds(process, space_id, seen))
+    place = places.of_space(space_id)
+    seen = leases.look(process, place)
+    busy = bool(seen and leases.holds(process, place, seen))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
     below, entries = _below(process, space_id) if daily else (frozenset[str](), None)

@@ -1,7 +1,7 @@
 """The worker of every kind of job: it takes the job, does its steps, saves, and leaves the rest to another invocation.
 
-A kind brings its steps. A step does a bounded part of the work, and may be repeated: what was done before it finds done.
-So a worker may die anywhere. Its job is gone on with by the next delivery of its invocation, or by the sweep.
+A kind brings its steps. A step does a bounded part of the work, and may be repeated: it finds what was done before. So
+ a worker may die anywhere. Its job is gone on with by the next delivery of its invocation, or by the sweep.
 """
 
 import logging
@@ -99,7 +99,7 @@ class Kind(Generic[J]):
     """A kind of job.
 
     `key` makes the key of a job of a space from the job's id; `step` does one part of the work, and returns its end or
-    None: more is to be done. `place` is where the lease lies under which it works; without one the job's document itself
+    None: more is to be done. `place` is where the lease lies under which it works; without one the job's own document
     says until when it is held. A job that has not ended after `lasts` is given up. `is_final` tells whether an error
     ends the job, `on_failure` clears up before it does.
     """

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Mapping
 
+from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.memories import expiry, operation
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.process import Process
-from livemem.spaces.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
 from livemem.notes import idempotency
 from livemem.notes.idempotency import NamedNote
 from livemem.process import Process
-from livemem.spaces.maintainable import DocumentKind, Maintainable, Space
 from livemem.store import keys
 
 

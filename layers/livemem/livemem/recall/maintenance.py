@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from livemem.errors import StoreUnavailable
+from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
-from livemem.spaces.maintainable import Maintainable, Space
 from livemem.store import keys
 
 

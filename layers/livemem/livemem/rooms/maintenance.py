@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
 from livemem.process import Process
 from livemem.rooms import digested, marking
 from livemem.rooms.posting import Stamp
-from livemem.spaces.maintainable import DocumentKind, Maintainable, Space
 from livemem.store import room_keys as keys
 
 

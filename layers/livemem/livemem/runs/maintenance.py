@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from livemem import clock
+from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.runs import counter, retention, reviews
 from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import markers
-from livemem.spaces.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.store import keys
 
 FORGOTTEN_DAYS = 14

@@ -9,14 +9,15 @@ from typing import Literal
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreUnavailable
+from livemem.jobs import maintainable
+from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.llm import client as llm
 from livemem.llm import embeddings, last_call
 from livemem.llm import look as looks
 from livemem.llm.look import Look
 from livemem.process import Process
 from livemem.settings import Settings
-from livemem.spaces import directory, maintainable, unreadable
-from livemem.spaces.maintainable import HealthProblem, Maintainable, Space
+from livemem.spaces import directory, unreadable
 from livemem.store import keys
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import packages, usage

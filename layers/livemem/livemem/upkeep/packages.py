@@ -12,7 +12,7 @@ from livemem.notes import maintenance as notes
 from livemem.recall import maintenance as recall
 from livemem.rooms import maintenance as rooms
 from livemem.runs import maintenance as runs
-from livemem.spaces import maintenance as spaces
+from livemem.upkeep import space_maintenance as spaces
 
 PACKAGES = (
     spaces.MAINTAINABLE,

@@ -13,12 +13,12 @@ from typing import Any
 from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost
+from livemem.jobs.maintainable import Damaged
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
-from livemem.spaces.maintainable import Damaged
 from livemem.spaces.quarantine import Quarantined
 from livemem.store import documents, keys
 from livemem.store.objects import Entry, Object

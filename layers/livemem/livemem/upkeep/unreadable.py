@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from livemem.errors import LiveMemoryError
+from livemem.jobs.maintainable import DocumentKind, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import markers, unreadable
-from livemem.spaces.maintainable import DocumentKind, Space
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.upkeep import packages

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from livemem.jobs.lease import Lease
+from livemem.jobs.maintainable import MORE_WORK, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
-from livemem.spaces.lease import Lease
-from livemem.spaces.maintainable import MORE_WORK, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.spaces.quarantine import Quarantined
 from livemem.store import keys
 
