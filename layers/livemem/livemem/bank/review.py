@@ -17,7 +17,7 @@ from livemem.runs import queue, reviews
 from livemem.runs.queue import Order
 from livemem.runs.run import Run
 from livemem.spaces import head as heads
-from livemem.spaces import lease
+from livemem.jobs import lease
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision
 from livemem.store import keys

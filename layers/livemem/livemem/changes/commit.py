@@ -15,7 +15,8 @@ from livemem.jobs.lease import Held
 from livemem.process import Process
 from livemem.runs import reviews
 from livemem.spaces import head as heads
-from livemem.spaces import lease, unreadable
+from livemem.jobs import lease
+from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision
 from livemem.spaces.set_aside import SetAside

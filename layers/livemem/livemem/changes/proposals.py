@@ -17,7 +17,8 @@ from livemem.process import Process
 from livemem.runs import run as runs
 from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
-from livemem.spaces import lease, unreadable
+from livemem.jobs import lease
+from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Review
 from livemem.store import documents, keys
