@@ -8,6 +8,7 @@ import pytest
 from livemem.backups import catalog, nightly
 from livemem.errors import Busy, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
+from livemem.process import Function
 from livemem.spaces import life
 from livemem.store import keys
 from livemem.upkeep import work

@@ -231,7 +231,7 @@ def test_a_queued_run_keeps_its_place_against_events_and_gets_it_back_from_who_g
     assert acquire(world, RUN, worker="w").lease.owner == RUN
 
 
-def test_the_place_of_a_queued_run_that_has_ended_every_is_given_up():
+def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
     world = World()
     lease.acquire(world.process, places.of_space("demo"), RUN, "queued", life=timedelta(hours=1))
     held = acquire(world, OTHER, "manual")

@@ -1,6 +1,6 @@
 """The worker of every kind of job, killed, overtaken and left without an answer at each request of a toy kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from livemem.jobs import lease, worker
 from livemem.jobs.job import Job, Progress
 from livemem.jobs.lease import Place
 from livemem.jobs.worker import End, Kind, Work, Worked
-from livemem.process import Process
+from livemem.process import Function, Process
 from livemem.store import stored
 from tests.support.actors import Actor
 from tests.support.world import World
@@ -59,6 +59,10 @@ def ordered(world: World, toy: Kind[Toy]) -> None:
 
 def work(process: Process, world: World, toy: Kind[Toy], **more: Any) -> Worked[Toy]:
     return worker.work(process, toy, "demo", ID, world.clock() + INVOCATION, **more)
+
+
+def begun(world: World, toy: Kind[Toy]) -> Actor:
+    return Actor("worker", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
 
 
 def found(world: World, toy: Kind[Toy]) -> Toy:
@@ -109,7 +113,7 @@ def test_killed_at_each_request_it_is_gone_on_with_and_nothing_is_done_twice(lea
     for at in range(requests_of(toy) + 1):
         world = World()
         ordered(world, toy)
-        actor = Actor("first", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        actor = begun(world, toy)
         actor.step(at)
         actor.kill()
         world.clock.move(120)
@@ -117,7 +121,6 @@ def test_killed_at_each_request_it_is_gone_on_with_and_nothing_is_done_twice(lea
         work(world.process, world, toy, delivery="again")
 
         assert_is_whole(world, toy)
-        assert LEASE not in world.keys("demo/toy/") or not found(world, toy).status == "running", at
 
 
 @pytest.mark.parametrize("loss", ["again", "for good", "hangs"])
@@ -127,7 +130,7 @@ def test_whatever_answer_is_lost_it_ends_once(leased: bool, loss: Any):
     for at in range(requests_of(toy) + 1):
         world = World()
         ordered(world, toy)
-        actor = Actor("first", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        actor = begun(world, toy)
         actor.step(at)
         actor.loses = loss
         actor.finish()
@@ -150,8 +153,7 @@ def test_of_two_workers_at_once_whichever_goes_on_ends_it(leased: bool):
     for at in range(requests_of(toy) + 1):
         world = World()
         ordered(world, toy)
-        first = Actor("first", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
-        second = Actor("second", world, lambda me: work(me.process, world, toy), world.clock() + INVOCATION)
+        first, second = begun(world, toy), begun(world, toy)
         first.step(at)
         second.finish()
         first.finish()
@@ -170,10 +172,13 @@ def test_what_does_not_fit_into_the_time_is_queued_and_ends_later():
     world, toy = World(), kind(slow)
     ordered(world, toy)
 
-    results = [work(world.process, world, toy).result for _ in range(PARTS + 1)]
+    queued: list[tuple[Function, Mapping[str, Any]]] = []
+    process = world.with_parts(enqueue=lambda *told: queued.append(told))
+
+    results = [work(process, world, toy).result for _ in range(PARTS + 1)]
 
     assert results == ["unfinished"] * PARTS + ["ended"]
-    assert [dict(one) for one in world.queued] == [toy.payload("demo", ID)] * PARTS
+    assert queued == [("backup", toy.payload("demo", ID))] * PARTS
     assert found(world, toy).attempt == 1, "who gets on is not given up"
 
 

@@ -11,13 +11,13 @@ from livemem.bank.history import Detail
 from livemem.changes import direct, progress, proposals
 from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
+from livemem.jobs import lease
 from livemem.process import Process
 from livemem.redaction import when
 from livemem.runs import queue, reviews
 from livemem.runs.queue import Order
 from livemem.runs.run import Run
 from livemem.spaces import head as heads
-from livemem.jobs import lease
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision
 from livemem.store import keys

@@ -11,11 +11,11 @@ from typing import Any
 from livemem.changes import records, settling, tracing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, StoreUnavailable
+from livemem.jobs import lease
 from livemem.jobs.lease import Held
 from livemem.process import Process
 from livemem.runs import reviews
 from livemem.spaces import head as heads
-from livemem.jobs import lease
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision

@@ -23,12 +23,12 @@ from datetime import date, datetime, timedelta
 from livemem import clock as clocks
 from livemem.consolidation.prompt import BYTES_PER_TOKEN
 from livemem.errors import LiveMemoryError, RunError
+from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.llm.client import MAY_COST, LlmError
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import totals, usage
-from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.spaces.totals import Reservation, Totals
 from livemem.store import timing
 

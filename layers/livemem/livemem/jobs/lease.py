@@ -111,7 +111,7 @@ class LeaseTaken(Busy):
 
     def __init__(self, lease: Lease, until: str) -> None:
         waits = f"The work waits after a failure ({lease.error}) until {until}."
-        super().__init__(waits if lease.kind == "backoff" else f"Somebody is at work ({lease.kind}) until {until}.")
+        super().__init__(waits if lease.kind == "backoff" else f"It is busy ({lease.kind}) until {until}.")
         self.lease = lease
 
     def fails(self, delivery: str) -> bool:
