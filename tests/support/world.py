@@ -177,6 +177,7 @@ def worker_of(payload: Mapping[str, Any]) -> Function:
         "slot": "digest",
         "forced": "digest",
         "do": "backup",
+        "kind": "backup",
         "run_id": "consolidate",
     }
     return next(function for key, function in of.items() if key in payload)

@@ -13,13 +13,17 @@ from hashlib import sha256
 import pytest
 
 from livemem.access import registry
-from livemem.archives import archive, expiry, export, export_state, packing
+from livemem.archives import archive, expiry, export, export_job, packing
+from livemem.archives.archiving import KIND
 from livemem.archives.export import Archive, Working
+from livemem.archives.export_job import ExportJob
 from livemem.backups import catalog, snapshots
 from livemem.erasure import former_versions
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
+from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
 from livemem.store import keys
+from livemem.store.stored import Stored
 from tests.support.archives import download, export_now, exported, import_it, lived_in, unpack
 from tests.support.bucket import error
 from tests.support.counting import Killed
@@ -170,6 +174,11 @@ def test_an_object_larger_than_a_part_is_read_in_pieces(small_parts, monkeypatch
     assert b'"metadata": {"kind": "blob"}' in files["demo/_manifest.json"]
 
 
+def queued(world: World, backup_id: str) -> Stored[ExportJob]:
+    job = export_job.new(world.process, "demo", backup_id, "download")
+    return jobs.create(world.process, KIND.key("demo", backup_id), job)
+
+
 def slow(world: World, seconds: float) -> None:
     """Each request takes so long from now on."""
     world.client.after = lambda index, verb: world.clock.move(seconds)
@@ -187,7 +196,7 @@ def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_pa
     assert 0 < answer.done < answer.total
     world.new_process()
     (payload,) = world.queued
-    assert payload == {"do": "export", "space_id": "demo", "backup_id": backup_id}
+    assert payload == KIND.payload("demo", backup_id)
     assert isinstance(export.download(world.process, "demo", backup_id, world.clock() + SOON), Working)
     world.client.reset()
     world.settle()
@@ -237,8 +246,8 @@ def test_of_two_deliveries_of_one_invocation_one_makes_the_archive(small_parts):
     backup_id = world.back_up().backup_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
     former_versions.clear_archives(world.process, "demo")
-    export_state.create(world.process, "demo", backup_id, "download", over=None)
-    payload = {"do": "export", "space_id": "demo", "backup_id": backup_id}
+    queued(world, backup_id)
+    payload = KIND.payload("demo", backup_id)
     process = world.process
     outcomes = []
 
@@ -251,10 +260,10 @@ def test_of_two_deliveries_of_one_invocation_one_makes_the_archive(small_parts):
 
     world.client.after = between
     outcomes.append(world.work(payload)["status"])
-    assert outcomes == ["complete", "taken_over"]
+    assert outcomes == ["done", "overtaken"]
     assert world.inner.objects[keys.export("demo", backup_id)].body == whole
     assert not world.inner.uploads
-    assert world.work(payload) == {"status": "ended"}
+    assert world.work(payload) == {"status": "done"}
 
 
 def test_an_upload_that_the_store_lost_is_begun_anew(small_parts):
@@ -308,9 +317,9 @@ def test_a_damaged_backup_is_told_once_and_then_tried_anew(world):
 
 def test_what_failed_unseen_is_told_to_the_next_who_asks(world):
     manifest = world.back_up()
-    export_state.create(world.process, "demo", manifest.backup_id, "download", over=None)
+    queued(world, manifest.backup_id)
     world.store.delete(keys.backup_object("demo", manifest.backup_id, "bank/log.md"))
-    payload = {"do": "export", "space_id": "demo", "backup_id": manifest.backup_id}
+    payload = KIND.payload("demo", manifest.backup_id)
     assert world.work(payload)["status"] == "failed"
     with pytest.raises(BackupDamaged):
         export.download(world.process, "demo", manifest.backup_id, world.clock() + SOON)
@@ -349,11 +358,11 @@ def test_archives_and_uploads_are_kept_for_a_day(world, small_parts):
 def test_an_upload_in_parts_that_somebody_goes_on_with_is_left_alone(small_parts):
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().backup_id
-    saved = export_state.create(world.process, "demo", backup_id, "download", over=None)
+    saved = queued(world, backup_id)
     key = keys.export("demo", backup_id)
     known, unknown = (world.inner.create_multipart_upload(Bucket="bucket", Key=key)["UploadId"] for _ in range(2))
     world.clock.move(25 * 3_600)
-    export_state.save(world.process, saved, upload_id=known)
+    jobs.change(world.process, saved, upload_id=known)
     assert expiry.expire(world.process).parts == 1
     assert set(world.inner.uploads) == {known}
     assert unknown in world.inner.ended_uploads
@@ -371,9 +380,9 @@ def test_the_daily_sweep_removes_them(world):
 def test_where_the_store_can_not_tell_of_uploads_in_parts_those_that_are_known_are_given_up(small_parts):
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().backup_id
-    saved = export_state.create(world.process, "demo", backup_id, "download", over=None)
+    saved = queued(world, backup_id)
     upload = world.inner.create_multipart_upload(Bucket="bucket", Key=keys.export("demo", backup_id))
-    export_state.save(world.process, saved, upload_id=upload["UploadId"])
+    jobs.change(world.process, saved, upload_id=upload["UploadId"])
     world.clock.move(25 * 3_600)
 
     def refuse(index, verb):

@@ -186,8 +186,12 @@ def test_an_error_that_is_no_use_to_repeat_ends_the_job_once_it_is_cleared_up_af
     def refuse(_: Work[Toy]) -> End | None:
         raise InvalidRequest.of("archive", "is no archive")
 
+    def clear_up(_: Work[Toy], error: LiveMemoryError) -> Mapping[str, Any]:
+        cleared.append(error.code)
+        return {"cursor": 0}
+
     cleared: list[str] = []
-    world, toy = World(), kind(refuse, on_failure=lambda task, error: cleared.append(error.code))
+    world, toy = World(), kind(refuse, on_failure=clear_up)
     ordered(world, toy)
 
     done = work(world.process, world, toy)

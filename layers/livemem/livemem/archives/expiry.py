@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from livemem.archives import export_state
+from livemem.archives import export_job
 from livemem.process import Process
 from livemem.store import keys, large
 from livemem.store.large import Begun
@@ -55,16 +55,16 @@ def _is_over(entry: Entry, now: datetime | None) -> bool:
 
 
 def _is_left_behind(process: Process, begun: Begun, now: datetime | None) -> bool:
-    """Whether nobody goes on with an upload in parts: it is old, and no state that is not over knows it."""
+    """Whether nobody goes on with an upload in parts: it is old, and no job that is not over knows it."""
     if (now or begun.seen_at) - begun.begun_at <= LIFE:
         return False
     found = process.store.get(begun.key.removesuffix(".tar.gz") + ".json")
-    saved = export_state.parse(found)
-    return not found or not saved or found.age > LIFE or saved.state.upload_id != begun.upload_id
+    saved = export_job.parse(found)
+    return not found or not saved or found.age > LIFE or saved.value.upload_id != begun.upload_id
 
 
 def _abort(process: Process, key: str) -> None:
-    saved = export_state.parse(process.store.get(key))
-    if saved and saved.state.upload_id:
-        archive = keys.export(saved.state.space_id, saved.state.backup_id)
-        large.abort(process.store, archive, saved.state.upload_id)
+    saved = export_job.parse(process.store.get(key))
+    if saved and saved.value.upload_id:
+        archive = keys.export(saved.value.space_id, saved.value.job_id)
+        large.abort(process.store, archive, saved.value.upload_id)

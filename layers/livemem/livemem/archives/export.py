@@ -8,25 +8,29 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.archives import archiving, export_state
-from livemem.archives.export_state import Saved
+from livemem.archives import export_job
+from livemem.archives.archiving import KIND
+from livemem.archives.export_job import Asked, ExportJob
 from livemem.backups import catalog, snapshots
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
+from livemem.jobs import job as jobs
+from livemem.jobs import worker
+from livemem.jobs.job import Progress
+from livemem.jobs.worker import Work, Worked
 from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.store import copying, keys, presigned
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 FRESH = timedelta(hours=1)
 """For how long an archive waits for those who asked for it, and an error."""
-Asked = Literal["export", "download"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,8 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     with caps.making_archive(process, space_id):
         wanted = snapshots.Wanted("export", requested_by=principal.name)
         taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
-        backup_id = taken.manifest.backup_id
         if taken.result == "unfinished":
-            _begin(process, space_id, backup_id, "export", deadline=None, status="backing_up")
-            process.enqueue("backup", archiving.payload(space_id, backup_id))
-            return Working(space_id, backup_id, 0, 0)
+            return _answer(process, _queue(process, space_id, taken.manifest.backup_id))
         return _answer(process, _make(process, taken.manifest, "export", deadline))
 
 
@@ -92,128 +93,101 @@ def download(
     return _answer(process, _make(process, saved.manifest, "download", deadline))
 
 
-def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Go on with an archive in an invocation of its own. Raises Busy, Conflict, StoreUnavailable: then again."""
-    saved = export_state.find(process, payload["space_id"], payload["backup_id"])
-    if not saved or saved.state.status in ("complete", "failed"):
-        return {"status": "ended"}
-    try:
-        # Of several deliveries the last one goes on, and nobody who asks begins with it.
-        saved = export_state.save(process, saved, held_seconds=archiving.held(process, deadline))
-        state = archiving.work_on(process, saved, deadline, wait=True).state
-    except PreconditionLost:
-        return {"status": "taken_over"}
-    return {"status": state.status, "objects": state.next, "bytes": state.bytes}
-
-
-def _asked_for(process: Process, space_id: str) -> Saved | None:
+def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
     """The newest export of the space that is under way, or of whose end nobody was told: 1 LIST, 1 GET each."""
     listed = process.store.scan(keys.exports_prefix(space_id))
     fresh = [entry.key for entry in listed if entry.key.endswith(".json") and entry.age < FRESH]
     for key in reversed(fresh):
-        saved = export_state.parse(process.store.get(key))
-        if saved and saved.state.asked == "export":
-            waits = not saved.state.delivered and (saved.state.status != "complete" or _is_there(process, saved))
-            return saved if waits else None
+        found = export_job.parse(process.store.get(key))
+        if found and found.value.asked == "export":
+            waits = not found.value.delivered and (found.value.status != "done" or _is_there(process, found.value))
+            return found if waits else None
     return None
 
 
-def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) -> Saved:
+def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]:
+    """An archive whose backup is still to be completed: the backup function does both."""
+    with suppress(PreconditionLost):
+        held = worker.PUT_ASIDE.total_seconds()
+        job = export_job.new(process, space_id, backup_id, "export", stage="backup", held_seconds=held)
+        jobs.create(process, keys.export_state(space_id, backup_id), job)
+    worker.queue(process, KIND, space_id, backup_id)
+    return _newest(process, space_id, backup_id)
+
+
+def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) -> Stored[ExportJob]:
     """The archive of a complete backup, as far as it comes before `deadline`."""
-    space_id, backup_id, total = backup.space_id, backup.backup_id, backup.objects_count
-    saved = export_state.find(process, space_id, backup_id)
-    if saved and not _is_over(process, saved):
-        return _go_on(process, saved, deadline)
-    over = saved.etag if saved else None
+    space_id, backup_id = backup.space_id, backup.backup_id
+    found = KIND.find(process, space_id, backup_id)
+    if found and not _is_over(process, found.value):
+        return _go_on(process, found, deadline)
     with caps.making_archive(process, space_id) if asked == "download" else nullcontext():
-        begun = _begin(process, space_id, backup_id, asked, deadline=deadline, total=total, over=over)
-    return _quietly(process, begun, deadline) if begun else archiving.newest(process, space_id, backup_id)
+        job = export_job.new(process, space_id, backup_id, asked, progress=Progress(total=backup.objects_count))
+        with suppress(PreconditionLost):
+            return _stands(worker.begin(process, KIND, job, deadline, over=found))
+    return _newest(process, space_id, backup_id)
 
 
-def _is_over(process: Process, saved: Saved) -> bool:
+def _is_over(process: Process, job: ExportJob) -> bool:
     """Whether it is to be made anew: the archive is gone, or it failed and somebody was told so."""
-    if saved.state.status == "complete":
-        return not _is_there(process, saved)
-    return saved.state.status == "failed" and saved.state.delivered
+    if job.status == "done":
+        return not _is_there(process, job)
+    return job.status == "failed" and job.delivered
 
 
-def _begin(
-    process: Process,
-    space_id: str,
-    backup_id: str,
-    asked: Asked,
-    *,
-    deadline: datetime | None,
-    total: int = 0,
-    over: str | None = None,
-    status: str = "working",
-) -> Saved | None:
-    """A new state, ours for as long as we can work; None where somebody else was faster."""
-    held = archiving.held(process, deadline)
-    try:
-        return export_state.create(
-            process, space_id, backup_id, asked, over=over, status=status, total=total, held_seconds=held
-        )
-    except PreconditionLost:
-        return None
-
-
-def _go_on(process: Process, saved: Saved, deadline: datetime) -> Saved:
+def _go_on(process: Process, found: Stored[ExportJob], deadline: datetime) -> Stored[ExportJob]:
     """The same of one that was begun: nothing is done while somebody else is at it."""
-    state = saved.state
-    if state.status in ("complete", "failed") or saved.is_held():
-        return saved
+    if found.value.ended() or jobs.is_held(found):
+        return found
     # Whoever was at it died, or what was queued got lost.
-    try:
-        saved = export_state.save(process, saved, held_seconds=archiving.held(process, deadline))
-    except PreconditionLost:
-        return archiving.newest(process, state.space_id, state.backup_id)
-    return _quietly(process, saved, deadline)
+    return _stands(worker.go_on(Work(process, KIND, found, deadline)))
 
 
-def _error(saved: Saved) -> LiveMemoryError:
-    error = saved.state.error or {}
+def _newest(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]:
+    """The job as it is now: 1 GET."""
+    return _stands(Worked("overtaken", KIND.find(process, space_id, backup_id)))
+
+
+def _stands(worked: Worked[ExportJob]) -> Stored[ExportJob]:
+    """The job as it stands; raises PreconditionLost where there is none any more."""
+    if not worked.stored:
+        raise PreconditionLost("The archive was removed meanwhile; ask again.")
+    return worked.stored
+
+
+def _error(job: ExportJob) -> LiveMemoryError:
     kinds: Mapping[str, Callable[[str], LiveMemoryError]] = {
         BackupDamaged.code: BackupDamaged,
         NotFinished.code: NotFinished,
         TooLarge.code: TooLarge,
     }
-    kind = kinds.get(error.get("code", ""))
-    return kind(error.get("detail", "")) if kind else NotFound("backup", saved.state.backup_id)
+    kind = kinds.get(job.error.code) if job.error else None
+    return kind(job.error.detail) if kind and job.error else NotFound("backup", job.job_id)
 
 
-def _quietly(process: Process, saved: Saved, deadline: datetime) -> Saved:
-    """Work on it; where somebody else is faster, what they made of it."""
-    try:
-        return archiving.work_on(process, saved, deadline, wait=False)
-    except PreconditionLost:
-        return archiving.newest(process, saved.state.space_id, saved.state.backup_id)
-
-
-def _answer(process: Process, saved: Saved) -> Archive | Working:
-    state = saved.state
-    if state.status not in ("complete", "failed"):
-        return Working(state.space_id, state.backup_id, state.next, state.total)
-    if not state.delivered:
+def _answer(process: Process, found: Stored[ExportJob]) -> Archive | Working:
+    job = found.value
+    space_id, backup_id = job.space_id, job.job_id
+    if not job.ended():
+        return Working(space_id, backup_id, job.progress.done, job.progress.total or 0)
+    if not job.delivered:
         # Else somebody else was told at the same moment.
         with suppress(PreconditionLost):
-            export_state.save(process, saved, delivered=True)
-    if state.status == "failed":
-        raise _error(saved)
+            jobs.change(process, found, delivered=True)
+    if job.status == "failed":
+        raise _error(job)
     return Archive(
-        space_id=state.space_id,
-        backup_id=state.backup_id,
-        url=presigned.get_url(
-            process.store, keys.export(state.space_id, state.backup_id), f"{state.space_id}_{state.backup_id}.tar.gz"
-        ),
+        space_id=space_id,
+        backup_id=backup_id,
+        url=presigned.get_url(process.store, keys.export(space_id, backup_id), f"{space_id}_{backup_id}.tar.gz"),
         expires_at=clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS)),
-        size=state.bytes,
-        objects=state.objects,
-        left_out=state.left_out,
+        size=job.bytes,
+        objects=job.objects,
+        left_out=job.left_out,
     )
 
 
-def _is_there(process: Process, saved: Saved) -> bool:
-    """Whether the archive that a state tells of is still there: 1 HEAD."""
-    found = copying.look(process.store, keys.export(saved.state.space_id, saved.state.backup_id))
-    return bool(found and found.size == saved.state.bytes)
+def _is_there(process: Process, job: ExportJob) -> bool:
+    """Whether the archive that a job tells of is still there: 1 HEAD."""
+    found = copying.look(process.store, keys.export(job.space_id, job.job_id))
+    return bool(found and found.size == job.bytes)

@@ -97,7 +97,7 @@ def finish(
     read: Read[J | None],
     anyway: Callable[[J], bool] | None = None,
     **changes: Any,
-) -> J:
+) -> Stored[J]:
     """Write the job's end, and return the job as it stands then: 1 PUT.
 
     One that is gone or has ended stays as it is. So does one that another worker has taken meanwhile, unless the end
@@ -106,12 +106,12 @@ def finish(
     end = {"status": status, "ended_at": clock.iso_millis(process.clock()), "held_seconds": 0, **changes}
     for _ in range(TRIES):
         try:
-            return change(process, found, **end).value
+            return change(process, found, **end)
         except PreconditionLost:
             newer = stored.find(process.store, found.key, read)
         if not newer or not newer.value:
-            return found.value
-        if newer.value.ended() or not (anyway and anyway(newer.value)):
-            return newer.value
+            return found
         found = Stored(newer.key, newer.value, newer.etag, newer.age, newer.seen_at)
+        if found.value.ended() or not (anyway and anyway(found.value)):
+            return found
     raise PreconditionLost("The job changes too often.")

@@ -187,7 +187,7 @@ def acquire(
             update={"worker": worker, "delivery": delivery, "expires_at": clock.iso_millis(process.clock() + life)}
         )
         try:
-            written = stored.create(process.store, place.key, fresh, process.new_id, over=seen and seen.stored)
+            written = stored.create(process.store, place.key, fresh, process.new_id, over=seen.stored if seen else None)
         except PreconditionLost:
             continue
         return Held(place, written, _displaced(seen, owner), process.timer())

@@ -66,8 +66,16 @@ class Work(Generic[J]):
 
     def save(self, **changes: Any) -> None:
         """Write how far the job is: 1 PUT. Raises PreconditionLost: another worker has it now."""
-        self.stored = jobs.change(self.process, self.stored, **changes)
+        self.stored = jobs.change(self.process, self.stored, **{**self.hold(), **changes})
         self.saved = True
+
+    def hold(self) -> dict[str, Any]:
+        """What the job says while this worker is at it: until when, where no lease does."""
+        return (
+            {}
+            if self.held
+            else {"held_seconds": max((self.deadline - self.process.clock() + MARGIN).total_seconds(), 0.0)}
+        )
 
     def in_time(self, spare: timedelta = MARGIN) -> bool:
         """Whether there is more time left than `spare`."""
@@ -79,7 +87,12 @@ class Worked(Generic[J]):
     """What came of a worker's time: the job as it stands, None where there is none."""
 
     result: Result
-    job: J | None = None
+    stored: Stored[J] | None = None
+
+    @property
+    def job(self) -> J | None:
+        """The job."""
+        return self.stored.value if self.stored else None
 
 
 Step = Callable[[Work[J]], End | None]
@@ -90,8 +103,8 @@ def _is_final(error: LiveMemoryError) -> bool:
     return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
 
 
-def _nothing(_: Work[Any], __: LiveMemoryError) -> None:
-    return
+def _nothing(_: Work[Any], __: LiveMemoryError) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -101,7 +114,7 @@ class Kind(Generic[J]):
     `key` makes the key of a job of a space from the job's id; `step` does one part of the work, and returns its end or
     None: more is to be done. `place` is where the lease lies under which it works; without one the job's own document
     says until when it is held. A job that has not ended after `lasts` is given up. `is_final` tells whether an error
-    ends the job, `on_failure` clears up before it does.
+    ends the job. `on_failure` clears up before it does, and returns what the job says then.
     """
 
     name: str
@@ -112,7 +125,7 @@ class Kind(Generic[J]):
     place: Callable[[J], Place] | None = None
     lasts: timedelta | None = None
     is_final: Callable[[LiveMemoryError], bool] = _is_final
-    on_failure: Callable[[Work[J], LiveMemoryError], None] = _nothing
+    on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
 
     def payload(self, space_id: str, job_id: str) -> dict[str, str]:
         """What an invocation gets that carries the job out."""
@@ -155,7 +168,7 @@ def work(
     if not found:
         return Worked("gone")
     if found.value.ended():
-        return Worked("ended", found.value)
+        return Worked("ended", found)
     task = Work(process, kind, found, deadline, delivery)
     try:
         with _leased(task, by_hand=by_hand):
@@ -163,7 +176,7 @@ def work(
     except LeaseTaken as taken:
         if by_hand or taken.fails(delivery):
             raise StillAtWork(taken.detail) from taken
-        return Worked("busy", found.value)
+        return Worked("busy", found)
 
 
 @contextmanager
@@ -197,19 +210,32 @@ def _leased(task: Work[J], *, by_hand: bool) -> Iterator[None]:
         lease.quietly_release(process, task.held)
 
 
-def go_on(task: Work[J]) -> Worked[J]:
+def begin(process: Process, kind: Kind[J], job: J, deadline: datetime, *, over: Stored[J] | None = None) -> Worked[J]:
+    """Write a new job that works without a lease, and do its steps as `work`: 1 PUT, and none to take it.
+
+    `over`: a job of the same id that has ended. Raises PreconditionLost where another one stands by now.
+    """
+    moment = clock.iso_millis(process.clock())
+    task = Work(process, kind, Stored("", job, ""), deadline)
+    taken = {"status": "running", "attempt": 1, "worker": process.new_id(), "started_at": moment, **task.hold()}
+    key = kind.key(job.space_id, job.job_id)
+    task.stored = stored.create(process.store, key, job.model_copy(update=taken), process.new_id, over=over)
+    return go_on(task, taken=True)
+
+
+def go_on(task: Work[J], *, taken: bool = False) -> Worked[J]:
     """Take the job and do its steps, under its lease if it has one. Of several that do so the last one goes on."""
     process = task.process
     try:
-        _take(task)
+        if not taken:
+            _take(task)
         _check_age(task)
         while not (end := task.kind.step(task)):
             if not task.in_time():
                 return _hand_over(task)
         return Worked("ended", _end(task, end))
     except PreconditionLost:
-        newest = task.kind.find(process, task.job.space_id, task.job.job_id)
-        return Worked("overtaken", newest.value if newest else None)
+        return Worked("overtaken", task.kind.find(process, task.job.space_id, task.job.job_id))
     except StoreUnavailable:
         raise
     except LiveMemoryError as error:
@@ -218,14 +244,13 @@ def go_on(task: Work[J]) -> Worked[J]:
 
 def _take(task: Work[J]) -> None:
     process, job = task.process, task.job
-    held = 0.0 if task.held else max((task.deadline - process.clock() + MARGIN).total_seconds(), 0.0)
     task.stored = jobs.change(
         process,
         task.stored,
         status="running",
         attempt=job.attempt + 1,
         worker=task.held.lease.worker if task.held else process.new_id(),
-        held_seconds=held,
+        **task.hold(),
         started_at=job.started_at or clock.iso_millis(process.clock()),
     )
 
@@ -246,13 +271,14 @@ def _hand_over(task: Work[J]) -> Worked[J]:
     # Where it can't be queued the sweep finds it.
     with suppress(StoreUnavailable):
         queue(process, task.kind, job.space_id, job.job_id)
-    return Worked("unfinished", task.job)
+    return Worked("unfinished", task.stored)
 
 
-def _end(task: Work[J], end: End) -> J:
+def _end(task: Work[J], end: End) -> Stored[J]:
     read = task.kind.read(task.process)
     ended = jobs.finish(task.process, task.stored, end.status, read=read, **end.changes)
-    logger.info("job ended", extra={"space_id": ended.space_id, "kind": ended.kind, "status": ended.status})
+    job = ended.value
+    logger.info("job ended", extra={"space_id": job.space_id, "kind": job.kind, "status": job.status})
     return ended
 
 
@@ -261,13 +287,13 @@ def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
     extra = {"space_id": task.job.space_id, "kind": task.kind.name, "error_code": error.code}
     failure = Failure(code=error.code, detail=error.detail)
     if isinstance(error, NotFinished) or task.kind.is_final(error):
-        task.kind.on_failure(task, error)
+        cleared = task.kind.on_failure(task, error)
         logger.warning("job failed", extra=extra)
-        return Worked("ended", _end(task, End("failed", {"error": failure})))
+        return Worked("ended", _end(task, End("failed", {**cleared, "error": failure})))
     logger.warning("job waits after a failure", extra=extra)
     if not (task.held and isinstance(error, RunError)):
         raise error
     lease.back_off(task.process, task.held, error.code)
     # It waits through no fault of its own.
     task.stored = jobs.change(task.process, task.stored, status="queued", attempt=0, error=failure)
-    return Worked("waiting", task.job)
+    return Worked("waiting", task.stored)

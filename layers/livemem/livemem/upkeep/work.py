@@ -5,26 +5,33 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from livemem.archives import export
+from livemem.archives import archiving
 from livemem.arrivals import bringing
 from livemem.backups import nightly
 from livemem.erasure import erasure
+from livemem.jobs import worker
+from livemem.jobs.worker import Kind
 from livemem.process import Process
 
 logger = logging.getLogger(__name__)
 
+KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in (archiving.KIND,)}
+"""The kinds of jobs that this function carries out."""
+
 
 def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Do what `payload` says under `do`; what does not fit before `deadline` is queued anew.
+    """Carry out a job of a `kind`, or what `payload` says under `do`; what does not fit in time is queued anew.
 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
+    if "kind" in payload:
+        worked = worker.work(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
+        return {"status": worked.job.status if worked.job and worked.result == "ended" else worked.result}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
         "back_up": nightly.back_up,
         "retain": nightly.retain,
         "bring": bringing.work,
-        "export": export.work,
         "erase": erasure.work,
     }
     return works[payload["do"]](process, payload, deadline)

@@ -1,0 +1,60 @@
+"""How far the archive of a backup is: the job `_exports/{space}/{backup}.json`."""
+
+from typing import Any, ClassVar, Literal
+
+from livemem import clock
+from livemem.jobs.job import Job
+from livemem.process import Process
+from livemem.store import keys
+from livemem.store.documents import Count, Line
+from livemem.store.objects import Object
+from livemem.store.stored import Stored
+
+Asked = Literal["export", "download"]
+
+
+class ExportJob(Job):
+    """The document; its id is the backup's. While the archive is made it says which parts are uploaded, and the SHA-256
+    and metadata of the objects in them. `progress` counts those objects.
+    """
+
+    most_bytes: ClassVar[int] = 1 << 30
+
+    kind: Line = "export"
+    asked: Asked
+    """What it was made for: the archive of the space as it stands, or of a given backup."""
+    stage: Literal["backup", "archive"] = "archive"
+    """`backup`: the backup is not complete yet."""
+    delivered: bool = False
+    """Whether somebody who asked for it was given its URL, or its error."""
+    upload_id: str | None = None
+    etags: list[str] = []
+    bytes: Count = 0
+    """Of the parts; of the archive once it is there."""
+    digests: list[str] = []
+    metadata: dict[str, dict[str, str]] = {}
+    objects: Count = 0
+    left_out: Count = 0
+
+
+def new(process: Process, space_id: str, backup_id: str, asked: Asked, **fields: Any) -> ExportJob:
+    """A job that is not written yet."""
+    return ExportJob(
+        job_id=backup_id,
+        space_id=space_id,
+        subject=backup_id,
+        asked=asked,
+        created_at=clock.iso_millis(process.clock()),
+        **fields,
+    )
+
+
+def parse(found: Object | None) -> Stored[ExportJob] | None:
+    """The job in an object; None for one that can't be read, or is of another space."""
+    try:
+        job = ExportJob.from_bytes(found.body) if found else None
+    except ValueError:
+        return None
+    if not found or not job or keys.export_state(job.space_id, job.job_id) != found.key:
+        return None
+    return Stored(found.key, job, found.etag, found.age, found.seen_at)
