@@ -12,7 +12,6 @@ from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
 from livemem.jobs.maintainable import MORE_WORK
 from livemem.process import Process
 from livemem.spaces.head import Head, Meta
-from livemem.jobs.maintainable import MORE_WORK
 from livemem.store import timing
 
 logger = logging.getLogger(__name__)

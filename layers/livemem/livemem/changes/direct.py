@@ -22,9 +22,7 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     markers.leave(process, space_id)
-    held = lease.acquire(
-        process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND, by_hand=True
-    )
+    held = lease.acquire(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND, by_hand=True)
     try:
         head = recovery.recover(process, heads.load(process, space_id))
         return held, settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))

@@ -13,7 +13,6 @@ from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.runs import queue as queues
 from livemem.runs.queue import Order
-from livemem.jobs import lease, places
 from livemem.runs.run import Trigger
 from livemem.spaces import contents, markers
 from livemem.spaces import head as heads

@@ -23,7 +23,6 @@ from livemem.runs import retention
 from livemem.spaces import directory, life, markers, pending
 from livemem.spaces import head as heads
 from livemem.spaces.life import TOMBSTONE_LIFE
-from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.spaces.markers import Marks
 from livemem.spaces.unreadable import objects
 from livemem.store import keys, timing
