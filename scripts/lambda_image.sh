@@ -5,7 +5,7 @@
 #
 # It has what `sam local` needs of that image: Debian's Python 3.13, Lambda's folders, and a /var/runtime/bootstrap that starts Lambda's runtime
 # interface client. SAM itself adds the emulator of Lambda that calls it. It has no boto3: all that functions import is in their layers.
-# Does nothing when the image is the one that this file makes.
+# Does nothing when the image is there, unless an older version of this file made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,10 @@ image=${1:-public.ecr.aws/lambda/python:3.13-$architecture}
 
 docker version >/dev/null 2>&1 || die "no Docker daemon answers"
 made_by=$(cat "$0" scripts/debian_packages.sh | sha256sum | cut -c 1-64)
-[[ $(docker image inspect --format '{{index .Config.Labels "live-memory.made-by"}}' "$image" 2>/dev/null) != "$made_by" ]] || exit 0
+if found=$(docker image inspect --format '{{index .Config.Labels "live-memory.made-by"}}' "$image" 2>/dev/null); then
+    # Lambda's own has no such label.
+    [[ -n $found && $found != "$made_by" ]] || exit 0
+fi
 grep -qs '^ID=debian$' /etc/os-release || die "it is made of Debian's packages, on Debian: pull $image instead"
 
 work=$(mktemp -d)
@@ -83,7 +86,7 @@ tar -C "$root" --numeric-owner --owner=0 --group=0 --sort=name -cf - . | docker 
     --change 'ENV LAMBDA_TASK_ROOT=/var/task LAMBDA_RUNTIME_DIR=/var/runtime' \
     --change 'WORKDIR /var/task' --change "LABEL live-memory.made-by=$made_by" - "$image" >/dev/null
 # SAM keeps what it has derived from the former one, by name.
-docker images --format '{{.Repository}}:{{.Tag}}' "samcli/lambda-python" | grep ":3.13-$architecture-" | xargs --no-run-if-empty docker rmi --force >/dev/null
+docker images --format '{{.Repository}}:{{.Tag}}' "samcli/lambda-python:3.13-$architecture-*" | xargs --no-run-if-empty docker rmi --force >/dev/null
 docker run --rm "$image" /usr/bin/python3.13 -c 'import sqlite3, ssl, sys, zoneinfo; zoneinfo.ZoneInfo("Europe/Paris"); ssl.create_default_context(); sys.path.insert(0, "/var/runtime"); import awslambdaric.bootstrap' \
     || die "the image was made and its Python does not run"
 say "made $image"

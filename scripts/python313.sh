@@ -29,7 +29,7 @@ find_python() {
 unpack_from_debian() {
     local root=$CACHE.part/root loader
     mkdir -p "$CACHE.part"
-    "$(dirname "$0")"/debian_packages.sh "$root" python3.13 python3-pip
+    "$(dirname "$0")"/debian_packages.sh "$root" python3.13 python3-pip || return
     loader=$(cd "$root" && find usr/lib -name 'ld-linux-*.so.*' | head -1)
     mv "$root/usr/bin/python3.13" "$root/usr/bin/python3.13.real"
     cat > "$root/usr/bin/python3.13" <<SH
