@@ -31,8 +31,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 say "unpacking Debian 13's Python 3.13"
-# The shell and the tools are for the steps with which SAM derives its own images from this one.
-scripts/debian_packages.sh "$root" base-files dash coreutils python3.13 ca-certificates tzdata || die "the packages could not be had (see apt's message above)"
+# The shell and the tools are for the steps with which SAM derives its own images from this one, libstdc++ is what wheels expect of a system.
+scripts/debian_packages.sh "$root" base-files dash coreutils python3.13 libstdc++6 ca-certificates tzdata || die "the packages could not be had (see apt's message above)"
 mkdir -p "$root"/var/{task,runtime} "$root/etc/ssl/certs"
 # What the package's own script does.
 cat "$root"/usr/share/ca-certificates/mozilla/*.crt > "$root/etc/ssl/certs/ca-certificates.crt"
