@@ -19,7 +19,7 @@ works() {
 find_python() {
     local candidate
     works python3.13 && return
-    for candidate in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13.*/bin/python3.13 "$CACHE"/root/usr/bin/python3.13; do
+    for candidate in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13.*/bin/python3.13 "$CACHE/root/usr/bin/python3.13"; do
         [[ -x $candidate ]] && works "$candidate" && return
     done
     return 1
@@ -27,34 +27,20 @@ find_python() {
 
 # Unpack python3.13 and everything that it needs, down to the C library, from Debian 13.
 unpack_from_debian() {
-    local work=$CACHE.part mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg package loader
-    # shellcheck disable=SC2016 # apt-get expands it
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/*$') || mirror=http://deb.debian.org/debian
-    rm -rf "$work"
-    mkdir -p "$work"/{root,state/lists/partial,cache/archives/partial}
-    : > "$work/status"
-    echo "deb [signed-by=$keyring] $mirror trixie main" > "$work/sources.list"
-    local apt=(apt-get -qq -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State="$work/state"
-        -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none
-        -o Acquire::Retries=3 -o APT::Install-Recommends=false -o Debug::NoLocking=1)
-    "${apt[@]}" update >&2
-    # With an empty list of installed packages, apt downloads the whole closure.
-    "${apt[@]}" install --download-only -y python3.13 python3-pip >/dev/null
-    for package in "$work"/cache/archives/*.deb; do
-        # tar's own message about ownership is of no interest to somebody who is not root
-        dpkg-deb --fsys-tarfile "$package" | tar -C "$work/root" --no-same-owner --keep-directory-symlink -xf -
-    done
-    loader=$(cd "$work/root" && find usr/lib -name 'ld-linux-*.so.*' | head -1)
-    mv "$work/root/usr/bin/python3.13" "$work/root/usr/bin/python3.13.real"
-    cat > "$work/root/usr/bin/python3.13" <<SH
+    local root=$CACHE.part/root loader
+    mkdir -p "$CACHE.part"
+    "$(dirname "$0")"/debian_packages.sh "$root" python3.13 python3-pip || return
+    loader=$(cd "$root" && find usr/lib -name 'ld-linux-*.so.*' | head -1)
+    mv "$root/usr/bin/python3.13" "$root/usr/bin/python3.13.real"
+    cat > "$root/usr/bin/python3.13" <<SH
 #!/bin/sh
 # Runs Debian 13's Python with Debian 13's C library, whatever the machine's own is.
 root=\$(cd "\$(dirname "\$(readlink -f "\$0")")/../.." && pwd)
 exec "\$root/$loader" --argv0 "\$root/usr/bin/python3.13" --library-path "\$root/$(dirname "$loader")" "\$root/usr/bin/python3.13.real" "\$@"
 SH
-    chmod 755 "$work/root/usr/bin/python3.13"
-    rm -rf "$CACHE" "$work"/{state,cache,status,sources.list}
-    mv "$work" "$CACHE"
+    chmod 755 "$root/usr/bin/python3.13"
+    rm -rf "$CACHE"
+    mv "$CACHE.part" "$CACHE"
 }
 
 find_python && exit 0

@@ -129,9 +129,17 @@ def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Te
     functions = tuple(
         reader.read_function(logical_id, resource.get("Properties") or {})
         for logical_id, resource in document["Resources"].items()
-        if isinstance(resource, dict) and resource.get("Type") == "AWS::Serverless::Function"
+        if _kind(path, logical_id, resource) == "AWS::Serverless::Function"
     )
     return Template(functions)
+
+
+def _kind(path: Path, logical_id: str, resource: Any) -> str:
+    """The type of a resource; a TemplateError for what may bring functions from elsewhere: loops, nested templates."""
+    kind = resource.get("Type") if isinstance(resource, dict) else None
+    if not isinstance(kind, str) or kind in {"AWS::Serverless::Application", "AWS::CloudFormation::Stack"}:
+        raise TemplateError(f"{path}: {logical_id}: the local runtime does not know resources of type {kind!r}")
+    return kind
 
 
 class _Reader:

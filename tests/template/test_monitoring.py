@@ -357,3 +357,9 @@ def test_every_alarm_is_explained_in_the_operators_guide(alarms):
 
     for alarm in alarms.values():
         assert f"`{alarm['AlarmName']['Fn::Sub'].removeprefix('${AWS::StackName}-')}`" in guide
+
+
+def test_the_guide_counts_the_metrics_that_alarms_are_billed_by(alarms):
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+
+    assert f"| {sum(len(watched(alarm)) for alarm in alarms.values())} alarm metrics " in guide

@@ -187,11 +187,25 @@ def test_what_the_runtime_does_not_do_is_an_error_that_names_the_place(folder, e
         ),
         (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}", "Timeout: soon"), "Timeout"),
         (function_with("{Type: HttpApi, Properties: {Path: /a, Method: GET}}", "Layers: [!Ref F]"), "layer"),
+        ("Resources: {N: {Type: AWS::Serverless::Application}}", "N: .* resources of type"),
+        ("Resources: {'Fn::ForEach::Loop': [Name, [A], {}]}", "Fn::ForEach::Loop: .* resources of type"),
     ],
 )
 def test_a_broken_template_is_an_error_in_words(folder, text, word):
     with pytest.raises(TemplateError, match=word):
         read(folder, text)
+
+
+def test_what_aliases_and_merge_keys_share_is_read_where_it_is_used(folder):
+    text = """
+Resources:
+  F: {Type: AWS::Serverless::Function, Properties: {<<: &Usual {CodeUri: first, Handler: app.handler, Timeout: 9}}}
+  G: {Type: AWS::Serverless::Function, Properties: {<<: *Usual, CodeUri: second}}
+"""
+    first, second = read(folder, text).functions
+
+    assert (first.code, second.code) == (folder / "first", folder / "second")
+    assert (first.timeout, second.timeout) == (9, 9)
 
 
 def test_a_missing_template_is_an_error_in_words(folder):
