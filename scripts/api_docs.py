@@ -7,6 +7,7 @@ from urllib.parse import quote_plus
 
 from livemem_http import negotiation
 from scripts.api_examples import resolve
+from scripts.operation_table import short
 
 METHODS = ("post", "put", "get", "patch", "delete")
 """In this order operations of one path can be tried one after the other."""
@@ -170,7 +171,8 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     needs = operation["x-needs"]
     asks = {"nothing": "needs no token", "any": "needs any token"}.get(needs, f"needs `{needs}`")
     yield f"### {operation['summary']}\n"
-    yield f"`{method.upper()} {path}` {asks}.\n"
+    (tag,), name = operation["tags"], operation["operationId"]
+    yield f"`{method.upper()} {path}` {asks}. In the client: `{tag}.{short(name, tag)}`, or `{name}` by its id.\n"
     yield operation.get("description", "") + "\n"
     parameters = [one for one in operation.get("parameters", []) if one["in"] != "path"]
     yield from _table(document, {one["name"]: one | {"schema": _said(one)} for one in parameters}, "parameter")

@@ -1,4 +1,4 @@
-"""Writes docs/openapi.json and docs/api.md from the routes in the code, or checks them.
+"""Writes docs/openapi.json, docs/api.md and operations.json from the routes in the code, or checks them.
 
 python -m scripts.openapi           write them
 python -m scripts.openapi --check   exit 1 if something is not described, an example is wrong, or one of them is stale
@@ -18,7 +18,7 @@ from livemem.access import management
 from livemem.bank import paths
 from livemem.store import keys, room_keys
 from livemem_http import negotiation, problems, sending
-from scripts import api_docs, api_examples, mcp_catalog, openapi_check
+from scripts import api_docs, api_examples, openapi_check, operation_table
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
@@ -168,7 +168,7 @@ TAGS = {
     "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
     "rooms": "Live channels that agents listen to: what is said in them waits for a digest.",
     "digests": "At fixed hours, or on request, an LLM makes memories of what was said in rooms.",
-    "ask": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
+    "questions": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
     "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
     "conversations, memories and rooms.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
@@ -425,7 +425,7 @@ def texts(made: dict[str, Any]) -> dict[Path, str]:
     return {
         TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n",
         GUIDE: api_docs.guide(made),
-        mcp_catalog.TARGET: mcp_catalog.text(made),
+        **dict.fromkeys(operation_table.TARGETS, operation_table.text(made)),
     }
 
 
@@ -443,9 +443,9 @@ def main(arguments: list[str]) -> int:
         target for target, text in files.items() if not target.is_file() or target.read_text(encoding="utf-8") != text
     ]
     for target in stale:
-        print(f"docs/{target.name} is stale: run `make openapi`", file=sys.stderr)
+        print(f"{target.relative_to(ROOT)} is stale: run `make openapi`", file=sys.stderr)
     if not wrong and not stale:
-        print("docs/openapi.json and docs/api.md are complete and up to date")
+        print("What is made of the routes is complete and up to date")
     return 1 if wrong or stale else 0
 
 

@@ -8,9 +8,9 @@ from live_memory._version import __version__
 if TYPE_CHECKING:
     from live_memory import operations
     from live_memory._async import AsyncClient
-    from live_memory._operation import UNSET
     from live_memory._sync import Client
     from live_memory.errors import BadArgument, FieldProblem, LiveMemoryError
+    from live_memory.operations import UNSET
 
 __all__ = [
     "UNSET",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "UNSET": "_operation",
+    "UNSET": "operations",
     "AsyncClient": "_async",
     "BadArgument": "errors",
     "Client": "_sync",

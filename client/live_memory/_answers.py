@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from pydantic import ValidationError
 
 from live_memory._building import MARKDOWN, Request
 from live_memory.errors import FieldProblem, LiveMemoryError
@@ -41,6 +40,8 @@ def as_model(request: Request, answer: Any) -> Any:
     if request.operation.answer is None:
         return None
     # Who needs no models does not wait for them.
+    from pydantic import ValidationError  # noqa: PLC0415
+
     models = importlib.import_module("live_memory.models")
     try:
         return getattr(models, request.operation.answer).model_validate(answer)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from live_memory import _answers, _building, _exchange
-from live_memory._methods import AsyncOperations
+from live_memory._async_groups import AsyncGroups
 from live_memory._repeating import Policy
 from live_memory.errors import BadArgument
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from live_memory import models
 
 
-class AsyncClient(AsyncOperations):
-    """A client of Live Memory: a method for each operation, and the same by name.
+class AsyncClient(AsyncGroups):
+    """A client of Live Memory: a method for each operation, in groups, and the same by name.
 
     Every method raises LiveMemoryError. It belongs to one event loop. To be closed, or used by `async with`.
     """
@@ -112,7 +112,7 @@ class AsyncClient(AsyncOperations):
         """
         pauses = _exchange.pauses(patience)
         while True:
-            run = await self.get_run(space_id, run_id)
+            run = await self.runs.get(space_id, run_id)
             if on_poll:
                 on_poll(run)
             if not _exchange.is_under_way(run.status):
@@ -121,10 +121,8 @@ class AsyncClient(AsyncOperations):
                 raise _exchange.still_running(run_id, patience)
             await self._sleep(pause)
 
-    async def _invoke(self, name: str, arguments: Mapping[str, Any], idempotency_key: str | None = None) -> Any:
-        given = dict(arguments)
-        lines = given.pop("lines", None)
-        request = _building.build(name, given, key=idempotency_key, lines=lines)
+    async def _invoke(self, name: str, given: dict[str, Any]) -> Any:
+        request = _building.build_given(name, given)
         return _answers.as_model(request, await self._send(request))
 
     async def _send(self, request: _building.Request) -> Any:

@@ -1,6 +1,7 @@
 """Requests made of an operation and its arguments."""
 
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,20 +9,17 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel
-
 from live_memory import _repeating
-from live_memory._operation import UNSET, Operation
 from live_memory.errors import BadArgument
-from live_memory.operations import OPERATIONS
+from live_memory.operations import OPERATIONS, UNSET, Operation
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"
 LINES = "application/x-ndjson"
 _TARGET_BYTES = 60_000
 """httpx makes no longer address than 65,536 bytes, and the service refuses far shorter ones."""
-_GREEDY = "path"
-"""The one parameter that may hold slashes: the path of a bank file."""
+_PLACE = re.compile(r"\{(\w+)(\+?)\}")
+_OF_METHODS = {"self", "lines", "idempotency_key"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,12 @@ def find(name: str) -> Operation:
     if name not in OPERATIONS:
         raise BadArgument(f"There is no operation {name!r}.")
     return OPERATIONS[name]
+
+
+def build_given(name: str, given: Mapping[str, Any]) -> Request:
+    """The request of a method, made of its local variables; raises BadArgument."""
+    arguments = {one: value for one, value in given.items() if one not in _OF_METHODS}
+    return build(name, arguments, key=given.get("idempotency_key"), lines=given.get("lines"))
 
 
 def build(
@@ -99,18 +103,16 @@ def _absent(operation: Operation, name: str, value: Any) -> bool:
 
 
 def _target(operation: Operation, given: Mapping[str, Any]) -> str:
-    path = operation.path
-    for name in operation.path_parameters:
-        path = path.replace(f"{{{name}}}", _segments(name, _text(given[name])))
+    path = _PLACE.sub(lambda place: _segments(place, _text(given[place[1]])), operation.path)
     query = [(name, _text(given[name])) for name in operation.query if name in given]
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _segments(name: str, value: str) -> str:
+def _segments(place: re.Match[str], value: str) -> str:
     """A value for a path, from which it can't get out: an empty segment or dots would make it another path."""
-    segments = value.split("/") if name == _GREEDY else [value]
+    segments = value.split("/") if place[2] else [value]
     if any(segment in ("", ".", "..") for segment in segments):
-        raise BadArgument(f"{name}: must not be empty, nor have a segment that is empty or dots.")
+        raise BadArgument(f"{place[1]}: must not be empty, nor have a segment that is empty or dots.")
     return "/".join(quote(segment, safe="") for segment in segments)
 
 
@@ -127,7 +129,8 @@ def _text(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
-    if isinstance(value, BaseModel):
+    # A model of pydantic, which who has none does not wait for.
+    if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", exclude_unset=True)
     if isinstance(value, datetime) and value.tzinfo is None:
         raise BadArgument("A time needs its zone: datetime.now(UTC), not datetime.now().")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from live_memory._operation import Operation
 from live_memory.errors import LiveMemoryError
+from live_memory.operations import Operation
 
 _AT_FIRST_SECONDS = 0.25
 _AT_MOST_SECONDS = 8.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from live_memory import _answers, _building, _exchange
-from live_memory._methods import Operations
+from live_memory._groups import Groups
 from live_memory._repeating import Policy
 from live_memory.errors import BadArgument
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from live_memory import models
 
 
-class Client(Operations):
-    """A client of Live Memory: a method for each operation, and the same by name.
+class Client(Groups):
+    """A client of Live Memory: a method for each operation, in groups, and the same by name.
 
     Every method raises LiveMemoryError. It may be used by several threads at once. To be closed, or used by `with`.
     """
@@ -111,7 +111,7 @@ class Client(Operations):
         """
         pauses = _exchange.pauses(patience)
         while True:
-            run = self.get_run(space_id, run_id)
+            run = self.runs.get(space_id, run_id)
             if on_poll:
                 on_poll(run)
             if not _exchange.is_under_way(run.status):
@@ -120,10 +120,8 @@ class Client(Operations):
                 raise _exchange.still_running(run_id, patience)
             self._sleep(pause)
 
-    def _invoke(self, name: str, arguments: Mapping[str, Any], idempotency_key: str | None = None) -> Any:
-        given = dict(arguments)
-        lines = given.pop("lines", None)
-        request = _building.build(name, given, key=idempotency_key, lines=lines)
+    def _invoke(self, name: str, given: dict[str, Any]) -> Any:
+        request = _building.build_given(name, given)
         return _answers.as_model(request, self._send(request))
 
     def _send(self, request: _building.Request) -> Any:

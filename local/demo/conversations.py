@@ -73,11 +73,11 @@ def _run(service: Service, profile: Profile, *, full: bool, began: float) -> Non
     print(f"Live Memory runs at {api.url}, with its own S3 server.")
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
-    api.create_space(space_id=SPACE, description="A conversation", rules_template="standard")
+    api.spaces.create(space_id=SPACE, description="A conversation", rules_template="standard")
     # Groups that are a tenth of the usual size, so that a talk of this length reaches level 3. The pause between waves
     # of calls is for providers with limits; the stand-in has none.
     parameters = {"group_chars": 1_000} | ({"batch_delay_ms": 0} if service.offline_llm else {})
-    talk = api.create_conversation(
+    talk = api.conversations.create(
         SPACE,
         title="The building of Live Memory",
         cwd="/home/ann/live-memory",
@@ -109,7 +109,7 @@ def _import(api: Client, talk: str, lines: Sequence[str]) -> None:
         while count < len(left) and size + len(left[count].encode()) < _IMPORT_BYTES:
             size += len(left[count].encode()) + 1
             count += 1
-        answer = api.import_turns(SPACE, talk, left[:count])
+        answer = api.conversations.import_turns(SPACE, talk, left[:count])
         done = answer.imported + answer.repeated
         if not done:
             raise DemoError("The import does not go on.")
@@ -123,8 +123,8 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
     while quiet < _QUIET:
         if time.monotonic() > deadline:
             raise DemoError(f"The summaries were not ready after {patience:.0f} s.")
-        counts = [(level.sealed, level.pending) for level in api.get_conversation(SPACE, talk).levels]
-        jobs = api.list_jobs(SPACE, talk, limit=1).items
+        counts = [(level.sealed, level.pending) for level in api.conversations.get(SPACE, talk).levels]
+        jobs = api.conversations.list_jobs(SPACE, talk, limit=1).items
         running = bool(jobs) and jobs[0].status in ("queued", "running")
         failed = jobs[0].error if jobs and jobs[0].status == "failed" else None
         if failed:
@@ -150,7 +150,7 @@ def _levels(api: Client, talk: str) -> str:
     """A summary of each level, the newest, and what it covers."""
     shown = []
     for level in reversed(LEVELS):
-        for item in api.list_summaries(SPACE, talk, level=level, limit=1).items:
+        for item in api.conversations.list_summaries(SPACE, talk, level=level, limit=1).items:
             first, last = item.covers.turns
             text = " ".join((item.summary or "").split())
             text = text if len(text) <= 3 * width() else f"{text[: 3 * width()]} ..."
@@ -181,7 +181,7 @@ def _talk(conversation_id: str) -> dict[str, Any]:
 
 def _ask(api: Client, talk: str, question: Question, *, full: bool) -> bool:
     """Print the context for a question; whether it holds a turn that answers, or a summary that covers one."""
-    answer = api.load_context(SPACE, talk, q=question.text, **_CONTEXT)
+    answer = api.search.load_context(SPACE, talk, q=question.text, **_CONTEXT)
     text = answer.markdown
     shown = text if full or len(text) <= 1_800 else f"{text[:1_800]}\n..."
     print(f"── {question.text}\n   ({answer.chars:,} characters)\n\n{shown}\n")

@@ -61,10 +61,10 @@ def _run(service: Service) -> None:
     print(f"Live Memory runs at {api.url}, with its own S3 server.")
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
-    api.create_space(space_id=SPACE, description="A team", rules_template="standard")
-    passing = api.store_memory(SPACE, content=PASSING, ttl="1m").memory_id
+    api.spaces.create(space_id=SPACE, description="A team", rules_template="standard")
+    passing = api.memories.store(SPACE, content=PASSING, ttl="1m").memory_id
     gone = time.monotonic() + MINUTE
-    api.store_memories(SPACE, memories=SELF)
+    api.memories.store_batch(SPACE, memories=SELF)
     began = time.monotonic()
     patience = 30.0 if service.offline_llm else 600.0
 
@@ -78,7 +78,7 @@ def _run(service: Service) -> None:
         raise DemoError("Messages that were digested came into the room once more.")
     print(f"The same {FIRST} messages posted once more: all known, none is digested twice.\n")
     _post(api, messages[FIRST:])
-    slot = api.start_digest(SPACE).slot
+    slot = api.digests.start(SPACE).slot
     forced = _await_digest(api, patience, slot)
     print(f"The rest, by hand.\n{_told(forced)}\n")
     if missed.messages + forced.messages != len(messages) or _waiting(api):
@@ -104,18 +104,18 @@ def _messages() -> list[dict[str, str]]:
 
 
 def _post(api: Client, messages: Sequence[dict[str, str]]) -> Sequence[models.MessagePosted]:
-    return api.post_messages(SPACE, ROOM, messages=messages).items
+    return api.rooms.post_messages(SPACE, ROOM, messages=messages).items
 
 
 def _waiting(api: Client) -> bool:
-    return bool(api.list_messages(SPACE, ROOM, limit=10).items)
+    return bool(api.rooms.list_messages(SPACE, ROOM, limit=10).items)
 
 
 def _await_digest(api: Client, patience: float, slot: str | None = None) -> models.DigestView:
     """The digest of the slot, or the first one, once it has ended."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        found = [one for one in api.list_digests(SPACE, limit=5).items if slot in (None, one.slot)]
+        found = [one for one in api.digests.list(SPACE, limit=5).items if slot in (None, one.slot)]
         if found and found[0].state == "done":
             return found[0]
         if found and found[0].state == "failed":
@@ -136,8 +136,8 @@ def _told(digest: models.DigestView) -> str:
 
 def _show_memories(api: Client) -> None:
     """What is remembered now, what was merged and what may be the same; raises DemoError if there is neither."""
-    merged = [one for one in api.list_memory_changes(SPACE, limit=50).items if one.what == "merged"]
-    newest = api.search_memories(SPACE, limit=50).items
+    merged = [one for one in api.memories.list_changes(SPACE, limit=50).items if one.what == "merged"]
+    newest = api.memories.search(SPACE, limit=50).items
     kinds = [[kind, sum(one.kind == kind for one in newest)] for kind in ("fact", "self", "goal")]
     print(f"{table(['memories', 'number'], kinds)}\n")
     linked = [one for one in newest if one.similar_to]
@@ -146,7 +146,7 @@ def _show_memories(api: Client) -> None:
     if merged:
         print("Said twice, one memory:")
     for one in merged:
-        memory = api.get_memory(SPACE, one.memory_id)
+        memory = api.memories.get(SPACE, one.memory_id)
         said = [memory.content, *(former.content for former in memory.history)]
         for place, text in enumerate(said):
             print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
@@ -164,11 +164,11 @@ def _show_memories(api: Client) -> None:
 
 def _ask(api: Client, question: Question, patience: float) -> None:
     """Ask, and print the answer, the tools that were called, and what it rests on."""
-    answer = api.ask_question(SPACE, message=question.text, user="ann", room=ROOM)
+    answer = api.questions.ask(SPACE, message=question.text, user="ann", room=ROOM)
     deadline = time.monotonic() + patience
     while answer.status in ("queued", "running") and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-        answer = api.get_question(SPACE, answer.request_id)
+        answer = api.questions.get(SPACE, answer.request_id)
     print(f"── {question.text}")
     for call in answer.tool_calls:
         told = json.dumps(call.arguments, ensure_ascii=False)
@@ -186,7 +186,7 @@ def _await_end(api: Client, passing: str, gone: float) -> None:
     """Wait until the memory for a minute is gone from all reads; it is at the moment `gone`."""
 
     def found() -> list[str]:
-        return [one.memory_id for one in api.search_memories(SPACE, q=PASSING, limit=1).items]
+        return [one.memory_id for one in api.memories.search(SPACE, q=PASSING, limit=1).items]
 
     if time.monotonic() < gone - 5 and found() != [passing]:
         raise DemoError("The memory for a minute was gone too early.")

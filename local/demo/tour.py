@@ -56,7 +56,7 @@ class Demo:
 
     def look(self) -> None:
         """Ask how the space is, and tell of consolidations that are new; raises DemoError if a run has failed."""
-        info = self.api.get_space(SPACE)
+        info = self.api.spaces.get(SPACE)
         self.live = info.live.notes_count
         if info.changes > len(self.seen):
             for item in reversed(list(self.api.pages("list_consolidations", {"space_id": SPACE}))):
@@ -122,7 +122,7 @@ def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, 
     print(stage.describe_llm(demo.service))
     print(stage.describe_embeddings(demo.service))
     writers = demo.service.add_agents(agents, SPACE)
-    demo.api.create_space(
+    demo.api.spaces.create(
         space_id=SPACE,
         description="The building of Live Memory, as noted by those who built it",
         rules_template="standard",
@@ -133,8 +133,8 @@ def _run(demo: Demo, rows: Sequence[dict[str, Any]], copy: Path, *, full: bool, 
     _await_automatic(demo)
     _fold_rest(demo)
     problems = _account(demo)
-    rules = demo.api.get_rules(SPACE).rules
-    files = demo.api.list_bank(SPACE, content=True).items
+    rules = demo.api.spaces.get_rules(SPACE).rules
+    files = demo.api.bank.list(SPACE, content=True).items
     bank = sorted(files, key=lambda file: rules.find(file.path) % len(rules))  # unknown ones last
     _show(demo, bank, copy, full=full)
     _ask(demo)
@@ -151,7 +151,7 @@ def _post(demo: Demo, rows: Sequence[dict[str, Any]], writers: dict[str, Client]
             "content": row["content"],
             "tags": [*row.get("tags", []), row["timestamp"]],
         }
-        note = writers[row["agent"]].append_note(SPACE, **body)
+        note = writers[row["agent"]].notes.append(SPACE, **body)
         demo.posted[note.note_id] = body | {"agent": row["agent"]}
         if time.monotonic() - looked > _POLL_SECONDS:
             demo.look()
@@ -176,7 +176,7 @@ def _await_automatic(demo: Demo) -> None:
 def _fold_rest(demo: Demo) -> None:
     """Start consolidations by hand for what stays below the threshold."""
     while demo.live:
-        run_id = demo.api.start_consolidation(SPACE).run_id
+        run_id = demo.api.runs.start(SPACE).run_id
         demo.progress.tell(f"  {demo.live} notes are left below the threshold: started a consolidation by hand")
         run = demo.api.wait_for_run(SPACE, run_id, patience=demo.patience, on_poll=lambda _: _tell(demo, "the run"))
         demo.look()
@@ -205,7 +205,7 @@ def _tell(demo: Demo, what: str) -> None:
 def _account(demo: Demo) -> list[str]:
     """Compare what was posted with what the API and the bucket say."""
     with ThreadPoolExecutor(max_workers=4) as executor:
-        told = executor.map(lambda note_id: demo.api.get_note(SPACE, note_id).model_dump(), demo.posted)
+        told = executor.map(lambda note_id: demo.api.notes.get(SPACE, note_id).model_dump(), demo.posted)
         answers = dict(zip(demo.posted, told, strict=True))
     bucket = demo.service.bucket
     live = [key.rsplit("/", 1)[1].removesuffix(".md") for key in bucket.keys(f"{SPACE}/live/") if key.endswith(".md")]
@@ -227,7 +227,7 @@ def _show(demo: Demo, bank: Sequence[models.FileView], copy: Path, *, full: bool
         target.write_text(content, "utf-8")
     print(f"The bank's files as they are: {copy}\n")
     print("The synthesis of the last consolidation\n")
-    print(demo.api.get_synthesis(SPACE).content.strip(), end="\n\n")
+    print(demo.api.bank.get_synthesis(SPACE).content.strip(), end="\n\n")
     print("The runs\n")
     print(table_of_runs(list(demo.seen.values())), end="\n\n")
 
@@ -236,7 +236,7 @@ def _ask(demo: Demo) -> None:
     """Ask the memory what a newcomer would ask, once the indexer has seen all of it."""
 
     def find(asked: str) -> models.SearchAnswer:
-        return demo.api.search_space(SPACE, q=asked, scope="all", limit=_FOUND)
+        return demo.api.search.space(SPACE, q=asked, scope="all", limit=_FOUND)
 
     deadline = time.monotonic() + _INDEXING_SECONDS
     while find(QUESTIONS[0]).unembedded and time.monotonic() < deadline:

@@ -75,9 +75,9 @@ def test_every_line_of_the_guide_is_answered_with_success(service, tmp_path):
 
 def wait_for_summaries(service, space):
     """Until the jobs of the newest conversation have ended, one at least."""
-    newest = service.list_conversations(space, limit=1).items[0].conversation_id
+    newest = service.conversations.list(space, limit=1).items[0].conversation_id
     jobs = service.wait_until(
-        lambda: service.list_jobs(space, newest).items,
+        lambda: service.conversations.list_jobs(space, newest).items,
         lambda jobs: jobs and all(job.status in ("done", "failed") for job in jobs),
     )
     assert {job.status for job in jobs} == {"done"}

@@ -118,7 +118,7 @@ def test_a_day_at_the_command_line(shell: Shell):
     diff = shell.say("diff", str(change["number"]))
     assert "+" in diff
     assert "S3 as the only store" in diff
-    assert shell.json("api", "get_note", "--note-id", first)["status"] == "consolidated"
+    assert shell.json("api", "notes", "get", "--note-id", first)["status"] == "consolidated"
     path = next(one["path"] for one in shell.json("diff", "1")["changes"] if "S3 as" in one["diff"])
     assert first in shell.say("bank", path, "--sources")
     assert "S3" in shell.say("search", "which store")

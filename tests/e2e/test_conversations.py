@@ -36,7 +36,7 @@ def say(service, talk, number, status=201):
 
 
 def sealed(service, talk, level):
-    return [one.number for one in service.list_summaries(**talk, level=level, state="sealed").items]
+    return [one.number for one in service.conversations.list_summaries(**talk, level=level, state="sealed").items]
 
 
 def test_turns_are_summarised_by_events_read_in_layers_and_deleted(service, talk):
@@ -49,17 +49,17 @@ def test_turns_are_summarised_by_events_read_in_layers_and_deleted(service, talk
     service.wait_until(lambda: sealed(service, talk, 1), lambda numbers: numbers == [4, 3, 2, 1])
     service.wait_until(lambda: sealed(service, talk, 2), bool)
 
-    (listed,) = service.list_conversations(talk["space_id"], cwd=folder).items
+    (listed,) = service.conversations.list(talk["space_id"], cwd=folder).items
     assert (listed.title, listed.turn_count) == ("Ferries", 4)
-    shown = service.list_turns(**talk, limit=2)
+    shown = service.conversations.list_turns(**talk, limit=2)
     assert [turn.turn_index for turn in shown.items] == [4, 3]
-    older = service.list_turns(**talk, limit=2, cursor=shown.next_cursor)
+    older = service.conversations.list_turns(**talk, limit=2, cursor=shown.next_cursor)
     assert [turn.turn_index for turn in older.items] == [2, 1]
-    first = next(one for one in service.list_summaries(**talk, level=1).items if one.number == 1)
+    first = next(one for one in service.conversations.list_summaries(**talk, level=1).items if one.number == 1)
     assert (first.covers.turns, first.state) == ([1, 1], "sealed")
     # A job notes its end after the last summary is there.
     service.wait_until(
-        lambda: {job.status for job in service.list_jobs(**talk).items}, lambda status: status == {"done"}
+        lambda: {job.status for job in service.conversations.list_jobs(**talk).items}, lambda status: status == {"done"}
     )
     done = service.send("POST", f"{path}/summaries/update")
     assert (done.status, done.body["status"]) == (200, "nothing_to_do")
@@ -85,8 +85,8 @@ def test_an_import_is_repeated_and_rebuilt_with_other_parameters(service, talk):
 
     assert ordered.status == 202, ordered
     job = service.wait_until(
-        lambda: service.get_job(**talk, job_id=ordered.headers["location"].rpartition("/")[2]),
+        lambda: service.conversations.get_job(**talk, job_id=ordered.headers["location"].rpartition("/")[2]),
         lambda job: job.status in ("done", "failed"),
     )
     assert (job.status, job.generation) == ("done", 2)
-    assert service.get_conversation(**talk).generation == 2
+    assert service.conversations.get(**talk).generation == 2

@@ -37,8 +37,8 @@ def test_notes_up_to_the_threshold_become_a_bank_by_themselves(service, space):
     (record,) = service.wait_until(lambda: history(service, space), lambda items: len(items) == 1)
     assert record["trigger"] == "threshold"
     # An event may overtake the last notes; those wait for the next consolidation.
-    service.wait_until(lambda: service.get_space(space).committed_run, lambda run: run is None)
-    status = [service.get_note(space, note_id).status for note_id in ids]
+    service.wait_until(lambda: service.spaces.get(space).committed_run, lambda run: run is None)
+    status = [service.notes.get(space, note_id).status for note_id in ids]
     assert status.count("consolidated") == record["notes_count"] == THRESHOLD
     bank = service.call("list_bank", {"space_id": space, "content": True})["items"]
     assert bank
@@ -108,11 +108,11 @@ def test_undo_brings_back_bank_and_notes_and_time_travel_shows_each_state(servic
     assert after == before
     live = [note["note_id"] for note in service.call("list_notes", {"space_id": space, "order": "asc"})["items"]]
     assert live == sorted(second_ids)
-    assert service.get_space(space).auto_paused is True
+    assert service.spaces.get(space).auto_paused is True
     changes = service.call("get_consolidation", {"space_id": space, "number": "2"})["changes"]
     changed = next(change["path"] for change in changes if change["path"] in before)
-    assert service.get_bank_file(space, changed, at="1").content == before[changed]
-    assert service.get_bank_file(space, changed, at="2").content != before[changed]
+    assert service.bank.get_file(space, changed, at="1").content == before[changed]
+    assert service.bank.get_file(space, changed, at="2").content != before[changed]
     assert service.send("POST", f"/spaces/{space}/consolidations/2/undo").status == 409
 
 
@@ -210,7 +210,7 @@ def test_rules_and_sections_are_changed_by_hand_recorded_and_undone(service, spa
     run_id = service.send("POST", f"/spaces/{space}/consolidations").body["run_id"]
     service.ended(space, run_id)
     path = service.call("list_bank", {"space_id": space})["items"][0]["path"]
-    before, rules = service.get_bank_file(space, path).content, service.call("get_rules", {"space_id": space})
+    before, rules = service.bank.get_file(space, path).content, service.call("get_rules", {"space_id": space})
 
     edit = {"op": "add_section", "heading": "# By hand", "content": "Text."}
     edited = service.send("PATCH", f"/spaces/{space}/bank/{path}", {"edits": [edit], "reason": "it was missing"})
@@ -223,6 +223,6 @@ def test_rules_and_sections_are_changed_by_hand_recorded_and_undone(service, spa
     for number in (3, 2):
         assert service.send("POST", f"/spaces/{space}/consolidations/{number}/undo").status == 200
     assert service.call("get_rules", {"space_id": space}) == rules
-    assert service.get_bank_file(space, path).content == before
+    assert service.bank.get_file(space, path).content == before
     info = service.call("get_space", {"space_id": space})
     assert (info["changes"], info["consolidation_count"], info["auto_paused"]) == (5, 1, False)

@@ -30,7 +30,7 @@ def store(service, space, content, status=201, *, key=None, **body):
 
 
 def contents(service, space, **query):
-    return [one.content for one in service.search_memories(space, **query).items]
+    return [one.content for one in service.memories.search(space, **query).items]
 
 
 def post(service, space, place, status=201):
@@ -67,7 +67,7 @@ def test_a_fact_is_kept_once_corrected_deleted_and_brought_back(service, space):
     one = f"/spaces/{space}/memories/{first['memory_id']}"
     changed = service.send("PATCH", one, {"content": "Ann is responsible for the port of Kiel."})
     assert (changed.status, changed.body["content"]) == (200, "Ann is responsible for the port of Kiel.")
-    assert PORT in [former.content for former in service.get_memory(space, first["memory_id"]).history]
+    assert PORT in [former.content for former in service.memories.get(space, first["memory_id"]).history]
 
     assert service.send("DELETE", one).status == 422
     assert service.send("DELETE", f"{one}?reason=She%20left.").status == 204
@@ -76,8 +76,8 @@ def test_a_fact_is_kept_once_corrected_deleted_and_brought_back(service, space):
     assert (back.status, back.body["content"]) == (200, "Ann is responsible for the port of Kiel.")
     assert contents(service, space, q="who looks after Kiel", kind="fact") == [back.body["content"]]
 
-    told = service.list_memory_changes(space, limit=3)
-    rest = service.list_memory_changes(space, limit=10, cursor=told.next_cursor)
+    told = service.memories.list_changes(space, limit=3)
+    rest = service.memories.list_changes(space, limit=10, cursor=told.next_cursor)
     whats = [change.what for change in (*told.items, *rest.items)]
     assert whats == ["restored", "deleted", "corrected", "stored", "merged", "stored"]
     assert (told.items[1].reason, rest.next_cursor) == ("She left.", None)

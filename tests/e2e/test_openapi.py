@@ -56,7 +56,7 @@ def conversation(service, space):
     made = service.send("POST", path, {"cwd": "/home/ann/ferry"}).body["conversation_id"]
     turn = {"user_message": "Why does the import fail?", "assistant_message": "Port Kiel answers 503."}
     assert service.send("POST", f"{path}/{made}/turns", turn).status == 201
-    service.wait_until(lambda: service.list_summaries(space, made, state="sealed").items, bool)
+    service.wait_until(lambda: service.conversations.list_summaries(space, made, state="sealed").items, bool)
     return made
 
 

@@ -36,7 +36,7 @@ def test_a_token_that_make_token_prints_is_let_in_where_it_may_and_nowhere_else(
         made = make_token("agent-one", space, **named)
 
         agent = Service(service.url, made.stdout.strip())
-        assert (made.returncode, agent.get_whoami().name) == (0, "agent-one")
+        assert (made.returncode, agent.service.whoami().name) == (0, "agent-one")
         note = {"category": "todo", "content": "x"}
         assert agent.send("POST", f"/spaces/{space}/notes", note).body["agent"] == "agent-one"
         assert agent.send("GET", f"/spaces/{fresh_id()}").status == 403
@@ -51,7 +51,7 @@ def test_make_token_finds_the_service_that_make_run_serves(service, running):
 
     made = make_token("agent-two", "demo", LIVEMEM_DATA_DIR=str(running.data))
 
-    assert Service(service.url, made.stdout.strip()).get_whoami().space_ids == ["demo"]
+    assert Service(service.url, made.stdout.strip()).service.whoami().space_ids == ["demo"]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_an_agent_replaces_its_own_token(service):
     # The answer was lost, so it asks again.
     second = agent.send("POST", "/tokens/self/rotate", {"grace_seconds": 600}, Idempotency_Key="job-1")
 
-    assert Service(service.url, second.body["token"]).get_whoami().name == "agent-three"
-    assert agent.get_whoami().expires_at == second.body["old_expires_at"]
+    assert Service(service.url, second.body["token"]).service.whoami().name == "agent-three"
+    assert agent.service.whoami().expires_at == second.body["old_expires_at"]
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "bEaReR", "Basic", "", "Bearer Bearer"])

@@ -47,6 +47,13 @@ def tried(call: Callable[..., Any], *values: Any, **named: Any) -> Any:
         return error
 
 
+def method(client: Client, name: str) -> Callable[..., Any]:
+    """The method of an operation."""
+    operation = OPERATIONS[name]
+    found: Callable[..., Any] = getattr(getattr(client, operation.tag), operation.short)
+    return found
+
+
 @pytest.fixture
 def client(service: Service):
     with (
@@ -61,7 +68,7 @@ def test_every_operation_is_understood_by_the_service_and_its_answer_by_the_clie
     middle = [name for name in OPERATIONS if name not in (*FIRST, *LAST)]
     succeeded = set()
     for name in (*FIRST, *middle, *LAST):
-        answer = tried(getattr(client, name), **given[name])
+        answer = tried(method(client, name), **given[name])
         if isinstance(answer, LiveMemoryError):
             # What is named in an example need not be there; that the service knows the operation is what counts.
             assert answer.status in (404, 409), (name, answer)
@@ -77,7 +84,7 @@ def test_every_operation_is_understood_by_the_service_and_its_answer_by_the_clie
 def test_every_form_in_markdown_is_one(client: Client):
     given = examples()
     for name in FIRST:
-        getattr(client, name)(**given[name])
+        method(client, name)(**given[name])
     shown = 0
     for name in (name for name, one in OPERATIONS.items() if one.markdown):
         text = tried(client.markdown, name, given[name])
@@ -94,10 +101,10 @@ def test_a_note_whose_answer_was_lost_is_there_once(service: Service, monkeypatc
         front.opened(service) as door,
         Client(f"http://127.0.0.1:{door.port}", BOOTSTRAP_KEY, sleep=lambda _: None) as client,
     ):
-        client.create_space(space_id="demo", rules_template="standard")
+        client.spaces.create(space_id="demo", rules_template="standard")
         lost = _Losing(service, monkeypatch)
 
-        written = client.append_note("demo", category="todo", content="Once, please.")
+        written = client.notes.append("demo", category="todo", content="Once, please.")
 
         assert lost.count == 1
         assert [note["note_id"] for note in client.pages("list_notes", {"space_id": "demo"})] == [written.note_id]
@@ -121,8 +128,8 @@ class _Losing:
 
 
 def test_pages_hold_every_note_once(client: Client):
-    client.create_space(space_id="demo", rules_template="standard", consolidation_threshold=0)
-    written = client.append_notes("demo", notes=[{"category": "todo", "content": str(n)} for n in range(5)]).items
+    client.spaces.create(space_id="demo", rules_template="standard", consolidation_threshold=0)
+    written = client.notes.append_batch("demo", notes=[{"category": "todo", "content": str(n)} for n in range(5)]).items
     read = [note["note_id"] for note in client.pages("list_notes", {"space_id": "demo", "limit": 2})]
     assert sorted(read) == sorted(note.note_id for note in written)
 
@@ -130,17 +137,17 @@ def test_pages_hold_every_note_once(client: Client):
 def test_hostile_ids_are_refused_by_the_service_as_what_they_are(client: Client):
     for space_id in ("a?b", "%2e%2e", "é", "a b", "x" * 65, "a#b"):
         with pytest.raises(LiveMemoryError) as caught:
-            client.get_space(space_id)
+            client.spaces.get(space_id)
         assert (caught.value.status, caught.value.code) == (422, "invalid_request"), space_id
         assert [one.field for one in caught.value.fields] == ["space_id"]
     # A slash is one to whoever decodes the path before it looks for the route.
     with pytest.raises(LiveMemoryError, match=r"404 route_not_found|422 invalid_request"):
-        client.get_space("a/b")
+        client.spaces.get("a/b")
 
 
 def test_a_wrong_token_is_told(client: Client):
     with Client(client.url, "lm_wrong") as stranger, pytest.raises(LiveMemoryError) as caught:
-        stranger.get_whoami()
+        stranger.service.whoami()
     assert (caught.value.status, caught.value.code) == (401, "unauthenticated")
 
 

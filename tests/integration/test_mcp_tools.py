@@ -11,8 +11,7 @@ from livemem.access.principal import Principal
 from livemem.memories import storing
 from livemem.memories.memory import Draft
 from livemem.upkeep import repair
-from livemem_mcp import elsewhere
-from scripts.mcp_catalog import MODULES, TARGET
+from livemem_mcp import catalog, elsewhere
 from tests.integration.test_content import BODIES, QUERIES
 from tests.support import hostile
 from tests.support.functions import request
@@ -22,7 +21,7 @@ from tests.support.world import BOOTSTRAP_KEY, World
 
 FULL = {"toolset": "full"}
 ANN = "lm_ann"
-CATALOG: dict[str, Any] = {one["name"]: one for one in json.loads(TARGET.read_text("utf-8"))}
+CATALOG = {name: catalog.operations()[name] for name in catalog.tools()}
 LINES = '{"role": "user", "content": "Who looks after it?", "message_id": "m-1"}\n'
 CHANGING = ("token", "hash", "url", "upload_id", "expires_at", "fields", "token_hash", "checked_at")
 """What is made anew for each who asks."""
@@ -103,32 +102,32 @@ def _made(agents: Agents, function: str, route: str, body: Any, **path: Any) -> 
     return answer
 
 
-def arguments_of(operation: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+def arguments_of(tool: str, values: Mapping[str, str]) -> dict[str, Any]:
     """Good arguments for a tool."""
-    key = f"{operation['method']} {operation['path']}"
-    places = operation["places"]
-    found = {name: values[name] for name, place in places.items() if place["in"] == "path"}
-    found |= BODIES.get(key, {}) | QUERIES.get(key, {}) | SENT.get(operation["name"], {})
-    properties = operation["schema"]["properties"]
-    return {name: _typed(properties[name], value) for name, value in found.items() if name in places}
+    operation = CATALOG[tool]
+    key = f"{operation['method']} /v1{operation['path']}"
+    fields = operation["fields"]
+    found = {name: values[name] for name, field in fields.items() if field["in"] == "path"}
+    found |= BODIES.get(key, {}) | QUERIES.get(key, {}) | SENT.get(tool, {})
+    return {name: _typed(fields[name]["schema"], value) for name, value in found.items() if name in fields}
 
 
 def _typed(schema: Mapping[str, Any], value: Any) -> Any:
     return value == "true" if schema.get("type") == "boolean" and isinstance(value, str) else value
 
 
-def http_event(operation: Mapping[str, Any], arguments: Mapping[str, Any], accept: str) -> dict[str, Any]:
+def http_event(tool: str, arguments: Mapping[str, Any], accept: str) -> dict[str, Any]:
     """The same as a client of the HTTP API sends it."""
-    sent: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}, "header": {}}
-    for name, value in {**operation["defaults"], **arguments}.items():
-        place = operation["places"][name]
-        sent[place["in"]][place["name"]] = value
+    operation, defaults = CATALOG[tool], catalog.words()["tools"][tool].get("defaults", {})
+    sent: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}, "header": {}, "lines": {}}
+    for name, value in {**defaults, **arguments}.items():
+        sent[operation["fields"][name]["in"]][name.replace("_", "-") if name == "idempotency_key" else name] = value
     query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in sent["query"].items()}
-    body: Any = sent["body"]
-    body = next(iter(body.values())) if operation["body"] == "lines" else body if operation["body"] else None
+    takes_json = any(field["in"] == "body" for field in operation["fields"].values())
+    body: Any = sent["body"] if takes_json else sent["lines"].get("lines")
     headers: dict[str, str] = {"accept": accept, **sent["header"]}
     path: Any = sent["path"]
-    method, route = operation["method"], operation["path"]
+    method, route = operation["method"], f"/v1{operation['path']}"
     return request(method, route, token=BOOTSTRAP_KEY, body=body, query=query, headers=headers, **path)
 
 
@@ -147,12 +146,12 @@ def agents(monkeypatch, furnished) -> Agents:
 @pytest.mark.parametrize("name", CATALOG)
 def test_a_tool_gives_what_its_route_gives(agents, furnished, name):
     operation = CATALOG[name]
-    arguments = arguments_of(operation, furnished[1])
+    arguments = arguments_of(name, furnished[1])
     twin = agents.world
     answers = {}
     for accept in ("application/json", "text/markdown"):
         agents.world = furnished[0].fork()
-        answers[accept] = answered(operation["function"], http_event(operation, arguments, accept))
+        answers[accept] = answered(operation["function"], http_event(name, arguments, accept))
     by_http = answers["application/json"]
     agents.world = twin
 
@@ -168,7 +167,7 @@ def test_a_tool_gives_what_its_route_gives(agents, furnished, name):
     assert name not in REFUSED
     assert by_tool["isError"] is False, text
     assert steady(by_tool["structuredContent"]) == steady(body)
-    if operation["markdown"]:
+    if operation.get("markdown"):
         assert text.strip() == answers["text/markdown"]["body"].strip()
     elif body:
         assert steady(json.loads(text)) == steady(body)
@@ -228,7 +227,7 @@ def test_who_deletes_the_space_of_the_url_still_confirms_which_one_it_is(agents)
     assert agents.world.keys("mine/")
 
 
-@pytest.mark.parametrize("name", [name for name, one in CATALOG.items() if one["schema"].get("required")])
+@pytest.mark.parametrize("name", [name for name, one in catalog.tools().items() if one.schema.get("required")])
 def test_what_is_missing_or_too_much_is_told_before_any_function_is_asked(agents, name):
     missing = agents.result(name, query=FULL)
     surplus = agents.result(name, {"colour": "red"}, query=FULL)
@@ -304,12 +303,11 @@ def test_every_function_that_a_tool_needs_is_named_in_the_settings(agents):
     for function in {operation["function"] for operation in CATALOG.values()}:
         assert getattr(agents.world.settings, f"{function}_function_name")
         assert routes_of(function).needs
-    assert {operation["module"] for operation in CATALOG.values()} <= set(MODULES)
 
 
 def test_a_route_with_markdown_is_rendered_here_as_it_is_there(agents):
     for operation in CATALOG.values():
-        if operation["markdown"]:
+        if operation.get("markdown"):
             assert callable(elsewhere.rendering(operation))
 
 

@@ -124,8 +124,8 @@ def _read(request: httpx.Request) -> tuple[Operation, dict[str, Any]]:
     path = request.url.raw_path.decode().partition("?")[0].removeprefix("/v1")
     # What has fewer names in its path is the closer one.
     for operation in sorted(OPERATIONS.values(), key=lambda one: one.path.count("{")):
-        pattern = re.sub(r"\\{path\\}", "(?P<path>.+)", re.escape(operation.path))
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", pattern)
+        pattern = re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", operation.path)
+        pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern)
         found = re.fullmatch(pattern, path)
         if found and operation.method == request.method:
             named = {name: unquote(value) for name, value in found.groupdict().items()}

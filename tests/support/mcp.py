@@ -20,7 +20,7 @@ from livemem.store import keys
 from livemem_http import environment
 from livemem_http.api import Api
 from livemem_mcp import http
-from scripts.mcp_catalog import MODULES
+from scripts.operation_table import FUNCTIONS
 from tests.support.functions import Context, sample
 from tests.support.world import BOOTSTRAP_KEY, World
 
@@ -29,7 +29,7 @@ HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 NEWEST_HANDSHAKE = HANDSHAKES[-1]
 ACCEPT = "application/json, text/event-stream"
 NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_MODULES = {function: module for module, function in MODULES.items()}
+_MODULES = {function: module for module, function in FUNCTIONS.items()}
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a shell completes: the ids of spaces, asked of the service, and the names of operations."""
+"""What a shell completes besides commands and options: the ids of spaces, asked of the service."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,13 +25,6 @@ def complete_space(ctx: typer.Context, incomplete: str) -> list[str]:
         return [str(one["space_id"]) for one in found["items"]]
 
     return [space for space in _or_none(spaces) if space.startswith(incomplete)]
-
-
-def complete_operation(incomplete: str) -> list[tuple[str, str]]:
-    """The operations that begin with what was typed, with what they do."""
-    from live_memory import operations  # noqa: PLC0415 - only while a shell completes
-
-    return [(name, one.summary) for name, one in operations.OPERATIONS.items() if name.startswith(incomplete)]
 
 
 def _or_none(ask: Callable[[], list[str]]) -> list[str]:

@@ -1,12 +1,13 @@
 """The tools that are made of routes: one for each operation that no core tool does as well.
 
-`make openapi` writes `catalog.json` from the OpenAPI document and the words of `scripts/mcp_tools.toml`; so a new route
-has its tool, and listing them loads no route.
+Their routes and arguments stand in `operations.json`, which `make openapi` writes from the code of the routes; so a new
+route has its tool, and listing them loads no route. What models are told of them stands in `words.toml`.
 """
 
 import json
+import tomllib
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -15,30 +16,75 @@ from livemem_mcp.session import Session
 from livemem_mcp.tool import Answer, Tool
 
 
-@lru_cache(maxsize=1)
+@cache
+def operations() -> Mapping[str, Mapping[str, Any]]:
+    """All operations of the API by name, in the order of the API document (`scripts/operation_table.py`)."""
+    found: dict[str, Any] = json.loads(files("livemem_mcp").joinpath("operations.json").read_text("utf-8"))
+    return found
+
+
+@cache
+def words() -> Mapping[str, Any]:
+    """What models are told of them: `core` (operations that have no tool here), `tools` and `arguments`."""
+    return tomllib.loads(files("livemem_mcp").joinpath("words.toml").read_text("utf-8"))
+
+
+@cache
 def tools() -> Mapping[str, Tool]:
     """All of them by name, in the order of the document."""
-    written = json.loads(files("livemem_mcp").joinpath("catalog.json").read_text("utf-8"))
-    return {operation["name"]: _tool(operation) for operation in written}
+    core = words()["core"]
+    return {name: _tool(name, operation) for name, operation in operations().items() if name not in core}
 
 
-def _tool(operation: Mapping[str, Any]) -> Tool:
+def _tool(name: str, operation: Mapping[str, Any]) -> Tool:
+    told = words()["tools"].get(name, {})
+    method = operation["method"]
+    reads = method == "GET"
     return Tool(
-        name=operation["name"],
-        title=operation["title"],
-        description=operation["description"],
-        schema=operation["schema"],
-        needs=operation["needs"],
-        call=partial(_call, operation),
-        reads=operation["reads"],
-        destroys=operation["destroys"],
-        repeats=operation["repeats"],
+        name=name,
+        title=told.get("title", operation["summary"]),
+        description=told.get("description", operation["description"]),
+        schema=_schema(operation["fields"], told),
+        needs="any" if operation["needs"] == "nothing" else operation["needs"],
+        call=partial(_call, operation, told.get("defaults", {})),
+        reads=reads,
+        destroys=told.get("destroys", method == "DELETE") and not reads,
+        repeats=told.get("repeats", method in ("PUT", "DELETE")) and not reads,
     )
 
 
-def _call(operation: Mapping[str, Any], session: Session, arguments: dict[str, Any]) -> Answer:
-    places = operation["places"]
-    if "space_id" in places and "space_id" not in arguments and session.space is not None:
+def _schema(fields: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's arguments, with the descriptions and defaults that `words.toml` has for them."""
+    properties = described({name: field["schema"] for name, field in fields.items()}, words()["arguments"])
+    if fields.get("space_id", {}).get("in") == "path":
+        # Every session tells what a space is.
+        properties["space_id"] = {"type": "string"}
+    for name, description in told.get("arguments", {}).items():
+        properties[name]["description"] = description
+    for name, value in told.get("defaults", {}).items():
+        properties[name]["default"] = value
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = sorted(name for name, field in fields.items() if field.get("required"))
+    return {**schema, "required": required} if required else schema
+
+
+def described(properties: Mapping[str, Any], by: Mapping[str, str]) -> dict[str, Any]:
+    """The same properties, described by `by` as far as they are named there, also those inside."""
+    found = {}
+    for name, schema in properties.items():
+        part = {**schema, "description": by[name]} if name in by else dict(schema)
+        if "properties" in part:
+            part["properties"] = described(part["properties"], by)
+        if "properties" in part.get("items", {}):
+            part["items"] = {**part["items"], "properties": described(part["items"]["properties"], by)}
+        found[name] = part
+    return found
+
+
+def _call(
+    operation: Mapping[str, Any], defaults: Mapping[str, Any], session: Session, arguments: dict[str, Any]
+) -> Answer:
+    if "space_id" in operation["fields"] and "space_id" not in arguments and session.space is not None:
         # Of a search in several spaces it is no argument, so this one is about one space.
         arguments = {**arguments, "space_id": session.space}
-    return elsewhere.call(session, operation, {**operation["defaults"], **arguments})
+    return elsewhere.call(session, operation, {**defaults, **arguments})

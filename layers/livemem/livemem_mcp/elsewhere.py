@@ -33,7 +33,7 @@ def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> Answer:
-    """Carry out an operation of the catalog; raises what its route answers as an error."""
+    """Carry out an operation of `operations.json`; raises what its route answers as an error."""
     answer = session.invoke(operation["function"], event_of(session, operation, arguments))
     status, body = answer.get("statusCode"), answer.get("body") or ""
     if status not in SUCCESS:
@@ -45,7 +45,7 @@ def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str,
 
 
 def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    if operation["markdown"]:
+    if operation.get("markdown"):
         # Another release of the function may answer a little more or less: then the JSON has to do.
         with suppress(ValidationError):
             return rendering(operation)(data)
@@ -54,28 +54,26 @@ def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
 
 def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it. Raises InvalidRequest."""
-    where = operation["places"]
+    fields = operation["fields"]
 
     def of(place: str) -> dict[str, Any]:
-        return {where[name]["name"]: value for name, value in arguments.items() if where[name]["in"] == place}
+        return {name: value for name, value in arguments.items() if fields[name]["in"] == place}
 
     parameters = {name: str(value) for name, value in of("path").items()}
     query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in of("query").items()}
-    body = None
-    if operation["body"] == "json":
+    headers = {name.replace("_", "-"): value for name, value in of("header").items()}
+    body = arguments.get("lines")
+    if any(field["in"] == "body" for field in fields.values()):
         body = json.dumps(of("body"), ensure_ascii=False)
-    elif operation["body"] == "lines":
-        body = next(iter(of("body").values()), "")
-    method, template = operation["method"], operation["path"]
-    path = _PLACE.sub(lambda place: _segment(place, parameters[place[1]]), template)
+    path = _PLACE.sub(lambda place: _segment(place, parameters[place[1]]), f"/v1{operation['path']}")
     event: dict[str, Any] = {
         "version": "2.0",
-        "routeKey": f"{method} {template}",
+        "routeKey": _route(operation),
         "rawPath": path,
         "rawQueryString": urlencode(query),
-        "headers": {"authorization": session.authorization, **of("header")},
+        "headers": {"authorization": session.authorization, **headers},
         "requestContext": {
-            "http": {"method": method, "path": quote(path)},
+            "http": {"method": operation["method"], "path": quote(path)},
             "requestId": session.request_id,
             "stage": "$default",
         },
@@ -84,6 +82,10 @@ def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[
     event |= {"pathParameters": parameters} if parameters else {}
     event |= {"queryStringParameters": query} if query else {}
     return event | ({"body": body} if body is not None else {})
+
+
+def _route(operation: Mapping[str, Any]) -> str:
+    return f"{operation['method']} /v1{operation['path']}"
 
 
 def _segment(place: re.Match[str], value: str) -> str:
@@ -126,7 +128,7 @@ def _object(body: Any) -> dict[str, Any] | None:
 
 def rendering(operation: Mapping[str, Any]) -> Renderer:
     """What makes Markdown of an operation's JSON. The routes are loaded when one is first needed: they weigh."""
-    render, model = _renderer(operation["module"], f"{operation['method']} {operation['path']}")
+    render, model = _renderer(operation["module"], _route(operation))
     return lambda data: render(model.model_validate(data))
 
 

@@ -113,8 +113,8 @@ def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(de
         ("backup", "delete", "2026-02-20T02-00-00"),
         ("token", "revoke", "0123"),
         ("gc", "--really"),
-        ("api", "delete_memory", "--memory-id", "01KHXE5Q2V8R0M4T6W9YBNCD3F", "--reason", "old"),
-        ("api", "purge_tokens"),
+        ("api", "memories", "delete", "--memory-id", "01KHXE5Q2V8R0M4T6W9YBNCD3F", "--reason", "old"),
+        ("api", "tokens", "purge"),
     ]
     for command in commands:
         said = desk.say(*command)

@@ -1,4 +1,4 @@
-"""Every operation is a command: `livemem api OPERATION --field value`."""
+"""Every operation is a command in the group of its kind: `livemem api notes get --note-id ID`."""
 
 import json as jsons
 from typing import Any
@@ -16,6 +16,11 @@ VALUES: dict[str, Any] = {
     "array": [{"message_id": "1"}],
     "object": {"a": 1},
 }
+
+
+def command(name: str) -> list[str]:
+    """The words that call an operation."""
+    return ["api", OPERATIONS[name].tag, OPERATIONS[name].short]
 
 
 def options(operation: Operation) -> tuple[list[str], dict[str, Any]]:
@@ -39,8 +44,8 @@ def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str)
     desk.answers = {name: None if operation.answer is None else {"answer": name}}
     said, meant = options(operation)
     stdin = '{"a": 1}\n' if operation.lines else ""
-    asks = desk.say("api", name, *said, "--json", stdin=stdin).code == 2
-    done = desk.say("api", name, *said, "--json", *(["--yes"] if asks else []), stdin=stdin)
+    asks = desk.say(*command(name), *said, "--json", stdin=stdin).code == 2
+    done = desk.say(*command(name), *said, "--json", *(["--yes"] if asks else []), stdin=stdin)
 
     assert (done.code, done.err) == (0, "")
     assert done.json == desk.answers[name]
@@ -55,31 +60,37 @@ def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str)
 
 def test_every_operation_has_a_help_that_names_all_its_fields(desk: Desk):
     for name, operation in OPERATIONS.items():
-        told = desk.say("api", name, "--help")
+        told = desk.say(*command(name), "--help")
         assert told.code == 0
         assert all(f"--{field.replace('_', '-')}" in told.out for field in operation.fields), name
 
 
 def test_the_list_has_all_of_them_and_by_kind(desk: Desk):
     assert {one["operation"] for one in desk.say("api", "--json").json} == set(OPERATIONS)
-    assert {one["tag"] for one in desk.say("api", "--tag", "notes", "--json").json} == {"notes"}
+    assert {one["tag"] for one in desk.say("api", "notes", "--json").json} == {"notes"}
     assert desk.say("api").out.count("\n") == len(OPERATIONS)
+    assert "notes append\tAppend a note\twrite\n" in desk.say("api", "notes").out
+
+
+def test_a_kind_and_an_operation_that_there_is_not_are_wrong_usage(desk: Desk):
+    for words in (["nope"], ["append_note"], ["notes", "nope"], ["notes", "append_note"]):
+        assert desk.say("api", *words).code == 2
 
 
 def test_a_name_may_have_dashes(desk: Desk):
     desk.answers = {"get_rules": {"rules": "r"}}
-    assert desk.say("api", "get-rules").json == {"rules": "r"}
+    assert desk.say("api", "spaces", "get-rules").json == {"rules": "r"}
 
 
 def test_the_space_is_the_usual_one_unless_one_is_named(desk: Desk):
     desk.answers = {"get_rules": {"rules": "r"}}
-    desk.say("api", "get_rules")
-    desk.say("api", "get_rules", "-s", "other")
+    desk.say("api", "spaces", "get_rules")
+    desk.say("api", "spaces", "get_rules", "-s", "other")
     assert [given["space_id"] for _, given in desk.asked] == ["demo", "other"]
 
 
 def test_what_is_missing_is_named_by_its_options(desk: Desk):
-    said = desk.say("api", "append_note")
+    said = desk.say("api", "notes", "append")
     assert (said.code, desk.asked) == (2, [])
     assert "--category, --content" in said.err
 
@@ -89,7 +100,7 @@ def test_a_body_comes_from_an_option_a_file_or_stdin_and_options_win(desk: Desk)
     body = jsons.dumps({"category": "todo", "content": "x"})
     (desk.home / "body.json").write_text(body)
     for said, stdin in [(body, ""), (f"@{desk.home}/body.json", ""), ("-", body)]:
-        assert desk.say("api", "append_note", "--body", said, "--content", "y", stdin=stdin).code == 0
+        assert desk.say("api", "notes", "append", "--body", said, "--content", "y", stdin=stdin).code == 0
     assert {jsons.dumps(given) for _, given in desk.asked} == {
         '{"space_id": "demo", "category": "todo", "content": "y"}'
     }
@@ -97,13 +108,13 @@ def test_a_body_comes_from_an_option_a_file_or_stdin_and_options_win(desk: Desk)
 
 @pytest.mark.parametrize("body", ["[]", "{", '{"unknown": 1}', "@/nowhere", '{"space_id": "other"}'])
 def test_a_body_that_is_none_is_refused(desk: Desk, body: str):
-    said = desk.say("api", "append_note", "--category", "todo", "--content", "x", "--body", body)
+    said = desk.say("api", "notes", "append", "--category", "todo", "--content", "x", "--body", body)
     assert (said.code, desk.asked) == (2, [])
 
 
 def test_a_field_that_wants_json_refuses_anything_else(desk: Desk):
-    assert desk.say("api", "append_notes", "--notes", "x").code == 2
-    assert desk.say("api", "append_notes", "--notes", "@/nowhere").code == 2
+    assert desk.say("api", "notes", "append_batch", "--notes", "x").code == 2
+    assert desk.say("api", "notes", "append_batch", "--notes", "@/nowhere").code == 2
     assert desk.asked == []
 
 
@@ -111,12 +122,12 @@ def test_all_pages_are_lines_of_json(desk: Desk):
     desk.answers = {
         "list_notes": [{"items": [note(1), note(2)], "next_cursor": "c"}, {"items": [note(3)], "next_cursor": None}]
     }
-    assert desk.say("api", "list_notes", "--all").lines == [note(1), note(2), note(3)]
+    assert desk.say("api", "notes", "list", "--all").lines == [note(1), note(2), note(3)]
 
 
 def test_an_answer_can_be_markdown(desk: Desk):
     desk.answers = {"get_summary": "# demo\n"}
-    assert desk.say("api", "get_summary", "--markdown").out == "# demo\n"
+    assert desk.say("api", "spaces", "get_summary", "--markdown").out == "# demo\n"
     assert desk.headers[0]["accept"] == "text/markdown"
 
 
@@ -124,13 +135,13 @@ def test_lines_come_from_a_file_or_stdin(desk: Desk):
     desk.answers = {"import_turns": {"imported": 1}}
     (desk.home / "turns").write_text('{"a": 1}\n')
     for said, stdin in [(["--lines", f"{desk.home}/turns"], ""), ([], '{"a": 1}\n')]:
-        assert desk.say("api", "import_turns", "--conversation-id", "1", *said, stdin=stdin).code == 0
+        assert desk.say("api", "conversations", "import_turns", "--conversation-id", "1", *said, stdin=stdin).code == 0
 
 
 def test_a_dry_run_of_the_upkeep_is_not_asked_about_and_the_real_one_is(desk: Desk):
     desk.answers = {"collect_garbage": {}, "apply_retention": {}}
     for name in desk.answers:
-        assert desk.say("api", name).code == 0
-        assert desk.say("api", name, "--no-dry-run").code == 2
-        assert desk.say("api", name, "--body", '{"dry_run": false}').code == 2
-        assert desk.say("api", name, "--no-dry-run", "--yes").code == 0
+        assert desk.say(*command(name)).code == 0
+        assert desk.say(*command(name), "--no-dry-run").code == 2
+        assert desk.say(*command(name), "--body", '{"dry_run": false}').code == 2
+        assert desk.say(*command(name), "--no-dry-run", "--yes").code == 0

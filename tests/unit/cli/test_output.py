@@ -102,7 +102,7 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         },
         ("consolidate", "--wait"),
     ),
-    "api": ({"get_rules": {"rules": HOSTILE}}, ("api", "get_rules")),
+    "api": ({"get_rules": {"rules": HOSTILE}}, ("api", "spaces", "get_rules")),
 }
 
 

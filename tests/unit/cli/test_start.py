@@ -1,5 +1,6 @@
 """Help and completion come at once: nothing heavy is loaded for them, and nobody is asked for long."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import httpx
 import pytest
 
 from live_memory import Client
-from live_memory.cli.completion import complete_operation, complete_space
+from live_memory.cli.completion import complete_space
 from live_memory.cli.main import app
 from tests.support.desk import Desk
 from tests.support.scripted import problem
@@ -18,11 +19,25 @@ HEAVY = ("httpx", "pydantic", "tomlkit", "platformdirs", "live_memory.models", "
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_program_starts_without_what_only_a_request_needs():
-    code = f"import sys, live_memory.cli.main; print([one for one in {HEAVY!r} if one in sys.modules])"
+def loaded(code: str) -> list[str]:
+    """What is loaded of it in a Python of its own that has run the code."""
+    told = f"import sys\n{code}\nprint([one for one in {HEAVY!r} if one in sys.modules])"
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
-    assert done.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, env=environ, check=True)
+    return list(ast.literal_eval(done.stdout))
+
+
+def test_the_program_starts_without_what_only_a_request_needs():
+    assert loaded("import live_memory.cli.main") == []
+
+
+def test_a_request_of_a_command_waits_for_no_models():
+    code = (
+        "import httpx, live_memory\n"
+        "answers = httpx.MockTransport(lambda _: httpx.Response(200, json={}))\n"
+        "live_memory.Client('https://memory.example.org', transport=answers).call('get_space', {'space_id': 'demo'})"
+    )
+    assert not {"pydantic", "live_memory.models"} & set(loaded(code))
 
 
 def test_help_is_there_for_every_command(desk: Desk):
@@ -80,11 +95,8 @@ def _context(desk: Desk):
     return get_command(app).make_context("livemem", ["note", "x"], obj=desk.program(), resilient_parsing=True)
 
 
-def test_operations_are_completed_with_what_they_do():
-    assert ("append_note", "Append a note") in complete_operation("append")
-
-
 def test_a_shell_completes_commands_and_operations(desk: Desk, monkeypatch: pytest.MonkeyPatch):
     assert complete(desk, "livemem conso", monkeypatch) == ["consolidate"]
-    assert complete(desk, "livemem api append_n", monkeypatch) == ["append_note", "append_notes"]
+    assert complete(desk, "livemem api no", monkeypatch) == ["notes"]
+    assert complete(desk, "livemem api notes app", monkeypatch) == ["append", "append_batch"]
     assert "--category" in complete(desk, "livemem note --cat", monkeypatch)

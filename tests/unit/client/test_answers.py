@@ -80,7 +80,7 @@ def test_an_answer_that_is_not_the_service_s_is_told_as_one(answer, code, says):
 def test_a_redirect_is_not_followed():
     service = Scripted(httpx.Response(307, headers={"location": "https://evil.example.org/"}))
     with pytest.raises(LiveMemoryError, match="redirected"):
-        service.client().get_space("demo")
+        service.client().spaces.get("demo")
     assert [request.url.host for request in service.asked] == ["memory.example.org"]
 
 
@@ -106,20 +106,20 @@ def test_compressed_answers_are_asked_for_and_read():
 
 def test_a_newer_service_may_say_more_than_this_client_knows():
     note = {**NOTE, "status": "archived", "colour": {"r": 1}}
-    read = Scripted(good(note)).client().get_note("demo", "x")
+    read = Scripted(good(note)).client().notes.get("demo", "x")
     assert read.status == "archived"
     assert read.model_extra == {"colour": {"r": 1}}
 
 
 def test_an_answer_that_lacks_what_it_must_have_is_told_by_its_place_not_its_value():
     with pytest.raises(LiveMemoryError, match=r"unexpected_answer.*size") as caught:
-        Scripted(good({**NOTE, "size": " ".join(["swordfish"] * 2)})).client().get_note("demo", "x")
+        Scripted(good({**NOTE, "size": " ".join(["swordfish"] * 2)})).client().notes.get("demo", "x")
     assert "swordfish swordfish" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_nothing_is_given_back_where_nothing_is_answered():
     client = Scripted(httpx.Response(204)).client()
-    assert client.delete_backup("demo", "x") is None
+    assert client.backups.delete("demo", "x") is None
     assert client.call("delete_backup", {"space_id": "demo", "backup_id": "x"}) is None
 
 
@@ -131,7 +131,7 @@ def test_the_token_is_in_no_error_no_log_and_no_form_of_the_client(step, caplog)
     service = Scripted(step)
     client = service.client(retries=0)
     with pytest.raises(LiveMemoryError) as caught:
-        client.get_space("demo")
+        client.spaces.get("demo")
     told = "".join(traceback.format_exception(caught.value))
     for text in (told, repr(caught.value), caplog.text, repr(client), str(vars(client)), repr(service.asked)):
         assert TOKEN not in text
@@ -141,6 +141,6 @@ def test_the_token_is_in_no_error_no_log_and_no_form_of_the_client(step, caplog)
 def test_a_token_that_was_made_is_not_shown_by_its_model():
     answers = DOCUMENT["paths"]["/v1/tokens"]["post"]["responses"]
     made = {**answers["201"]["content"]["application/json"]["example"], "token": TOKEN}
-    token = Scripted(good(made, 201)).client().create_token(name="ann", permissions=["read"])
+    token = Scripted(good(made, 201)).client().tokens.create(name="ann", permissions=["read"])
     assert token.token == TOKEN
     assert TOKEN not in repr(token)

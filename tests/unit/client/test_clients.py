@@ -1,8 +1,10 @@
 """Both clients as programs use them."""
 
 import asyncio
+import copy
 import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,10 @@ import httpx
 import pytest
 
 import live_memory
-from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, models, operations
+from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, models
 from live_memory.operations import OPERATIONS
 from scripts import client as generator
+from scripts import operation_table
 from tests.support.scripted import NOTE, Scripted, good
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,6 +46,13 @@ def answer(name: str) -> tuple[int, Any]:
     return status, good_one.get("content", {}).get("application/json", {}).get("example")
 
 
+def method(client: Client | AsyncClient, name: str) -> Callable[..., Any]:
+    """The method of an operation."""
+    operation = OPERATIONS[name]
+    found: Callable[..., Any] = getattr(getattr(client, operation.tag), operation.short)
+    return found
+
+
 def replay(name: str) -> Scripted:
     status, body = answer(name)
     return Scripted(httpx.Response(status, content=json.dumps(body)) if body is not None else httpx.Response(status))
@@ -52,12 +62,12 @@ def replay(name: str) -> Scripted:
 def test_each_documented_example_can_be_sent_and_its_answer_is_a_model(name):
     service = replay(name)
 
-    got = getattr(service.client(), name)(**arguments(name))
+    got = method(service.client(), name)(**arguments(name))
 
     assert (type(got).__name__ if got is not None else None) == OPERATIONS[name].answer
-    method, _, path = TOLD[name][0].partition(" ")
+    verb, _, path = TOLD[name][0].partition(" ")
     (request,) = service.asked
-    assert request.method == method
+    assert request.method == verb
     assert request.url.path == path.format(**arguments(name))
     if request.headers.get("content-type") == "application/json":
         content = TOLD[name][1]["requestBody"]["content"]["application/json"]["example"]
@@ -69,12 +79,12 @@ def test_both_clients_send_the_same_and_understand_the_same():
     async def ask(name: str) -> tuple[Any, list[httpx.Request]]:
         service = replay(name)
         async with service.async_client() as client:
-            return await getattr(client, name)(**arguments(name)), service.asked
+            return await method(client, name)(**arguments(name)), service.asked
 
     async def everything() -> None:
         for name in OPERATIONS:
             service = replay(name)
-            plain = getattr(service.client(), name)(**arguments(name))
+            plain = method(service.client(), name)(**arguments(name))
             awaited, asked = await ask(name)
             assert awaited == plain
             assert [(one.method, one.url) for one in asked] == [(one.method, one.url) for one in service.asked]
@@ -84,18 +94,50 @@ def test_both_clients_send_the_same_and_understand_the_same():
 
 def test_both_clients_have_a_method_of_the_same_form_for_each_operation_and_the_same_helpers():
     assert set(OPERATIONS) == set(TOLD)
+    tags = {one.tag for one in OPERATIONS.values()}
     public = [name for name in dir(Client) if not name.startswith("_")]
-    assert set(public) - set(OPERATIONS) == {"call", "close", "markdown", "pages", "send_lines", "url", "wait_for_run"}
+    helpers = set(public) - tags
+    assert helpers == {"call", "close", "markdown", "pages", "send_lines", "url", "wait_for_run"}
     assert public == [name for name in dir(AsyncClient) if not name.startswith("_")]
-    for name in set(public) - {"url"}:
-        plain, awaited = (inspect.signature(getattr(kind, name)).parameters for kind in (Client, AsyncClient))
-        assert list(plain) == list(awaited)
+    pairs = [(getattr(Client, name), getattr(AsyncClient, name)) for name in helpers - {"url"}]
+    plain, awaited = Scripted().client(), Scripted().async_client()
+    pairs += [(method(plain, name), method(awaited, name)) for name in OPERATIONS]
+    for one, other in pairs:
+        assert list(inspect.signature(one).parameters) == list(inspect.signature(other).parameters)
+    for tag in tags:
+        methods = {name for name in dir(getattr(plain, tag)) if not name.startswith("_")}
+        assert methods == {one.short for one in OPERATIONS.values() if one.tag == tag}
     for operation in OPERATIONS.values():
-        path = list(operation.path_parameters)
-        taken = list(inspect.signature(getattr(Client, operation.name)).parameters.values())[1:]
+        taken = inspect.signature(method(plain, operation.name)).parameters.values()
         assert [
             one.name for one in taken if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and one.name != "lines"
-        ] == path
+        ] == list(operation.path_parameters)
+
+
+def test_a_method_is_found_by_its_kind_and_what_it_does_without_saying_the_kind_again():
+    shorts = {name: f"{one.tag}.{one.short}" for name, one in OPERATIONS.items()}
+    for name, short in {
+        "append_note": "notes.append",
+        "append_notes": "notes.append_batch",
+        "store_memory": "memories.store",
+        "get_bank_file": "bank.get_file",
+        "list_all_backups": "backups.list_all",
+        "list_erasures": "erasure.list",
+        "ask_question": "questions.ask",
+        "search_space": "search.space",
+        "get_whoami": "service.whoami",
+    }.items():
+        assert shorts[name] == short
+    assert len(set(shorts.values())) == len(shorts)
+
+
+def test_two_operations_of_a_group_can_t_have_one_name():
+    document = copy.deepcopy(DOCUMENT)
+    document["paths"]["/v1/about"]["get"]["operationId"] = "append_note"
+    document["paths"]["/v1/about"]["get"]["tags"] = ["notes"]
+    document["paths"]["/v1/spaces/{space_id}/notes"]["post"]["operationId"] = "notes_append"
+    with pytest.raises(ValueError, match="append"):
+        operation_table.build(document)
 
 
 @pytest.mark.slow
@@ -105,18 +147,18 @@ def test_what_is_generated_is_what_the_document_says():
 
 
 def test_the_table_says_what_a_command_line_needs():
-    note = operations.OPERATIONS["append_note"]
+    note = OPERATIONS["append_note"]
     assert (note.method, note.path, note.tag, note.needs) == ("POST", "/spaces/{space_id}/notes", "notes", "write")
     assert (note.takes_key, note.markdown, note.lines, note.paged) == (True, False, False, False)
     assert list(note.fields) == ["space_id", "category", "content", "tags"]
     category = note.body["category"]
     assert (category.type, category.required, category.choices[:2]) == ("string", True, ("observation", "decision"))
     assert (note.body["tags"].type, note.body["tags"].items) == ("array", "string")
-    assert operations.OPERATIONS["list_notes"].paged
-    assert operations.OPERATIONS["get_summary"].markdown
-    assert operations.OPERATIONS["import_turns"].lines
-    assert operations.OPERATIONS["delete_backup"].answer is None
-    assert operations.OPERATIONS["correct_memory"].body["ttl"].nullable
+    assert OPERATIONS["list_notes"].paged
+    assert OPERATIONS["get_summary"].markdown
+    assert OPERATIONS["import_turns"].lines
+    assert OPERATIONS["delete_backup"].answer is None
+    assert OPERATIONS["correct_memory"].body["ttl"].nullable
 
 
 def page(items: list[int], cursor: str | None) -> httpx.Response:
@@ -221,5 +263,5 @@ def test_no_proxy_is_asked_on_the_way_to_one_s_own_machine(monkeypatch):
 
 def test_it_says_which_version_it_is():
     service = Scripted(good(NOTE))
-    service.client().get_note("demo", "x")
+    service.client().notes.get("demo", "x")
     assert service.asked[0].headers["user-agent"] == f"live-memory/{live_memory.__version__}"

@@ -35,7 +35,7 @@ ONCE: dict[str, dict[str, Any]] = {
 def test_a_note_is_sent_again_under_the_same_key_until_it_has_an_answer(failure):
     service = Scripted(failure, failure, good(NOTE, 201))
 
-    assert service.client().append_note("demo", category="todo", content="x").content == "x"
+    assert service.client().notes.append("demo", category="todo", content="x").content == "x"
 
     keys = [request.headers["idempotency-key"] for request in service.asked]
     assert len(keys) == 3
@@ -45,9 +45,9 @@ def test_a_note_is_sent_again_under_the_same_key_until_it_has_an_answer(failure)
 def test_each_note_has_a_key_of_its_own_and_a_given_one_stands():
     service = Scripted(good(NOTE))
     client = service.client()
-    client.append_note("demo", category="todo", content="x")
-    client.append_note("demo", category="todo", content="x")
-    client.append_note("demo", category="todo", content="x", idempotency_key="mine")
+    client.notes.append("demo", category="todo", content="x")
+    client.notes.append("demo", category="todo", content="x")
+    client.notes.append("demo", category="todo", content="x", idempotency_key="mine")
     first, second, third = [request.headers["idempotency-key"] for request in service.asked]
     assert first != second
     assert third == "mine"
@@ -92,7 +92,7 @@ def test_what_did_not_get_through_or_was_turned_away_is_sent_again_whatever_it_i
 def test_what_no_repeat_can_cure_is_told_at_once(failure):
     service = Scripted(failure)
     with pytest.raises(LiveMemoryError):
-        service.client().get_space("demo")
+        service.client().spaces.get("demo")
     assert len(service.asked) == 1
     assert service.waited == []
 
@@ -100,7 +100,7 @@ def test_what_no_repeat_can_cure_is_told_at_once(failure):
 def test_it_gives_up_after_the_retries_and_waits_ever_longer_between_them():
     service = Scripted(LOST)
     with pytest.raises(LiveMemoryError) as caught:
-        service.client(retries=8).get_space("demo")
+        service.client(retries=8).spaces.get("demo")
     assert (caught.value.status, caught.value.code, caught.value.curable) == (None, "no_answer", True)
     assert len(service.asked) == 9
     ceilings = [0.25, 0.5, 1, 2, 4, 8, 8, 8]
@@ -110,7 +110,7 @@ def test_it_gives_up_after_the_retries_and_waits_ever_longer_between_them():
 def test_without_retries_nothing_is_sent_again():
     service = Scripted(REFUSED)
     with pytest.raises(LiveMemoryError):
-        service.client(retries=0).get_space("demo")
+        service.client(retries=0).spaces.get("demo")
     assert len(service.asked) == 1
 
 
@@ -121,7 +121,7 @@ def test_it_waits_as_long_as_the_service_says_and_not_when_that_is_too_long():
 
     hours = Scripted(problem(429, "throttled", 3_600))
     with pytest.raises(LiveMemoryError) as caught:
-        hours.client().get_space("demo")
+        hours.client().spaces.get("demo")
     assert caught.value.retry_after == 3_600
     assert hours.waited == []
 
@@ -164,12 +164,12 @@ def test_messages_that_have_no_id_get_one_each():
 def test_an_error_after_an_answer_was_lost_says_that_it_may_have_been_done():
     service = Scripted(LOST, problem(404, "backup_not_found"))
     with pytest.raises(LiveMemoryError, match="may have been carried out") as caught:
-        service.client().delete_backup("demo", "2026-02-20T02-00-00")
+        service.client().backups.delete("demo", "2026-02-20T02-00-00")
     assert caught.value.repeated
 
     turned_away = Scripted(REFUSED, problem(404, "backup_not_found"))
     with pytest.raises(LiveMemoryError) as caught:
-        turned_away.client().delete_backup("demo", "2026-02-20T02-00-00")
+        turned_away.client().backups.delete("demo", "2026-02-20T02-00-00")
     assert not caught.value.repeated
 
 
@@ -200,7 +200,7 @@ def test_the_waiting_client_really_waits_by_default(monkeypatch):
 def test_the_async_client_repeats_by_the_same_rules():
     async def write(service: Scripted) -> None:
         async with service.async_client() as client:
-            await client.append_note("demo", category="todo", content="x")
+            await client.notes.append("demo", category="todo", content="x")
 
     service = Scripted(LOST, problem(503, "store_unavailable", 3), good(NOTE, 201))
     asyncio.run(write(service))

@@ -1,8 +1,6 @@
 """What models are told: each tool has words of its own, short, and none of HTTP, of which a model sees nothing."""
 
-import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,12 +9,10 @@ import pytest
 from livemem_mcp import catalog
 from livemem_mcp.core import CORE
 from livemem_mcp.tool import Tool
-from scripts import mcp_catalog
 
 ROUTES = catalog.tools()
 EVERY = {**CORE, **ROUTES}
-WORDS = tomllib.loads(mcp_catalog.WORDS.read_text("utf-8"))
-TOLD: Mapping[str, Mapping[str, Any]] = WORDS["tools"]
+TOLD: Mapping[str, Mapping[str, Any]] = catalog.words()["tools"]
 HTTP = re.compile(
     r"\b(20[0-4]|304|400|401|403|404|409|413|422|429|500|503)\b(?!,\d| to \d| bytes)"
     r"|\b(HTTP|POST|PUT|PATCH|GET|DELETE|URL|Location|Idempotency-Key|Retry-After|Content-Type|Accept|ETag)\b"
@@ -108,23 +104,33 @@ def test_a_page_is_short_unless_more_is_asked_for(tool: Tool):
     assert limit is None or limit["default"] <= 20
 
 
-def test_words_for_an_argument_that_there_is_not_are_refused():
-    tool = {"name": "get_note", "schema": {"properties": {"note_id": {"type": "string"}}}}
+def test_words_name_no_operation_and_no_argument_that_there_is_not():
+    core = catalog.words()["core"].keys()
 
-    with pytest.raises(ValueError, match="get_note has no argument colour"):
-        mcp_catalog._worded(tool, {}, {"arguments": {"colour": "Red."}})
+    assert {*core, *TOLD} - catalog.operations().keys() == set()
+    assert core & TOLD.keys() == set()
+    for tool, words in TOLD.items():
+        named = {*words.get("arguments", {}), *words.get("defaults", {})}
+        assert named - EVERY[tool].schema["properties"].keys() == set(), tool
+
+
+def test_a_tool_s_own_words_for_an_argument_win_over_those_for_all():
+    own = {(tool, name): text for tool, words in TOLD.items() for name, text in words.get("arguments", {}).items()}
+
+    assert {key: EVERY[key[0]].schema["properties"][key[1]]["description"] for key in own} == own
+    assert [name for _, name in own if name in catalog.words()["arguments"]]
 
 
 def test_words_for_all_reach_arguments_inside_of_others():
     inside = {"items": {"properties": {"note_id": {"description": "long"}}}}
-    tool = {"name": "any", "schema": {"properties": {"notes": inside, "note_id": {"description": "long"}}}}
 
-    told = mcp_catalog._worded(tool, {"note_id": "short"}, {"arguments": {"note_id": "own"}})
+    told = catalog.described({"notes": inside, "note_id": {"description": "long"}}, {"note_id": "short"})
 
-    assert json.loads(json.dumps(told["schema"]["properties"])) == {
+    assert told == {
         "notes": {"items": {"properties": {"note_id": {"description": "short"}}}},
-        "note_id": {"description": "own"},
+        "note_id": {"description": "short"},
     }
+    assert inside["items"]["properties"]["note_id"] == {"description": "long"}
 
 
 def _descriptions(schema: Any, where: str = "") -> Iterator[tuple[str, str]]:

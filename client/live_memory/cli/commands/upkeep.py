@@ -43,7 +43,7 @@ def _receipt(session: Session, receipt: dict[str, Any]) -> None:
     out.text(receipt["erasure_id"])
     if receipt["status"] == "working":
         space, erasure = session.space, receipt["erasure_id"]
-        out.say(f"It goes on: livemem api get_erasure --space-id {space} --erasure-id {erasure}")
+        out.say(f"It goes on: livemem api erasure get --space-id {space} --erasure-id {erasure}")
         return
     counted = ", ".join(f"{count} {what}" for what, count in receipt["counts"].items() if count)
     out.say(f"Erased from: {counted or 'nothing'}.")

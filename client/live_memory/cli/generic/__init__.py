@@ -1,1 +1,1 @@
-"""Every operation of the service as a command, made from the table of operations: `livemem api OPERATION`."""
+"""Every operation of the service as a command, made from the table of operations: `livemem api notes list`."""

@@ -124,7 +124,7 @@ def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> 
     body = reading.json_value(said["body_"], "--body") if said.get("body_") else {}
     if not isinstance(body, dict) or set(body) - set(operation.body):
         names = ", ".join(operation.body)
-        raise Refused(f"--body must be a JSON object; {operation.name} knows these fields: {names}.")
+        raise Refused(f"--body must be a JSON object; {operation.tag} {operation.short} knows these fields: {names}.")
     fields = operation.fields
     # A list that was not given is an empty one for typer.
     given = {name: said[name] for name in fields if said.get(name) is not None and said[name] != []}
@@ -133,7 +133,7 @@ def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> 
         arguments["space_id"] = session.space
     missing = [option(name) for name, field in fields.items() if field.required and name not in arguments]
     if missing:
-        raise Refused(f"{operation.name} needs {', '.join(missing)}.")
+        raise Refused(f"{operation.tag} {operation.short} needs {', '.join(missing)}.")
     return arguments
 
 

@@ -1,6 +1,6 @@
-"""The group `api`: its commands are the operations, each built only when it is called or shown."""
+"""The group `api`: a group for each tag, its commands the operations. Each is built only when it is called or shown."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
@@ -13,42 +13,69 @@ if TYPE_CHECKING:
     from live_memory.operations import Operation
 
 
-class _Operations(TyperGroup):
+class _Tags(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click asks so
-        return list(_table())
+        return sorted({one.tag for one in _operations()})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _of_tag(cmd_name) if cmd_name in self.list_commands(ctx) else None
+
+
+class _Operations(TyperGroup):
+    """Those of the tag that it is named by."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return [one.short for one in _operations(self.name)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        operation = _table().get(cmd_name.replace("-", "_"))
-        if operation is None:
+        found = [one for one in _operations(self.name) if one.short == cmd_name.replace("-", "_")]
+        if not found:
             return None
         from live_memory.cli.generic import command  # noqa: PLC0415 - not for who calls no operation
 
         built = typer.Typer(add_completion=False, rich_markup_mode=None)
-        built.command(operation.name, rich_help_panel=operation.tag)(command.function(operation))
+        built.command(found[0].short)(command.function(found[0]))
         return get_command(built)
 
 
-def _table() -> "dict[str, Operation]":
+def _of_tag(tag: str) -> Any:
+    from live_memory._groups import Groups  # noqa: PLC0415
+
+    built = typer.Typer(
+        cls=_Operations, name=tag, invoke_without_command=True, add_completion=False, help=getattr(Groups, tag).__doc__
+    )
+
+    @built.callback()
+    def _(ctx: typer.Context, json: Json = False) -> None:
+        _list(ctx, tag, json=json)
+
+    return get_command(built)
+
+
+def _operations(tag: str | None = None) -> "list[Operation]":
     # The table is long: only who calls an operation waits for it.
-    from live_memory import operations  # noqa: PLC0415
+    from live_memory.operations import OPERATIONS  # noqa: PLC0415
 
-    return dict(sorted(operations.OPERATIONS.items(), key=lambda one: (one[1].tag, one[0])))
-
-
-app = typer.Typer(cls=_Operations, invoke_without_command=True)
+    return sorted((one for one in OPERATIONS.values() if tag in {None, one.tag}), key=lambda one: (one.tag, one.short))
 
 
-@app.callback()
-def api(
-    ctx: typer.Context,
-    tag: Annotated[str | None, typer.Option(help="Only the operations of this kind, such as notes.")] = None,
-    json: Json = False,
-) -> None:
-    """Call any operation of the service by its name; without a name, list them."""
+def _list(ctx: typer.Context, tag: str | None, *, json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     with plain(ctx, json=json) as (_, out):
-        found = [one for one in _table().values() if tag in {None, one.tag}]
-        listed = [{"operation": one.name, "tag": one.tag, "summary": one.summary, "needs": one.needs} for one in found]
-        rows = [list(one.values()) for one in listed]
-        out.result(listed, lambda: out.table(["operation", "kind", "what it does", "needs"], rows))
+        found = _operations(tag)
+        listed = [
+            {"operation": one.name, "tag": one.tag, "command": one.short, "summary": one.summary, "needs": one.needs}
+            for one in found
+        ]
+        rows = [[f"{one.tag} {one.short}", one.summary, one.needs] for one in found]
+        out.result(listed, lambda: out.table(["operation", "what it does", "needs"], rows))
+
+
+app = typer.Typer(cls=_Tags, invoke_without_command=True)
+
+
+@app.callback()
+def api(ctx: typer.Context, json: Json = False) -> None:
+    """Call any operation of the service by its kind and name; without a name, list them."""
+    _list(ctx, None, json=json)

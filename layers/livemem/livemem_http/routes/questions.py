@@ -25,7 +25,12 @@ REQUEST = timedelta(seconds=20)
 
 
 @api.route(
-    "POST", ALL, needs="read", also=[HTTPStatus.ACCEPTED], tag="ask", summary="Ask the agent that answers from memory"
+    "POST",
+    ALL,
+    needs="read",
+    also=[HTTPStatus.ACCEPTED],
+    tag="questions",
+    summary="Ask the agent that answers from memory",
 )
 def ask_question(
     space_id: str,
@@ -56,7 +61,7 @@ def ask_question(
     return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)
 
 
-@api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="ask", summary="Get a question")
+@api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="questions", summary="Get a question")
 def get_question(space_id: str, request_id: str) -> AskView:
     """A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is there
     for who asked it alone.

@@ -1,0 +1,12 @@
+"""What all groups of methods have in common."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Group:
+    """Methods for the operations of one kind, generated in `_groups` and `_async_groups`."""
+
+    def __init__(self, invoke: Callable[[str, dict[str, Any]], Any]) -> None:
+        """`invoke` carries out an operation, by its name and the local variables of its method."""
+        self._invoke = invoke

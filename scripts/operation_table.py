@@ -1,0 +1,183 @@
+"""operations.json: what the client's command line and the MCP tools know of each operation of the API.
+
+Written with the OpenAPI document (scripts/openapi.py), once beside each of its two readers: client and service share no
+code.
+"""
+
+import json
+import keyword
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGETS = (
+    ROOT / "client" / "live_memory" / "operations.json",
+    ROOT / "layers" / "livemem" / "livemem_mcp" / "operations.json",
+)
+FUNCTIONS = {
+    **{name: name for name in ("ingest", "reads", "search", "conversations", "memories", "rooms", "admin", "archives")},
+    "questions": "ask",
+    "consolidations": "start",
+}
+"""The modules of routes, and the function that answers theirs."""
+SHORT = {
+    # The rule would give them the name of another one.
+    "append_notes": "append_batch",
+    "store_memories": "store_batch",
+    # They name what the group is about by another word than its own.
+    "get_about": "about",
+    "get_health": "health",
+    "get_whoami": "whoami",
+    "start_consolidation": "start",
+}
+"""Names within a group that the rule of `short` does not give."""
+METHODS = ("get", "post", "put", "patch", "delete")
+DROPPED = {"title", "example", "examples", "pattern", "writeOnly"}
+"""Of a schema: what costs a model tokens and tells it little. The service checks the patterns."""
+_JSON = "application/json"
+_LINES = "application/x-ndjson"
+_MARKDOWN = "text/markdown"
+
+
+def text(document: Mapping[str, Any]) -> str:
+    """The file as it should be: a line for each operation's own words, and one for each of its fields."""
+    return "{\n" + ",\n".join(_written(name, one) for name, one in build(document).items()) + "\n}\n"
+
+
+def _written(name: str, operation: Mapping[str, Any]) -> str:
+    own = {key: value for key, value in operation.items() if key != "fields"}
+    fields = [f"   {_as_json(key)}: {_as_json(value)}" for key, value in operation["fields"].items()]
+    lines = [f"  {_as_json(key)}: {_as_json(value)}" for key, value in own.items()]
+    lines.append('  "fields": {' + ("\n" + ",\n".join(fields) + "\n  }" if fields else "}"))
+    return f" {_as_json(name)}: {{\n" + ",\n".join(lines) + "\n }"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def build(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """All operations by name, in the order of the document.
+
+    What is false or empty is left out. Of a field: `in` (path, query, header, body or lines), whether it is `required`,
+    and its JSON Schema, with what that refers to put in its place.
+
+    Raises ValueError if two operations of a group have one name, or one has a name that no method can have.
+    """
+    modules = {key: name for name in FUNCTIONS for key in import_module(f"livemem_http.routes.{name}").api.needs}
+    found = {}
+    for path, methods in document["paths"].items():
+        for method, told in sorted(methods.items(), key=lambda one: METHODS.index(one[0])):
+            route = f"{method.upper()} {path.replace('{path}', '{path+}')}"
+            found[told["operationId"]] = _operation(document, route, told, modules[route])
+    shorts = [(one["tag"], one["short"]) for one in found.values()]
+    wrong = {short for short in shorts if shorts.count(short) > 1 or keyword.iskeyword(short[1])}
+    if wrong or SHORT.keys() - found:
+        raise ValueError(f"SHORT does not fit the operations: {sorted(wrong)}, {sorted(SHORT.keys() - found)}")
+    return found
+
+
+def short(name: str, tag: str) -> str:
+    """The name of an operation within the group of its tag: `append` of `append_note` in `notes`.
+
+    Without the group's word, be it one or many; but a name is never empty.
+    """
+    own = {tag, f"{tag}s", tag.removesuffix("s"), f"{tag.removesuffix('ies')}y"}
+    rest = [word for word in name.split("_") if word not in own]
+    return SHORT.get(name) or "_".join(rest) or name
+
+
+def _operation(document: Mapping[str, Any], route: str, told: Mapping[str, Any], module: str) -> dict[str, Any]:
+    method, _, path = route.partition(" ")
+    (tag,) = told["tags"]
+    content = _answer(told)
+    answer = content.get(_JSON, {}).get("schema", {}).get("$ref", "").rpartition("/")[2]
+    properties = document["components"]["schemas"].get(answer, {}).get("properties", {})
+    operation = {
+        "tag": tag,
+        "short": short(told["operationId"], tag),
+        "summary": told["summary"],
+        "description": told.get("description", ""),
+        "needs": told["x-needs"],
+        "method": method,
+        "path": path.removeprefix("/v1"),
+        "module": module,
+        "function": FUNCTIONS[module],
+        "answer": answer,
+        "markdown": _MARKDOWN in content,
+        "paged": {"items", "next_cursor"} <= set(properties),
+    }
+    fields = dict(_fields(document, told))
+    return {name: value for name, value in operation.items() if value} | {"fields": fields}
+
+
+def _answer(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of an answer that is a success."""
+    good = next(answer for status, answer in sorted(told["responses"].items()) if status.startswith("2"))
+    content: dict[str, Any] = good.get("content", {})
+    return content
+
+
+def _fields(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the operation takes, by name; raises ValueError for a name that is there twice."""
+    seen: set[str] = set()
+    for name, place, required, schema in _taken(document, told):
+        if name in seen:
+            raise ValueError(f"{told['operationId']}: {name} is in the body and elsewhere")
+        seen.add(name)
+        field: dict[str, Any] = {"in": place} | ({"required": True} if required else {})
+        yield name, field | {"schema": _slim(document, schema)}
+
+
+def _taken(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tuple[str, str, bool, Mapping[str, Any]]]:
+    """Name, place, whether it is required, and schema of each."""
+    for one in told.get("parameters", ()):
+        if one["name"] != "If-None-Match":
+            schema = {**one["schema"], "description": one.get("description", "")}
+            yield one["name"].lower().replace("-", "_"), one["in"], one["required"], schema
+    content = told.get("requestBody", {}).get("content", {})
+    if _LINES in content:
+        yield "lines", "lines", True, content[_LINES]["schema"]
+    body = _resolved(document, content.get(_JSON, {}).get("schema", {}))
+    for name, schema in body.get("properties", {}).items():
+        yield name, "body", name in body.get("required", ()), schema
+
+
+def _resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
+    return schema
+
+
+def _slim(document: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema with what it refers to put in its place, and without what its readers do not need."""
+    whole = {**_resolved(document, schema), **{name: value for name, value in schema.items() if name != "$ref"}}
+    slim = {name: value for name, value in whole.items() if name not in DROPPED and value not in ("", None)}
+    # Bounds come as floats, and an array's own words say what is in it.
+    slim |= {name: int(value) for name, value in slim.items() if isinstance(value, float) and value.is_integer()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(slim.get(name), Mapping):
+            slim[name] = _slim(document, slim[name])
+            if "properties" not in slim[name]:
+                slim[name].pop("description", None)
+    if "properties" in slim:
+        slim["properties"] = {name: _slim(document, part) for name, part in slim["properties"].items()}
+    if variants := slim.pop("anyOf", None):
+        slim = _joined([_slim(document, variant) for variant in variants], slim)
+    return slim
+
+
+def _joined(variants: list[dict[str, Any]], rest: Mapping[str, Any]) -> dict[str, Any]:
+    """One of several; where one of two is null, the other's words with a second type."""
+    others = [one for one in variants if one != {"type": "null"}]
+    if len(others) == 1 and len(variants) == 2:
+        (one,) = others
+        if isinstance(one.get("type"), str):
+            nullable = {**one, **rest, "type": [one["type"], "null"]}
+            if "enum" in one:
+                nullable["enum"] = [*one["enum"], None]
+            return nullable
+        return {**one, **rest}
+    return {**rest, "anyOf": variants}
