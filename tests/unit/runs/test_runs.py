@@ -8,12 +8,12 @@ from livemem.errors import InvalidName, NotFound, ObjectUnreadable, StoreUnavail
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.store import keys
+from livemem.store import keys, timing
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
 
 HOUR = 3_600
-INVOCATION = 15 * 60 + 30
+INVOCATION = timing.DEAD_AFTER.total_seconds()
 
 
 def ordered() -> tuple[World, str]:

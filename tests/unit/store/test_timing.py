@@ -10,9 +10,10 @@ from livemem.backups import remains
 from livemem.changes import leftovers, settling
 from livemem.conversations import due, jobs, removal
 from livemem.digests import retrying
+from livemem.jobs import lease
 from livemem.memories import expiry
 from livemem.rooms import marking
-from livemem.spaces import caps, lease, life, markers
+from livemem.spaces import caps, life, markers
 from livemem.store import timing
 
 

@@ -13,7 +13,7 @@ from livemem.llm import client, last_call
 from livemem.llm.client import LlmError
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.upkeep import health
 from livemem.upkeep.health import Health
@@ -24,7 +24,7 @@ from tests.unit.runs.test_counter import IgnoringS3
 from tests.unit.runs.test_runs import killed_after_the_commit, killed_while_asking
 
 ADMIN = Principal("admin", frozenset(("read", "write", "admin")), frozenset())
-INVOCATION = 15 * 60 + 30
+INVOCATION = timing.DEAD_AFTER.total_seconds()
 DAY = 86_400
 
 

@@ -13,7 +13,7 @@ from livemem.notes.idempotency import CLAIM_LIFE, append_once
 from livemem.process import Function
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.upkeep import sweep
 from tests.support.audit import audit
@@ -26,7 +26,7 @@ from tests.unit.runs.test_runs import die, killed_after_the_commit, killed_while
 LONG = timedelta(minutes=15)
 QUARTER = 15 * 60
 QUIET = QUIET_AFTER.total_seconds() + 1
-INVOCATION = QUARTER + 30
+INVOCATION = timing.DEAD_AFTER.total_seconds()
 
 
 def at_threshold(*space_ids: str) -> World:
@@ -189,7 +189,7 @@ def test_an_interrupted_deletion_is_finished_when_the_id_is_free_again():
     assert world.sweep().did("cleaned") == []
 
 
-def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
+def test_an_interrupted_creation_is_cleared_away_when_its_worker_is_dead():
     world = World()
     world.client.kill_at(len(world.client.requests) + 3, done=True)
     with pytest.raises(Killed):
@@ -197,7 +197,7 @@ def test_an_interrupted_creation_is_cleared_away_after_a_quarter_of_an_hour():
     world.new_process()
     assert world.keys("demo/") == ["demo/_rules.md", "demo/bank/.keep", "demo/live/.keep"]
 
-    world.clock.move(QUARTER - 1)
+    world.clock.move(INVOCATION - 1)
     assert world.sweep_all().did("cleaned") == []
     world.clock.move(1)
     assert world.sweep_all().did("cleaned") == ["demo"]
@@ -209,7 +209,7 @@ def test_the_deletion_of_a_dead_creation_can_not_hit_a_space_that_is_created_mea
     world.client.kill_at(len(world.client.requests) + 3, done=True)
     with pytest.raises(Killed):
         world.create_space()
-    world.clock.move(QUARTER)
+    world.clock.move(INVOCATION)
     created: list[str] = []
 
     def create_meanwhile(index: int, verb: str) -> None:
@@ -242,7 +242,7 @@ OURS = [
 def test_what_was_written_without_a_space_is_cleared_away(key: str):
     world = World()
     world.inner.put_object(Bucket="b", Key=key, Body=b"x")
-    world.clock.move(QUARTER)
+    world.clock.move(INVOCATION)
 
     assert world.sweep_all().did("cleaned") == ["demo"]
     assert world.keys("demo/") == ["demo/_meta.json"]
