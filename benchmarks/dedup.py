@@ -2,7 +2,7 @@
 
 First the candidates: of the pairs that are one fact, or have a new value, the place of the older text among all older
 texts of its language, and the least likeness. From both follow how many candidates a memory needs, and from which
-likeness on (`memories/near.py`, `memories/thresholds.py`). Over dedup_pairs.jsonl and fact_pairs.jsonl (200 pairs:
+likeness on (`memories/nearest.py`, `memories/thresholds.py`). Over dedup_pairs.jsonl and fact_pairs.jsonl (200 pairs:
 different facts in nearly the same words, new values, the same in other words).
 
 Then precision and recall of merging by likeness, which is what MEMORY_MERGE=similarity does.
@@ -33,9 +33,9 @@ from pydantic import BaseModel, ConfigDict
 
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
-from livemem.memories import likeness, wording
 from livemem.settings import Settings
 from livemem.store.memory_keys import Kind
+from livemem.text import similarity, wording
 from local.offline_llm import encoder
 
 PAIRS = Path(__file__).with_name("dedup_pairs.jsonl")
@@ -138,7 +138,7 @@ def judge(pairs: Sequence[Pair], compare: Compare) -> list[Judged]:
 
 
 def _judged(new: Pair, old: Pair, label: str, score: float) -> Judged:
-    return Judged(new.lang, label, float(score), likeness.differs(new.other, old.one))
+    return Judged(new.lang, label, float(score), similarity.differs(new.other, old.one))
 
 
 def quality(judged: Sequence[Judged], threshold: float, *, guarded: bool) -> Quality:
@@ -198,8 +198,8 @@ def asked(judged: Sequence[Judged], threshold: float, lowest: float) -> tuple[fl
 
 def lexical(new: Sequence[str], old: Sequence[str]) -> Likenesses:
     """By letters alone."""
-    rows, columns = ([likeness.prepare(text) for text in texts] for texts in (new, old))
-    return np.array([[likeness.like(one, other) for other in columns] for one in rows], np.float32)
+    rows, columns = ([similarity.prepare(text) for text in texts] for texts in (new, old))
+    return np.array([[similarity.like(one, other) for other in columns] for one in rows], np.float32)
 
 
 def by_vectors(embed: Callable[[Sequence[str]], Sequence[Sequence[float]]]) -> Compare:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
-from livemem.redaction import redact
+from livemem.text.redaction import redact
 
 BYTES = 100_000
 BEST_OF = 3

@@ -27,12 +27,12 @@ SOURCE = ROOT / "docs" / "openapi.json"
 TARGET = ROOT / "client" / "live_memory"
 SERVICE = ROOT / "layers" / "livemem" / "livemem"
 COPIED = {
-    "_redaction/__init__.py": "redaction/__init__.py",
-    "_redaction/named_secrets.py": "redaction/named_secrets.py",
-    "_redaction/provider_keys.py": "redaction/provider_keys.py",
-    "_invisible.py": "invisible.py",
+    "_redaction/__init__.py": "text/redaction/__init__.py",
+    "_redaction/named_secrets.py": "text/redaction/named_secrets.py",
+    "_redaction/provider_keys.py": "text/redaction/provider_keys.py",
+    "_invisible.py": "text/invisible.py",
     # The programs of the local runtime begin without service and client.
-    "../../local/invisible.py": "invisible.py",
+    "../../local/invisible.py": "text/invisible.py",
 }
 """Where there are copies, as seen from the client, and of which modules of the service."""
 _JSON = "application/json"
@@ -68,7 +68,7 @@ def files(document: dict[str, Any]) -> dict[str, str]:
 
 
 def _copied(source: str) -> str:
-    text = (SERVICE / source).read_text("utf-8").replace("from livemem.redaction", "from live_memory._redaction")
+    text = (SERVICE / source).read_text("utf-8").replace("from livemem.text.redaction", "from live_memory._redaction")
     return _formatted(f"# Copied by scripts/client.py from {source} of the service: do not edit.\n{text}")
 
 

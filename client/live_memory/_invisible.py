@@ -1,4 +1,4 @@
-# Copied by scripts/client.py from invisible.py of the service: do not edit.
+# Copied by scripts/client.py from text/invisible.py of the service: do not edit.
 r"""Letters that nobody sees, but that a terminal obeys or a model reads: shown as what they are, `\u{200B}`.
 
 Unicode has characters without a shape: controls (C0, C1, and ESC among them), marks that turn the direction of a text

@@ -1,4 +1,4 @@
-# Copied by scripts/client.py from redaction/__init__.py of the service: do not edit.
+# Copied by scripts/client.py from text/redaction/__init__.py of the service: do not edit.
 """What looks like a secret is taken out of a text: `[redacted:<kind>]` stands in its place, `***` where that is longer.
 
 Four ways to know one: by its own form, by its provider's prefix (provider_keys.py), by what stands before it

@@ -1,4 +1,4 @@
-# Copied by scripts/client.py from redaction/named_secrets.py of the service: do not edit.
+# Copied by scripts/client.py from text/redaction/named_secrets.py of the service: do not edit.
 """Secrets that are known by their name: `PASSWORD=...`, `"api_key": "..."`, `mot de passe : ...`, `--token ...`.
 
 A name is cheap to find, and mostly no secret follows it: a type, a variable, a call, a word of a sentence. So each

@@ -1,4 +1,4 @@
-# Copied by scripts/client.py from redaction/provider_keys.py of the service: do not edit.
+# Copied by scripts/client.py from text/redaction/provider_keys.py of the service: do not edit.
 """Keys and tokens of common providers that begin with a fixed text, and how each goes on behind it.
 
 Sources: the providers' own documents, and the rules of gitleaks 8 and GitHub's secret scanning. Each tail either has a

@@ -23,8 +23,8 @@ from livemem import limits
 from livemem.access import decision, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
-from livemem.invisible import visible
 from livemem.store import keys
+from livemem.text.invisible import visible
 from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts
 from livemem_http.routing import Match
 

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from pydantic import BaseModel, Field
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, ObjectUnreadable
-from livemem.redaction import redact
+from livemem.text.redaction import redact
 from livemem_http import texts
 
 logger = logging.getLogger(__name__)

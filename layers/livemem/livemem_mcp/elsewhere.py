@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel, ValidationError
 
 from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUnavailable
-from livemem.invisible import json_escaped
 from livemem.settings import settings
 from livemem.store import clients
+from livemem.text.invisible import json_escaped
 from livemem_http.api import Api, Renderer
 from livemem_mcp.session import Session
 from livemem_mcp.tool import Answer

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from livemem.invisible import visible
 from livemem.recall import summary
+from livemem.text.invisible import visible
 from livemem_http import markdown
 from livemem_http.views import SpaceSummary
 from livemem_mcp import texts

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from livemem import __version__, limits
 from livemem.errors import AnswerTooLarge, LiveMemoryError
-from livemem.invisible import visible, visible_values
+from livemem.text.invisible import visible, visible_values
 from livemem_http import problems, sending
 from livemem_http import texts as http_texts
 from livemem_mcp import prompts, resources, texts, toolsets

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from livemem.conversations import answer, language, names, sources
+from livemem.conversations import answer, names, sources
 from livemem.conversations import turn as turns
 from livemem.conversations.answer import Source
 from livemem.conversations.conversation import check_host, normalised
@@ -17,6 +17,7 @@ from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.llm.contract import ContractError
 from livemem.store import conversation_keys as keys
+from livemem.text import language
 
 paths = st.lists(
     st.sampled_from(["/", "//", "\\", "..", ".", "a", "é", "e\u0301", " ", "C:", "漢", "a b", "~"]), min_size=1

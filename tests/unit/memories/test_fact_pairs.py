@@ -5,8 +5,9 @@ from array import array
 import pytest
 
 from benchmarks import dedup
-from livemem.memories import log, storing, wording
+from livemem.memories import log, storing
 from livemem.memories.memory import Draft
+from livemem.text import wording
 from local.offline_llm import encoder
 from tests.support.fact_pairs import RightJudge, fact_pairs
 from tests.support.memories import URL, contents, store

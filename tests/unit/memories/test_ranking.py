@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from livemem import clock
 from livemem.memories.memory import Memory, Provenance
-from livemem.memories.near import best
+from livemem.memories.nearest import best
 from livemem.memories.state import State, expired
 from livemem.memories.vectors import Rows
 

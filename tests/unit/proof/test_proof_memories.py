@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from livemem.memories import likeness
+from livemem.text import similarity
 from tests.support import memory_crash, memory_histories
 from tests.support.crash import ERRORS, KILLS
 from tests.support.memory_crash import OPERATIONS, PAIRS
@@ -22,8 +22,8 @@ def test_the_texts_of_the_proof_mean_to_the_service_what_they_mean_to_the_proof(
     for topic, things in enumerate(TOPICS):
         told = [(thing, text(topic, thing, place)) for thing, words in enumerate(things) for place in range(len(words))]
         for (thing, one), (other, another) in combinations(told, 2):
-            assert likeness.differs(one, another) == (thing != other), (one, another)
-            assert (likeness.normalised(one) == likeness.normalised(another)) == (plain(one) == plain(another))
+            assert similarity.differs(one, another) == (thing != other), (one, another)
+            assert (similarity.normalised(one) == similarity.normalised(another)) == (plain(one) == plain(another))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)

@@ -16,8 +16,8 @@ from typing import Any
 
 from livemem.backups.manifest import Item, Manifest
 from livemem.bank import paths
-from livemem.invisible import has_controls
 from livemem.store import keys, memory_keys
+from livemem.text.invisible import has_controls
 
 FORMAT = "live-memory-archive"
 VERSION = 1

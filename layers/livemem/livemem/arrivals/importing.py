@@ -28,13 +28,13 @@ from livemem.errors import (
     TooLarge,
 )
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.spaces import caps, rules
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
 from livemem.store import copying, keys, large, presigned
 from livemem.store.large import Stream
 from livemem.store.objects import Entry
+from livemem.text.redaction import when
 
 logger = logging.getLogger(__name__)
 

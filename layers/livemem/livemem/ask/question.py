@@ -15,13 +15,13 @@ from livemem.errors import (
 )
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.redaction import Redaction, identifier, redact
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import documents, room_keys
 from livemem.store import keys as all_keys
 from livemem.store.documents import Count, Document, Finite, Moment
+from livemem.text.redaction import Redaction, identifier, redact
 
 Status = Literal["queued", "running", "done", "failed"]
 Expression = Literal[

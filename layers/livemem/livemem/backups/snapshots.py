@@ -18,7 +18,6 @@ from livemem.changes import recovery, settling
 from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, PreconditionLost
 from livemem.jobs import lease, places
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.runs import counter
 from livemem.spaces import caps
 from livemem.spaces import head as heads
@@ -26,6 +25,7 @@ from livemem.spaces.head import Head
 from livemem.store import copying, keys, memory_keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
+from livemem.text.redaction import when
 
 Trigger = Literal["schedule", "api", "export", "fork"]
 

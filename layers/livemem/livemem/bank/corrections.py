@@ -18,9 +18,9 @@ from livemem.errors import Conflict, FieldError, Forbidden, InvalidRequest, NotF
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
+from livemem.text.redaction import when
 
 
 def write_file(

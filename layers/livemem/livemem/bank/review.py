@@ -13,7 +13,6 @@ from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
 from livemem.jobs import lease
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.runs import queue, reviews
 from livemem.runs.queue import Order
 from livemem.runs.run import Run
@@ -21,6 +20,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision
 from livemem.store import keys
+from livemem.text.redaction import when
 
 KIND = "review"
 """Of the lease under which somebody decides."""

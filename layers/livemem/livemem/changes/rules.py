@@ -7,10 +7,10 @@ from livemem.changes import direct, records
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import Conflict, InvalidRequest
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.spaces import rules
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.text.redaction import when
 
 
 @dataclass(frozen=True)

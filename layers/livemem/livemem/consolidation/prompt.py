@@ -14,9 +14,9 @@ from importlib import resources
 from string import Template
 
 from livemem.bank.files import BankFile
-from livemem.invisible import json_escaped
 from livemem.llm.client import Messages
 from livemem.notes.note import Note
+from livemem.text.invisible import json_escaped
 
 BYTES_PER_TOKEN = 4
 """The planning bound (docs/consolidation.md, "Budget"), on UTF-8 so that scripts other than Latin count for more."""

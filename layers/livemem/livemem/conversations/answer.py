@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from livemem.conversations import language
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.summary import ENTITIES, Entities
 from livemem.llm import contract
 from livemem.llm.contract import ContractError, Part
+from livemem.text import language
 
 ITEMS, ITEM_CHARACTERS = 50, 500
 """Of a list: what is more is left out."""

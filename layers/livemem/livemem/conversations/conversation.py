@@ -11,9 +11,7 @@ from pydantic import Field
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
-from livemem.invisible import has_controls
 from livemem.process import Process
-from livemem.redaction import Redaction, identifier, named
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
@@ -21,6 +19,8 @@ from livemem.store import documents
 from livemem.store.documents import Count, Document, Line, Moment, Path
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
+from livemem.text.invisible import has_controls
+from livemem.text.redaction import Redaction, identifier, named
 
 TITLE_BYTES = 500
 TRIES = 5

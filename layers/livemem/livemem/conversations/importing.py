@@ -15,7 +15,7 @@ from livemem.conversations import log
 from livemem.conversations.turn import Draft, ToolCall, check_message_id
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
-from livemem.redaction import identifier
+from livemem.text.redaction import identifier
 
 LINES = 2_000
 """Of one call; 1 MiB of short messages."""

@@ -14,9 +14,9 @@ from livemem.conversations.conversation import parsed
 from livemem.conversations.planner import Size
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
-from livemem.redaction import Redaction
 from livemem.store import conversation_keys as keys
 from livemem.store.documents import Count, Document, Finite, Line, Moment
+from livemem.text.redaction import Redaction
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")

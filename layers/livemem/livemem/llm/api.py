@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from livemem.errors import LiveMemoryError
-from livemem.llm.excerpt import excerpt
+from livemem.text.excerpt import excerpt
 
 if TYPE_CHECKING:
     from types import ModuleType

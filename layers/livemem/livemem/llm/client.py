@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from livemem.llm.api import Api, ApiError, call, key_of, told
-from livemem.llm.excerpt import excerpt
 from livemem.settings import Settings
+from livemem.text.excerpt import excerpt
 
 if TYPE_CHECKING:
     import openai

@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from livemem.llm.api import Api, ApiError, call, key_of, within
-from livemem.llm.excerpt import excerpt
 from livemem.settings import Settings
+from livemem.text.excerpt import excerpt
 
 if TYPE_CHECKING:
     import openai

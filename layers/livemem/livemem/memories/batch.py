@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 
-from livemem.memories import likeness, log, near, vectors, verdict
+from livemem.memories import log, model_judge, nearest, vectors
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
+from livemem.memories.model_judge import PAIRS, Pair
 from livemem.memories.vectors import Floats, Rows
-from livemem.memories.verdict import PAIRS, Pair
 from livemem.process import Process
 from livemem.store.memory_keys import KINDS, Kind
+from livemem.text import similarity
 
 TOGETHER = 10
 """Memories of one call."""
@@ -31,7 +32,7 @@ class Wanted:
 
 def judged(process: Process, space_id: str, wanted: Sequence[Wanted], until: datetime | None) -> Mapping[Pair, Verdict]:
     """The verdicts on each memory and what is near to it, as far as there are any: 1 LIST for each kind, and
-    `verdict.ask` for each ten memories. The 40 pairs of a call go to the nearest ones of each memory first.
+    `model_judge.judge` for each ten memories. The 40 pairs of a call go to the nearest ones of each memory first.
 
     Nothing is asked without an LLM, or where likeness decides.
     """
@@ -39,7 +40,7 @@ def judged(process: Process, space_id: str, wanted: Sequence[Wanted], until: dat
         return {}
     near_ones = [one for kind in KINDS for one in _candidates(process, space_id, kind, wanted)]
     groups = [near_ones[start : start + TOGETHER] for start in range(0, len(near_ones), TOGETHER)]
-    told = process.store.map(lambda group: verdict.ask(process, space_id, _pairs(group), until), groups)
+    told = process.store.map(lambda group: model_judge.judge(process, space_id, _pairs(group), until), groups)
     return {pair: said for some in told for pair, said in some.items()}
 
 
@@ -53,8 +54,8 @@ def _by_both(content: str, there: Sequence[Near]) -> list[Near]:
     """What is nearest by meaning and what is nearest by letters in turn: a batch asks of a few alone, and each finds
     some that the other one misses.
     """
-    wanted = likeness.prepare(content)
-    by_letters = sorted(there, key=lambda one: likeness.like(wanted, likeness.prepare(one.text)), reverse=True)
+    wanted = similarity.prepare(content)
+    by_letters = sorted(there, key=lambda one: similarity.like(wanted, similarity.prepare(one.text)), reverse=True)
     in_turn = (one for both in zip(there, by_letters, strict=True) for one in both)
     return list({one.memory.memory_id: one for one in in_turn}.values())
 
@@ -77,7 +78,7 @@ def _candidates(
         if one.op_id in found.done:
             continue
         content = one.memory.content
-        asked = near.to_ask(process, Candidate(one.memory), near.nearest(process, there, content, one.vector, rows))
+        asked = nearest.to_ask(process, Candidate(one.memory), nearest.find(process, there, content, one.vector, rows))
         if asked:
             yield content, _by_both(content, asked)
         there.append(one.memory)

@@ -12,8 +12,8 @@ from livemem.memories.operation import Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State
 from livemem.process import Process
-from livemem.redaction import Redaction
 from livemem.store.probe import require_conditional_writes
+from livemem.text.redaction import Redaction
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from livemem.memories.operation import Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State, expired
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.store.memory_keys import Kind
 from livemem.store.probe import require_conditional_writes
+from livemem.text.redaction import when
 
 BROUGHT_BACK_FOR = timedelta(hours=1)
 """How long a memory lives at least that was brought back: somebody wants to look at it."""

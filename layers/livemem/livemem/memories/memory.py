@@ -7,10 +7,10 @@ from typing import Literal
 
 from livemem import limits
 from livemem.errors import InvalidRequest
-from livemem.invisible import has_controls
-from livemem.redaction import Redaction
 from livemem.store.documents import Count, Document, Line, Moment
 from livemem.store.memory_keys import Kind
+from livemem.text.invisible import has_controls
+from livemem.text.redaction import Redaction
 
 Origin = Literal["conversation", "chat", "note", "digest", "manual"]
 """Where a memory comes from."""

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Literal
 
 from livemem import clock
-from livemem.memories import likeness, wording
 from livemem.memories.memory import HISTORY, SUBJECTS, Absorbed, Former, Memory, Provenance
 from livemem.memories.operation import By, Kept, Merged
+from livemem.text import similarity, wording
 
 Verdict = Literal["same", "contradicts", "different"]
 
@@ -48,7 +48,7 @@ def merge(
     """
     old, new = near.memory, candidate.memory
     kept = _kept(candidate, old, verdict)
-    says_something_else = kept == "new" and (verdict == "contradicts" or likeness.adds(new.content, old.content))
+    says_something_else = kept == "new" and (verdict == "contradicts" or similarity.adds(new.content, old.content))
     if old.expires_at is None and new.expires_at is not None and says_something_else and not candidate.replace:
         return None
     by: By = "llm" if verdict else near.by
@@ -91,7 +91,7 @@ def _kept(candidate: Candidate, old: Memory, verdict: Verdict | None) -> Kept:
         return "new"
     if wording.same(new.content, old.content):
         return "former"
-    if likeness.adds(new.content, old.content):
+    if similarity.adds(new.content, old.content):
         return "new"
     # A shorter restatement is a vaguer one.
     return "new" if len(new.content) > len(old.content) else "former"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from livemem import limits
 from livemem.errors import EmbeddingUnavailable, InvalidRequest, MemoriesBroken, NotFound
-from livemem.memories import log, near, vectors
+from livemem.memories import log, nearest, vectors
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, check_subjects
 from livemem.memories.state import State
@@ -82,7 +82,7 @@ def ask(
         except EmbeddingUnavailable as error:
             degraded = error.detail
     scored = [
-        one for _, memories in wanted for one in _best_of(memories, near.by_letters(process, memories, query), limit)
+        one for _, memories in wanted for one in _best_of(memories, nearest.by_letters(process, memories, query), limit)
     ]
     return Answer(_linked(process, some, _best(scored, limit)), "lexical", degraded)
 
@@ -104,12 +104,12 @@ def _by_meaning(
     scored: list[Found] = []
     for (kind, found), (_, memories) in zip(some, wanted, strict=True):
         rows = vectors.of(process, space_id, kind, found, len(vector))
-        scored += _best_of(memories, near.by_meaning(memories, vector, rows), limit)
+        scored += _best_of(memories, nearest.by_meaning(memories, vector, rows), limit)
     return scored
 
 
 def _best_of(memories: Sequence[Memory], scores: Sequence[float] | Floats, limit: int) -> list[Found]:
-    return [Found(memories[place], score) for place, score in near.best(scores, limit)]
+    return [Found(memories[place], score) for place, score in nearest.best(scores, limit)]
 
 
 def _best(scored: list[Found], limit: int) -> list[Found]:

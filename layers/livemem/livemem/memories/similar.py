@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from livemem import clock
-from livemem.memories import expiry, likeness, log, merging, operation
+from livemem.memories import expiry, log, merging, operation
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
+from livemem.memories.model_judge import PAIRS, Pair, judge
 from livemem.memories.operation import Also, Merged, Operation
 from livemem.memories.state import State
-from livemem.memories.verdict import PAIRS, Pair, ask
 from livemem.process import Process
 from livemem.store.memory_keys import KINDS, Kind
+from livemem.text import similarity
 
 CALLS = 5
 """Of the LLM in one digest, of 40 pairs each; the next digest goes on."""
@@ -46,7 +47,7 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
         pairs = list(_pairs(log.load(process, space_id, kind), process.clock()))
         for start in range(0, min(len(pairs), left * PAIRS), PAIRS):
             some = pairs[start : start + PAIRS]
-            told = ask(process, space_id, [_question(one, other) for one, other in some], until)
+            told = judge(process, space_id, [_question(one, other) for one, other in some], until)
             left -= 1
             if not told:
                 # It does not answer now.
@@ -98,7 +99,7 @@ def _settle(
             # What was said later is the new value, and the memory that was there first stays otherwise.
             is_newer = verdict == "contradicts" and there.updated_at > memory.updated_at
             gone, old = (there, memory) if is_newer else (memory, there)
-            near = Near(old, likeness.lexical(gone.content, old.content), "llm")
+            near = Near(old, similarity.lexical(gone.content, old.content), "llm")
             met = merging.merge(Candidate(gone, stood=True), near, verdict, now, found.number + 1)
             if met:
                 return _merge(process, found, gone, *met)

@@ -14,27 +14,27 @@ from livemem.memories import (
     log,
     memory,
     merging,
-    near,
+    model_judge,
+    nearest,
     operation,
     outcome,
     snapshots,
     ttl,
     vectors,
-    verdict,
 )
 from livemem.memories.memory import Draft, Memory
 from livemem.memories.merging import Candidate, Near, Verdict
+from livemem.memories.model_judge import Pair
 from livemem.memories.operation import Merged, Operation
 from livemem.memories.outcome import Stored
 from livemem.memories.state import State
 from livemem.memories.vectors import Floats, Rows
-from livemem.memories.verdict import Pair
 from livemem.process import Process
-from livemem.redaction import Redaction
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
 from livemem.store.probe import require_conditional_writes
+from livemem.text.redaction import Redaction
 
 BATCH = 50
 MOST = 20_000
@@ -74,7 +74,7 @@ def store(
 ) -> Stored:
     """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it
     expires, and 2 for every 100th. In between the LLM is asked once of all memories that are near to it, and once more
-    of those that others have stored meanwhile (`verdict.ask`). Where it says nothing they are linked.
+    of those that others have stored meanwhile (`model_judge.judge`). Where it says nothing they are linked.
 
     `op_id` names the cause; a repeat of it within 30 days changes nothing. `until`: when models are waited for no more.
     Raises NotFound, InvalidRequest, TooLarge, EmbeddingUnavailable, MemoriesBroken, Busy.
@@ -176,7 +176,7 @@ def _store(
         # A race that is lost brings the same pairs again, and perhaps one that came since.
         left = [old for old in there if old not in asked]
         if left and answers:
-            told = verdict.ask(process, space_id, [(new, old) for old in left], until)
+            told = model_judge.judge(process, space_id, [(new, old) for old in left], until)
             asked.update(left)
             verdicts.update(told)
             # Whoever did not answer once is not waited for again.
@@ -208,14 +208,14 @@ def _decide(
     found: State,
     vector: Floats | None,
     rows: Rows | None,
-    judge: near.Judge,
+    judge: nearest.Judge,
 ) -> Operation:
     """The operation that stores it, after a state."""
     candidate, now, number = wanted.candidate, process.clock(), found.number + 1
     alive = found.alive(now)
-    there = near.nearest(process, alive, candidate.content, vector, rows)
+    there = nearest.find(process, alive, candidate.content, vector, rows)
     met: tuple[Memory, Merged] | None = None
-    for one, said in near.same(process, candidate, there, judge):
+    for one, said in nearest.same(process, candidate, there, judge):
         met = merging.merge(candidate, one, said, now, number)
         if met:
             break
@@ -237,10 +237,10 @@ def _decide(
     )
 
 
-def _linked(process: Process, wanted: _Wanted, there: Sequence[Near], judge: near.Judge) -> Memory:
+def _linked(process: Process, wanted: _Wanted, there: Sequence[Near], judge: nearest.Judge) -> Memory:
     """The memory as one of its own, with links to those of which nobody has said whether they say the same."""
     memory = wanted.candidate.memory
-    links = near.unknown(process, wanted.candidate, there, judge)
+    links = nearest.unknown(process, wanted.candidate, there, judge)
     return memory.model_copy(update={"similar_to": links}) if links else memory
 
 

@@ -27,7 +27,7 @@ class Thresholds:
 USUAL = Thresholds(0.85, 0.70, 0.20, 0.50)
 """Of text-embedding-3-small, as designed and not measured, and of models that nobody named here."""
 LEXICAL = Thresholds(0.50, 0.37, 0.10, 0.25)
-"""Of `likeness.lexical`, where there is no embedding model."""
+"""Of `similarity.lexical`, where there is no embedding model."""
 _MINILM = Thresholds(0.78, 0.65, 0.20, 0.45)
 # The E5 models press all cosines together; of the larger ones it is known, and not measured here.
 _E5 = Thresholds(0.93, 0.92, 0.78, 0.86)

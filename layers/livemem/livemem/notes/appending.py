@@ -7,14 +7,14 @@ from datetime import datetime
 from livemem import clock, limits
 from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
-from livemem.invisible import has_controls
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.redaction import Redaction
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
+from livemem.text.invisible import has_controls
+from livemem.text.redaction import Redaction
 
 APPEND_TRIES = 5
 

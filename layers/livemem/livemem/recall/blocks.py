@@ -10,7 +10,7 @@ from datetime import tzinfo
 from typing import Literal
 
 from livemem import clock
-from livemem.invisible import visible
+from livemem.text.invisible import visible
 
 Lang = Literal["fr", "en"]
 LANGUAGES: tuple[Lang, ...] = ("fr", "en")

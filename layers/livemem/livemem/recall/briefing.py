@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import Turn
-from livemem.invisible import visible
+from livemem.text.invisible import visible
 
 RAW = "## Recent Conversation (Raw)"
 TURNS = "## Relevant Past Context (Semantic Search - Turns)"

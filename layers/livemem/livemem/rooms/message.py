@@ -8,13 +8,13 @@ from pydantic import AfterValidator
 
 from livemem import clock, limits
 from livemem.errors import InvalidRequest
-from livemem.invisible import has_controls
-from livemem.redaction import Redaction
 from livemem.store import room_keys as keys
 from livemem.store import timing
 from livemem.store.documents import Document, Line, Moment
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
+from livemem.text.invisible import has_controls
+from livemem.text.redaction import Redaction
 
 AUTHOR_CHARACTERS = 100
 CONTENT_BYTES = 16_000

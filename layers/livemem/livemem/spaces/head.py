@@ -15,7 +15,6 @@ from pydantic import model_validator
 from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
-from livemem.redaction import when
 from livemem.spaces import unreadable
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.erasing import Erasing
@@ -26,6 +25,7 @@ from livemem.store import documents, keys
 from livemem.store.documents import Count, Document, Line, Moment, Number, Position
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
+from livemem.text.redaction import when
 
 logger = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
-from livemem.redaction import when
 from livemem.spaces import caps, markers, rules, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Mode
 from livemem.store import keys, timing
 from livemem.store.probe import require_conditional_writes
+from livemem.text.redaction import when
 
 TOMBSTONE_LIFE = timing.SWEEPING + timing.REPEATED + timing.MARGIN
 """How long no space of the same id is created after a deletion, by the store's clock: longer than any request of it can

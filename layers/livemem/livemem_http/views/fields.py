@@ -14,10 +14,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from livemem import clock, limits
-from livemem.redaction import KINDS
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
+from livemem.text.redaction import KINDS
 
 
 def told(description: str, *examples: Any, **schema: Any) -> Any:

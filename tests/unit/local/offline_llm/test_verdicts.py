@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from livemem.memories import verdict
+from livemem.memories import model_judge
 from local.offline_llm.chat import complete_chat
 
 
 def judged(*pairs):
-    body = {"model": "any", "messages": verdict.messages_of(pairs)}
+    body = {"model": "any", "messages": model_judge.messages_of(pairs)}
     told = json.loads(complete_chat(body, "id", 1)["choices"][0]["message"]["content"])["verdicts"]
     return {one["pair"]: one["verdict"] for one in told}
 

@@ -8,7 +8,7 @@ import pytest
 from livemem.consolidation.prompt import json_line
 from livemem.errors import StoreUnavailable
 from livemem.llm.client import LlmError, Reply
-from livemem.memories import verdict
+from livemem.memories import model_judge
 from livemem.spaces import totals
 from livemem.store import memory_keys as keys
 from tests.support.world import World, pairs_asked
@@ -34,7 +34,7 @@ def ask(world, new=NEW, old=OLD, until=None):
 
 
 def ask_all(world, *pairs, until=None):
-    return verdict.ask(world.process, "demo", pairs, until)
+    return model_judge.judge(world.process, "demo", pairs, until)
 
 
 def kept(world):
@@ -201,7 +201,7 @@ def test_of_two_who_ask_at_once_the_first_verdict_stands_for_both(world):
     other = world.with_parts(ask=lambda *_: Reply(says("different"), {}))
 
     def slow(*_):
-        assert verdict.ask(other, "demo", [(NEW, OLD)], None) == {(NEW, OLD): "different"}
+        assert model_judge.judge(other, "demo", [(NEW, OLD)], None) == {(NEW, OLD): "different"}
         return Reply(says("same"), {})
 
     world.process = world.with_parts(ask=slow)

@@ -85,7 +85,7 @@ class _Known:
             self._verdicts.update({(space_id, digest): verdict for digest, verdict in verdicts.items()})
 
 
-def ask(process: Process, space_id: str, pairs: Iterable[Pair], until: datetime | None) -> dict[Pair, Verdict]:
+def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetime | None) -> dict[Pair, Verdict]:
     """Whether new contents say the same as former ones; of pairs that are missing in the answer nobody knows, and
     nothing is kept of that.
 

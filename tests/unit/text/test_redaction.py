@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.redaction import KINDS, Redaction, redact
+from livemem.text.redaction import KINDS, Redaction, redact
 from tests.support import leaks
 
 HEX = "0123456789abcdef"

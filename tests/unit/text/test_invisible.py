@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem import invisible
-from livemem.invisible import has_controls, json_escaped, visible, visible_values
+from livemem.text import invisible
+from livemem.text.invisible import has_controls, json_escaped, visible, visible_values
 from tests.support.hidden import HIDDEN, LEGITIMATE
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from cachetools import LRUCache
 
-from livemem.memories import likeness, thresholds, wording
-from livemem.memories.likeness import Grams
+from livemem.memories import thresholds
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
@@ -18,6 +17,8 @@ from livemem.memories.thresholds import Thresholds
 from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process, Timer
 from livemem.store.memory_keys import Kind
+from livemem.text import similarity, wording
+from livemem.text.similarity import Grams
 
 Judge = Callable[[str, Sequence[str]], Mapping[str, Verdict]]
 """Says of a new content and former ones, the nearest first, whether they say the same; of some nobody knows."""
@@ -61,7 +62,7 @@ class _Prepared:
         with self._lock:
             found = self._grams.get(text)
         if found is None:
-            found = likeness.prepare(text)
+            found = similarity.prepare(text)
             with self._lock:
                 self._grams[text] = found
         return found
@@ -69,8 +70,8 @@ class _Prepared:
 
 def by_letters(process: Process, memories: Sequence[Memory], text: str) -> list[float]:
     """The likeness of each memory with a text by their n-grams, 0 to 1."""
-    prepared, wanted = process.cache(_Prepared), likeness.prepare(text)
-    return [likeness.like(wanted, prepared.get(memory.content)) for memory in memories]
+    prepared, wanted = process.cache(_Prepared), similarity.prepare(text)
+    return [similarity.like(wanted, prepared.get(memory.content)) for memory in memories]
 
 
 def by_meaning(memories: Sequence[Memory], vector: Floats, rows: Rows) -> Floats:
@@ -90,7 +91,7 @@ def best(scores: Sequence[float] | Floats, count: int) -> list[tuple[int, float]
     return [(int(place), float(values[place])) for place in order]
 
 
-def nearest(
+def find(
     process: Process, alive: Sequence[Memory], content: str, vector: Floats | None, rows: Rows | None
 ) -> list[Near]:
     """The memories that are most like `content`, by meaning, or else by n-grams: up to 40, the nearest first. Those
@@ -185,7 +186,7 @@ def _by_likeness(
     sure, doubtful = [], []
     for near in there:
         bounds = bounds_of(process, candidate.memory.kind, near.by)
-        if near.by == "text" or (near.score >= bounds.same and not likeness.differs(candidate.content, near.text)):
+        if near.by == "text" or (near.score >= bounds.same and not similarity.differs(candidate.content, near.text)):
             sure.append(near)
         elif near.score >= bounds.ambiguous_from:
             doubtful.append(near)

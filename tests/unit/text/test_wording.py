@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.memories import likeness, wording
+from livemem.text import similarity, wording
 
 TEXTS = st.text(alphabet="abthe lcd.,'’?-5 ", max_size=40)
 
@@ -64,4 +64,4 @@ def test_it_is_the_same_both_ways_and_what_is_the_same_has_the_same_bag(one, oth
 
 @given(st.text(max_size=60))
 def test_a_text_is_the_same_as_itself_in_another_dress(text):
-    assert wording.same(text, f" {likeness.normalised(text)} . ")
+    assert wording.same(text, f" {similarity.normalised(text)} . ")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.llm.excerpt import CHARACTERS, excerpt
+from livemem.text.excerpt import CHARACTERS, excerpt
 
 KEY = "sk-proj-Zx81kQ-secret"
 

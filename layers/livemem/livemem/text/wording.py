@@ -9,7 +9,7 @@ end to the front.
 import re
 from dataclasses import dataclass
 
-from livemem.memories import likeness
+from livemem.text import similarity
 
 _OPENING = "\"'`«“”‘([{"
 _CLOSING = ".,;:!…\"'`»“”’)]}"
@@ -45,7 +45,7 @@ def words(text: str) -> tuple[Word, ...]:
     """The words of a text, without articles."""
     shouted = text.upper() == text
     # In French a blank stands before it.
-    tokens = _ASKS.sub(" ?", likeness.dressed(text)).split()
+    tokens = _ASKS.sub(" ?", similarity.dressed(text)).split()
     found: list[Word] = []
     article, begins = "", True
     for place, token in enumerate(tokens):
@@ -87,7 +87,7 @@ def bag(text: str) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether both say the same in the same words."""
-    if likeness.normalised(one) == likeness.normalised(other):
+    if similarity.normalised(one) == similarity.normalised(other):
         return True
     left, right = words(one), words(other)
     if not left or len(left) != len(right):

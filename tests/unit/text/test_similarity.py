@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.memories import likeness
+from livemem.text import similarity
 
 WORDS = st.text(alphabet="abcdefghij é", min_size=1, max_size=60)
 ANY = st.text(max_size=120)
@@ -23,7 +23,7 @@ ANY = st.text(max_size=120)
     ],
 )
 def test_the_same_words_in_another_dress_are_the_same_text(one, other):
-    assert likeness.normalised(one) == likeness.normalised(other)
+    assert similarity.normalised(one) == similarity.normalised(other)
 
 
 @pytest.mark.parametrize(
@@ -38,32 +38,32 @@ def test_the_same_words_in_another_dress_are_the_same_text(one, other):
     ],
 )
 def test_what_is_written_otherwise_for_a_reason_is_another_text(one, other):
-    assert likeness.normalised(one) != likeness.normalised(other)
+    assert similarity.normalised(one) != similarity.normalised(other)
 
 
 @given(ANY)
 def test_what_was_normalised_stays_as_it_is(text):
-    once = likeness.normalised(text)
-    assert likeness.normalised(once) == once
+    once = similarity.normalised(text)
+    assert similarity.normalised(once) == once
 
 
 @given(ANY, ANY)
 def test_likeness_is_the_same_both_ways_and_between_0_and_1(one, other):
-    score = likeness.lexical(one, other)
+    score = similarity.lexical(one, other)
     assert 0 <= score <= 1
-    assert score == likeness.lexical(other, one)
+    assert score == similarity.lexical(other, one)
 
 
 @given(ANY)
 def test_a_text_is_wholly_like_itself_and_like_its_other_dress(text):
-    assert likeness.lexical(text, text) == 1
-    assert likeness.lexical(text, f" {likeness.normalised(text)}. ") == 1
+    assert similarity.lexical(text, text) == 1
+    assert similarity.lexical(text, f" {similarity.normalised(text)}. ") == 1
 
 
 @given(ANY)
 def test_a_text_neither_adds_to_itself_nor_differs_from_itself(text):
-    assert not likeness.adds(text, text)
-    assert not likeness.differs(text, text)
+    assert not similarity.adds(text, text)
+    assert not similarity.differs(text, text)
 
 
 SENTENCES = st.lists(st.sampled_from("Ann Bob prefers tea the port 8080 9090 is not node-2 daily".split()), max_size=8)
@@ -71,7 +71,7 @@ SENTENCES = st.lists(st.sampled_from("Ann Bob prefers tea the port 8080 9090 is 
 
 @given(SENTENCES.map(" ".join), SENTENCES.map(" ".join))
 def test_whether_two_are_of_two_things_does_not_depend_on_their_order(one, other):
-    assert likeness.differs(one, other) == likeness.differs(other, one)
+    assert similarity.differs(one, other) == similarity.differs(other, one)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_whether_two_are_of_two_things_does_not_depend_on_their_order(one, other
     ],
 )
 def test_what_says_something_new_is_never_taken_for_a_vaguer_restatement(new, old):
-    assert likeness.adds(new, old)
+    assert similarity.adds(new, old)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_says_something_new_is_never_taken_for_a_vaguer_restatement(new, ol
     ],
 )
 def test_a_shorter_and_vaguer_restatement_adds_nothing(new, old):
-    assert not likeness.adds(new, old)
+    assert not similarity.adds(new, old)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_shorter_and_vaguer_restatement_adds_nothing(new, old):
     ],
 )
 def test_the_same_said_of_another_is_another_fact(new, old):
-    assert likeness.differs(new, old)
+    assert similarity.differs(new, old)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_same_said_of_another_is_another_fact(new, old):
     ],
 )
 def test_a_new_value_of_the_same_thing_is_no_other_fact(new, old):
-    assert not likeness.differs(new, old)
+    assert not similarity.differs(new, old)
 
 
 @pytest.mark.parametrize(
@@ -153,22 +153,22 @@ def test_a_new_value_of_the_same_thing_is_no_other_fact(new, old):
     ],
 )
 def test_the_same_in_other_words_is_no_other_fact(one, other):
-    assert not likeness.differs(one, other)
+    assert not similarity.differs(one, other)
 
 
 def test_of_a_very_long_text_only_the_beginning_is_set_side_by_side():
-    same = "word " * likeness.MOST_WORDS
-    assert likeness.differs(f"Ann {same}", f"Bob {same}")
-    assert not likeness.differs(f"{same} Ann prefers tea", f"{same} Bob prefers tea")
+    same = "word " * similarity.MOST_WORDS
+    assert similarity.differs(f"Ann {same}", f"Bob {same}")
+    assert not similarity.differs(f"{same} Ann prefers tea", f"{same} Bob prefers tea")
 
 
 def test_words_that_say_little_do_not_make_texts_alike():
-    far = likeness.lexical("The port of the API is 8080", "The name of the cat is Tom")
-    near = likeness.lexical("The port of the API is 8080", "API port: 8080")
+    far = similarity.lexical("The port of the API is 8080", "The name of the cat is Tom")
+    near = similarity.lexical("The port of the API is 8080", "API port: 8080")
     assert far < 0.3
     assert near > 0.6
 
 
 def test_a_text_of_common_words_alone_is_compared_by_them():
-    assert likeness.lexical("It is here", "It is here") == 1
-    assert likeness.lexical("It is here", "You were there") < 0.5
+    assert similarity.lexical("It is here", "It is here") == 1
+    assert similarity.lexical("It is here", "You were there") < 0.5

@@ -11,7 +11,7 @@ from detect_secrets.plugins.slack import SlackDetector
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.redaction import redact
+from livemem.text.redaction import redact
 from tests.support import leaks
 
 NAMED = st.builds(

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
-from livemem.redaction import named_secrets, provider_keys
+from livemem.text.redaction import named_secrets, provider_keys
 
 KINDS = ("api-key", "aws", "bearer", "github", "jwt", "openai", "password", "private-key", "slack", "token")
 SHORT_MARK = "***"
