@@ -71,7 +71,7 @@ SETTINGS = {
     "EMBEDDINGS_DIMENSIONS",
     "EMBEDDINGS_QUERY_PREFIX",
     "EMBEDDINGS_TEXT_PREFIX",
-    "CONSOLIDATION_TIMEOUT",
+    "LLM_TIMEOUT_SECONDS",
     "CONSOLIDATION_MAX_NOTES",
     "CONSOLIDATION_THRESHOLD",
     "PENDING_NOTE_LIMIT",
@@ -212,7 +212,7 @@ def test_what_answers_http_gives_up_before_the_api_does(functions, name):
 
 
 def test_a_consolidation_may_wait_for_the_llm_and_still_finish(functions, source):
-    longest_wait = source["Parameters"]["ConsolidationTimeout"]["MaxValue"]
+    longest_wait = source["Parameters"]["LlmTimeoutSeconds"]["MaxValue"]
 
     assert functions["ConsolidateFunction"]["Timeout"] == 900
     assert longest_wait + 60 <= 900

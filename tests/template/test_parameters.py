@@ -55,7 +55,7 @@ def test_the_defaults_are_those_of_the_contract(source):
     assert defaults["EmbeddingsApiUrl"] == defaults["EmbeddingsApiKeyParameter"] == ""
     assert defaults["EmbeddingsModel"] == Settings.model_fields["embeddings_model"].default
     assert defaults["EmbeddingsDimensions"] == defaults["EmbeddingsQueryPrefix"] == ""
-    assert defaults["ConsolidationTimeout"] == 600
+    assert defaults["LlmTimeoutSeconds"] == 600
     assert defaults["ConsolidationMaxNotes"] == 500
     assert defaults["ConsolidationThreshold"] == 30
     assert defaults["BackupRetentionDays"] == 30

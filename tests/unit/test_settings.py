@@ -28,7 +28,7 @@ def test_an_empty_environment_gives_the_documented_defaults():
 
     assert found.consolidation_threshold == 30
     assert found.consolidation_max_notes == 500
-    assert found.consolidation_timeout == 600
+    assert found.llm_timeout_seconds == 600
     assert found.llmaas_max_tokens is None
     assert found.llmaas_context_tokens == 100_000
     assert found.llmaas_temperature == 0.3
@@ -82,7 +82,7 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
         ("REDACT_SECRETS", "false", False),
         ("REDACT_SECRETS", "", False),
         ("CONSOLIDATION_THRESHOLD", "0", 0),
-        ("CONSOLIDATION_TIMEOUT", "0.5", 0.5),
+        ("LLM_TIMEOUT_SECONDS", "0.5", 0.5),
         ("S3_SIGNATURE", "hybrid", "hybrid"),
         ("DIGEST_HOURS", "0, 12,23", "0,12,23"),
         ("DIGEST_HOURS", "7", "7"),
@@ -103,7 +103,7 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("LLMAAS_TEMPERATURE", "warm"),
         ("LLMAAS_MAX_TOKENS", "255"),
         ("LLMAAS_CONTEXT_TOKENS", "1999"),
-        ("CONSOLIDATION_TIMEOUT", "0"),
+        ("LLM_TIMEOUT_SECONDS", "0"),
         ("CONSOLIDATION_MAX_NOTES", "0"),
         ("CONSOLIDATION_MAX_NOTES", "1001"),
         ("CONSOLIDATION_THRESHOLD", "-1"),
@@ -111,7 +111,7 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("S3_ENDPOINT_URL", "minio:9000"),
         ("S3_ENDPOINT_URL", "http://minio :9000"),
         ("LLMAAS_TEMPERATURE", "nan"),
-        ("CONSOLIDATION_TIMEOUT", "inf"),
+        ("LLM_TIMEOUT_SECONDS", "inf"),
         ("LLMAAS_JSON_MODE", "xml"),
         ("EMBEDDINGS_DIMENSIONS", "1"),
         ("EMBEDDINGS_DIMENSIONS", "8193"),
@@ -141,7 +141,7 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
     [
         ("LLMAAS_TEMPERATURE", "2.1", "LLMAAS_TEMPERATURE: is out of bounds (at least 0, at most 2)"),
         ("LLMAAS_MAX_TOKENS", "255", "LLMAAS_MAX_TOKENS: is out of bounds (at least 256)"),
-        ("CONSOLIDATION_TIMEOUT", "0", "CONSOLIDATION_TIMEOUT: is out of bounds (more than 0)"),
+        ("LLM_TIMEOUT_SECONDS", "0", "LLM_TIMEOUT_SECONDS: is out of bounds (more than 0)"),
         (
             "LLMAAS_MAX_TOKENS",
             "many",

@@ -112,11 +112,12 @@ class Settings(BaseSettings):
     """What comes before a question, for models that were trained with it; blanks at its end count."""
     embeddings_text_prefix: Annotated[str, AfterValidator(_short)] = ""
 
-    consolidation_timeout: float = Field(default=600, gt=0, allow_inf_nan=False)
     consolidation_max_notes: int = Field(default=500, ge=1, le=1_000)
     consolidation_threshold: int = Field(default=30, ge=0)
     consolidation_cooldown_seconds: int = Field(default=10, ge=0, le=86_400)
     """Least time between two runs of a space that are started by hand; 0: none."""
+    llm_timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
+    """That one call of the LLM may take, whatever it is for; less where its invocation has less time."""
     llm_daily_token_budget: int = Field(default=0, ge=0)
     """Tokens of the LLM that all spaces together may use on a day (UTC); 0: any number."""
     llm_daily_token_budget_per_space: int = Field(default=0, ge=0)

@@ -246,7 +246,7 @@ def test_a_model_that_is_too_slow_for_the_request_is_asked_again_with_more_time(
 
 
 def test_a_model_that_is_too_slow_for_any_invocation_fails_the_question():
-    asking = Asking(consolidation_timeout=10_000)
+    asking = Asking(llm_timeout_seconds=10_000)
     asking.agent.default = lambda thread: (_ for _ in ()).throw(LlmError("llm_timeout", "Too slow."))
     outcome = asking.order()
     asking.world.settle()

@@ -63,7 +63,7 @@ def test_the_region_is_that_of_the_store_or_else_aws_own():
         ("LLMAAS_API_URL", "http://[::1", "must be an http or https URL."),
         ("CONSOLIDATION_THRESHOLD", "abc", "must be a whole number (at least 0)."),
         ("CONSOLIDATION_MAX_NOTES", "5000", "is out of bounds (at least 1, at most 1000)."),
-        ("CONSOLIDATION_TIMEOUT", "0", "is out of bounds (more than 0)."),
+        ("LLM_TIMEOUT_SECONDS", "0", "is out of bounds (more than 0)."),
         ("LLMAAS_TEMPERATURE", "9", "is out of bounds (at least 0, at most 2)."),
         ("LLMAAS_CONTEXT_TOKENS", "1e9x", "must be a whole number (at least 2000)."),
         ("S3_SIGNATURE", "v5", "must be 'v4' or 'hybrid'."),

@@ -36,7 +36,7 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
         raise RunError(tools.OUT_OF_TIME, "There is no time left to ask the LLM.")
     room = settings.llmaas_context_tokens - size
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    timeout = min(settings.consolidation_timeout, left)
+    timeout = min(settings.llm_timeout_seconds, left)
     meter.before_call(size, limit, timeout)
     try:
         said = process.converse(messages, offered, limit, timeout, required=forced)
@@ -46,7 +46,7 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
             # It may still respond, when it must.
             return Step(forced=forced, called=[])
         # It may be the invocation that was short, not the model that was slow.
-        short = error.code == "llm_timeout" and left < settings.consolidation_timeout
+        short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
         raise RunError(tools.OUT_OF_TIME if short else error.code, error.detail) from error
     meter.answered(said.usage, sum(len(one.arguments) for one in said.calls) + len(said.text))
     return _step(said, forced=forced)

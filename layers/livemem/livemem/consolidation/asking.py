@@ -96,7 +96,7 @@ def _call(process: Process, messages: Messages, deadline: datetime, usage: dict[
     limit = min(settings.llmaas_max_tokens, window) if settings.llmaas_max_tokens else None
     usage["llm_calls"] += 1
     try:
-        timeout = min(settings.consolidation_timeout, left)
+        timeout = min(settings.llm_timeout_seconds, left)
         reply = process.ask(messages, limit, timeout, answer.schema())
     except LlmError as error:
         _count(usage, error.usage, prompt.size(messages) if error.code in MAY_COST else 0)

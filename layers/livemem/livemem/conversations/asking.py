@@ -85,14 +85,14 @@ def _call(process: Process, meter: Meter, messages: Messages, target: int, deadl
     if room < target // budget.BYTES_PER_TOKEN + ANSWER_TOKENS:
         raise RunError("llm_window", "What is to be summarised does not fit into the model's window.")
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    timeout = min(settings.consolidation_timeout, left)
+    timeout = min(settings.llm_timeout_seconds, left)
     meter.before_call(prompt_tokens, limit, timeout)
     try:
         reply = process.ask(messages, limit, timeout, answer.schema())
     except LlmError as error:
         meter.failed(error)
         # It may be the invocation that was short, not the model that was slow.
-        short = error.code == "llm_timeout" and left < settings.consolidation_timeout
+        short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
         raise RunError(OUT_OF_TIME if short else error.code, error.detail) from error
     meter.answered(reply.usage, len(reply.text))
     return reply.text

@@ -67,7 +67,7 @@ def _call(process: Process, meter: Meter, messages: Messages, deadline: datetime
     if room < ANSWER_TOKENS:
         raise AskFailed("llm_window", "The messages do not fit into the model's window.", meter.used)
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    timeout = min(settings.consolidation_timeout, left)
+    timeout = min(settings.llm_timeout_seconds, left)
     try:
         meter.before_call(size, limit, timeout)
     except RunError as error:
@@ -78,7 +78,7 @@ def _call(process: Process, meter: Meter, messages: Messages, deadline: datetime
     except LlmError as error:
         meter.failed(error)
         # It may be the invocation that was short, not the model that was slow.
-        short = error.code == "llm_timeout" and left < settings.consolidation_timeout
+        short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
         code = OUT_OF_TIME if short else error.code
         raise AskFailed(code, error.detail, meter.used, status=error.http_status) from error
     meter.answered(reply.usage, len(reply.text))
