@@ -231,7 +231,7 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     there = layers.read(process, At(SPACE, at.conversation, at.built))
     blocks = [seal.chars for seal in layers.block_seals(process, there, range(1, there.sealed[1] + 1))]
     chars = sum(len(draft.user_message) + len(draft.assistant_message) for draft in todo)
-    used = outcome.job.llm
+    used = outcome.job.usage
     return Cost(
         name,
         len(todo),

@@ -67,7 +67,13 @@ ANSWERS: dict[str, dict[str, Any]] = {
         ],
         "synthesis": {"before": "S3 stays the only store.", "after": None},
         "prompt_version": None,
-        "usage": {},
+        "usage": {
+            "calls": 0,
+            "prompt_tokens": 0,
+            "completion_tokens": 0,
+            "estimated_tokens": 0,
+            "prompts_cut": 0,
+        },
     },
 }
 """By operation, what is different in its answer."""

@@ -38,7 +38,7 @@ def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms)
     assert asked["sources"] == [{"kind": "fact", "id": known, "excerpt": "Ines looks after the ferry."}]
     search, _ = asked["tool_calls"]
     assert (search["name"], search["arguments"], search["results"]) == ("search_memories", {"query": "ferry"}, 1)
-    assert (asked["usage"]["llm_calls"], asked["usage"]["prompt_tokens"]) == (2, 200)
+    assert (asked["usage"]["calls"], asked["usage"]["prompt_tokens"]) == (2, 200)
     assert rooms.good("GET", ASKED, request_id=asked["request_id"]) == asked
     assert rooms.service.lambda_api.invoked == []
 

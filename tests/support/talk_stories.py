@@ -318,7 +318,7 @@ def a_job_that_goes_on(account: Account) -> None:
         say(account, one)
     with pytest.MonkeyPatch.context() as patch:
         # There is time for one summary, and for no second one.
-        patch.setattr("livemem.conversations.asking.SHORTEST_ASK", 800)
+        patch.setattr("livemem.llm.answering.SHORTEST_ASK", 800)
         account.llm.script[0] = _slowly(account)
         assert told(account, one) == "unfinished"
     assert worked_off(account) == ["done"]

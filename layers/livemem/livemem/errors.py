@@ -5,7 +5,7 @@
 only that of an object of the caller's own space that cannot be read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -309,9 +309,8 @@ class NotConfigured(LiveMemoryError):
 
 
 class RunError(LiveMemoryError):
-    """A run ends in `error` with this code and detail; every note stays live; `usage` is the LLM's by then."""
+    """A run ends in `error` with this code and detail; every note stays live."""
 
-    def __init__(self, code: str, detail: str, usage: Mapping[str, int] | None = None) -> None:
+    def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
         self.code = code
-        self.usage = dict(usage or {})

@@ -9,10 +9,10 @@ from livemem.ask.prompt import TURNS
 from livemem.ask.question import MESSAGE_BYTES
 from livemem.conversations import log
 from livemem.errors import InvalidName, InvalidRequest, NotConfigured, NotFound, QuestionBroken, TooLarge
+from livemem.jobs import budget
 from livemem.llm.client import LlmError
 from livemem.rooms import message as messages
 from livemem.rooms import posting
-from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import totals
 from livemem.store import keys as all_keys
 from livemem.upkeep import packages
@@ -231,8 +231,8 @@ def test_what_questions_use_counts_for_the_day():
     asked = asking.ask()
     again = asking.ask(user="bob")
 
-    assert (asked.status, asked.error.code, asked.usage.calls) == ("failed", BUDGET_EXHAUSTED, 2)
-    assert (again.error.code, again.usage.calls) == (BUDGET_EXHAUSTED, 0)
+    assert (asked.status, asked.error.code, asked.usage.calls) == ("failed", budget.EXHAUSTED, 2)
+    assert (again.error.code, again.usage.calls) == (budget.EXHAUSTED, 0)
 
 
 def test_without_an_llm_nothing_is_begun():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
 from livemem.errors import InvalidRequest, NotFound, ObjectUnreadable
+from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.world import World
@@ -109,7 +110,7 @@ def test_one_change_shows_its_sources_diffs_and_synthesis():
         }
     ]
     assert found.synthesis == {"before": "1 notes.", "after": "1 notes."}
-    assert found.usage == {"llm_calls": 1, "llm_prompt_tokens": 100, "llm_completion_tokens": 20}
+    assert found.usage == Usage(1, 100, 20)
     assert found.prompt_version
 
 

@@ -42,7 +42,7 @@ SPACE = {
     "live": {"notes_count": 1, "total_size": 1},
     "bank": {"files_count": 1, "total_size": 1},
 }
-USED = {"runs": 1, "failed_runs": 0, "notes": 2, "llm_calls": 1, "tokens": 9}
+USED = {"runs": 1, "failed_runs": 0, "notes": 2, "calls": 1, "tokens": 9}
 USAGE = {"items": [{"date": "2026-02-20", **USED}], "total": USED, "budget": {"tokens_per_day": 5, "used_today": 9}}
 HEALTH = {"status": "ok", "version": "1", "checks": {"store": "ok"}, "spaces": []}
 GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "leftovers": 0}

@@ -177,7 +177,7 @@ def objects_of(node: object) -> Iterator[dict[str, Any]]:
 
 
 def test_the_schema_is_one_that_strict_providers_take():
-    found = answer.schema()
+    found = contract.schema(Answer)
 
     described = list(objects_of(found))
     assert len(described) == 4
@@ -190,7 +190,7 @@ def test_the_schema_is_one_that_strict_providers_take():
 
 
 def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_parsed():
-    defined = answer.schema()["$defs"]
+    defined = contract.schema(Answer)["$defs"]
     nullable = {
         name
         for part in defined.values()
@@ -206,6 +206,6 @@ def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_pars
     found = outcome(json.dumps(full))
 
     assert isinstance(found, Answer)
-    assert set(full) == set(answer.schema()["properties"])
+    assert set(full) == set(contract.schema(Answer)["properties"])
     assert set(edit) == set(defined["SectionEdit"]["properties"])
     assert set(created) == set(defined["FileAnswer"]["properties"])

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from livemem.consolidation import prompt
 from livemem.consolidation.pipeline import consolidate
+from livemem.llm import window
 from livemem.llm.client import LlmError
 from livemem.runs import run as runs
 from livemem.spaces import head as heads
@@ -98,7 +98,7 @@ def test_a_retry_shows_as_much_of_a_long_answer_as_fits_the_window():
     shown = world.llm.prompts[1][2]["content"]
     assert 0 < len(shown) < 24_000
     assert ("prose " * 4_000).startswith(shown)
-    assert prompt.size(world.llm.prompts[1]) + prompt.ANSWER_BASE <= 7_000
+    assert window.size(world.llm.prompts[1]) + window.ANSWER_TOKENS <= 7_000
 
 
 def test_a_retry_that_does_not_fit_the_window_is_not_sent():
@@ -106,7 +106,7 @@ def test_a_retry_that_does_not_fit_the_window_is_not_sent():
     world.create_space(rules="r" * 8_000)
     world.note("one")
     world.consolidate(dry_run=True)
-    size = prompt.size(world.llm.prompts[0])
+    size = window.size(world.llm.prompts[0])
     tight = World(world.inner, llmaas_context_tokens=size + 300, llmaas_max_tokens=256)
     tight.clock.moment = world.clock()
     tight.llm.queue.append("prose " * 4_000)
@@ -130,7 +130,7 @@ def test_the_llm_gets_the_tokens_that_the_window_leaves():
 
     world.consolidate()
 
-    assert world.llm.limits == [(100_000 - prompt.size(world.llm.prompts[0]), 600.0)]
+    assert world.llm.limits == [(100_000 - window.size(world.llm.prompts[0]), 600.0)]
 
 
 @pytest.mark.parametrize(("left", "timeout"), [(700.0, 600.0), (100.0, 55.0), (50.0, 5.0)])

@@ -1,6 +1,5 @@
 """The prompt: values of one line each, which no note can forge, and what of it fits the model's window."""
 
-import json
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from livemem.bank.files import BankFile
 from livemem.consolidation import checks, prompt
+from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes.note import Note
 from tests.support.world import START, read_prompt
@@ -118,32 +118,10 @@ def test_what_stays_the_same_comes_first_so_that_providers_can_cache_it():
     assert after.startswith(before[: before.rindex("[]")])
 
 
-@given(st.text(), st.text())
-@example("half \ud83d of a pair", "$problem ${x}")
-def test_the_retry_shows_the_answer_and_the_problem_and_can_be_sent(answer: str, problem: str):
-    messages = build("r", None, [], [])
-
-    again = prompt.corrected(messages, answer or "x", problem, window=1_000_000)
-
-    assert again is not None
-    assert again[:2] == messages
-    assert [message["role"] for message in again[2:]] == ["assistant", "user"]
-    assert problem in again[3]["content"]
-    assert again[2]["content"] == (answer or "x").encode(errors="replace").decode()
-    json.dumps(again, ensure_ascii=False).encode()
-    assert prompt.size(again) > prompt.size(messages)
-
-
 def test_the_version_of_the_prompt_is_a_short_stable_hash():
     assert prompt.version() == prompt.version()
     assert len(prompt.version()) == 12
     assert int(prompt.version(), 16) >= 0
-
-
-@given(TEXTS, TEXTS)
-def test_tokens_count_utf8_so_that_other_scripts_are_not_underestimated(one: str, other: str):
-    assert prompt.tokens(one + other) <= prompt.tokens(one) + prompt.tokens(other)
-    assert prompt.tokens(one) * prompt.BYTES_PER_TOKEN >= len(one.encode())
 
 
 SIZES = st.integers(0, 50_000)
@@ -151,27 +129,27 @@ SIZES = st.integers(0, 50_000)
 
 @given(NOTES, SIZES, SIZES, SIZES, st.none() | SIZES, st.none() | st.integers(256, 1_000))
 def test_more_window_never_takes_fewer_notes_and_what_is_taken_fits(
-    notes: list[Note], fixed: int, window: int, more: int, answer_limit: int | None, lower: int | None
+    notes: list[Note], fixed: int, most: int, more: int, answer_limit: int | None, lower: int | None
 ):
-    def fitting(window: int, fixed: int = fixed, answer_limit: int | None = answer_limit) -> int:
-        return prompt.fitting(notes, fixed=fixed, window=window, answer_limit=answer_limit)
+    def fitting(most: int, fixed: int = fixed, answer_limit: int | None = answer_limit) -> int:
+        return prompt.fitting(notes, fixed=fixed, most=most, answer_limit=answer_limit)
 
-    count = fitting(window)
+    count = fitting(most)
 
     assert 0 <= count <= len(notes)
-    assert fitting(window + more) >= count
-    assert fitting(window, fixed=fixed + more) <= count
+    assert fitting(most + more) >= count
+    assert fitting(most, fixed=fixed + more) <= count
     if lower is not None and (answer_limit is None or lower <= answer_limit):
-        assert fitting(window, answer_limit=lower) >= count
+        assert fitting(most, answer_limit=lower) >= count
 
     def needed(notes: list[Note]) -> int:
         used = sum(map(prompt.note_tokens, notes))
-        answer = prompt.ANSWER_BASE + (used if len(notes) > 1 else used // prompt.LONE_NOTE_SHARE)
+        answer = window.ANSWER_TOKENS + (used if len(notes) > 1 else used // prompt.LONE_NOTE_SHARE)
         return fixed + used + min(answer, answer_limit or answer)
 
-    assert count == 0 or needed(notes[:count]) <= window
+    assert count == 0 or needed(notes[:count]) <= most
     if count < len(notes):
-        assert needed(notes[: count + 1]) > window
+        assert needed(notes[: count + 1]) > most
 
 
 @pytest.mark.parametrize(("missing", "taken"), [(0, 2), (1, 1)])
@@ -179,7 +157,7 @@ def test_the_window_is_used_to_its_last_token(missing: int, taken: int):
     notes = [Note("id", "demo", "t", "ann", "todo", (), "x" * 1_000, 0)] * 2
     needed = 100 + 2 * prompt.note_tokens(notes[0]) + 500
 
-    assert prompt.fitting(notes, fixed=100, window=needed - missing, answer_limit=500) == taken
+    assert prompt.fitting(notes, fixed=100, most=needed - missing, answer_limit=500) == taken
 
 
 def test_other_scripts_stand_in_the_prompt_as_they_are_and_not_as_escapes():
@@ -188,16 +166,16 @@ def test_other_scripts_stand_in_the_prompt_as_they_are_and_not_as_escapes():
 
 @given(BANKS, NOTES)
 def test_the_estimate_for_notes_covers_what_they_take_in_the_prompt(bank: list[BankFile], notes: list[Note]):
-    empty = prompt.size(build("r", None, bank, []))
+    empty = window.size(build("r", None, bank, []))
 
-    assert prompt.size(build("r", None, bank, notes)) <= empty + sum(map(prompt.note_tokens, notes)) + 1
+    assert window.size(build("r", None, bank, notes)) <= empty + sum(map(prompt.note_tokens, notes)) + 1
 
 
 @pytest.mark.parametrize("character", ['"', "\n", "\\", "x", "é", "\x01", "\u2028"])
 def test_a_note_is_counted_as_it_is_sent_escapes_and_all(character: str):
     note = Note("id", "demo", "t", "ann", "todo", (), character * 10_000, 0)
 
-    sent = prompt.tokens(build("r", None, [], [note])[1]["content"]) - prompt.tokens(
+    sent = window.tokens(build("r", None, [], [note])[1]["content"]) - window.tokens(
         build("r", None, [], [])[1]["content"]
     )
 
@@ -220,20 +198,6 @@ def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language:
     assert read_prompt(messages) == {"rules": "r", "synthesis": None, "bank": [], "notes": []}
     plain = build("r", None, [], [], language="fr")[1]["content"]
     assert len(messages[1]["content"].splitlines()) == len(plain.splitlines())
-
-
-@pytest.mark.parametrize("window", [3_600, 4_500, 8_000, 20_000, 100_000])
-def test_a_retry_fits_the_window_and_leaves_room_for_the_new_answer(window: int):
-    messages = build("r", None, [], [])
-
-    again = prompt.corrected(messages, "\U0001f98a" * 100_000, "problem", window=window)
-
-    if again is None:
-        assert window - prompt.size(messages) < prompt.ANSWER_BASE + 200
-    else:
-        assert prompt.size(again) + prompt.ANSWER_BASE <= window
-        assert window - prompt.size(again) >= prompt.tokens(again[2]["content"]) - 1
-        assert "\ufffd" not in again[2]["content"]
 
 
 @pytest.mark.parametrize(

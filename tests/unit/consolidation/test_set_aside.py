@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.bank import corrections
-from livemem.consolidation import prompt
+from livemem.llm import window
 from livemem.spaces import head as heads
 from livemem.spaces import set_aside
 from livemem.spaces.head import Meta
@@ -80,7 +80,7 @@ def test_a_note_that_can_not_fit_is_set_aside_and_the_others_are_folded():
     assert world.live_ids() == [ids[1]]
     aside = run.metrics["set_aside"]
     assert [item["note_id"] for item in aside] == [ids[1]]
-    assert aside[0]["tokens"] > len(HUGE) // prompt.BYTES_PER_TOKEN
+    assert aside[0]["tokens"] > len(HUGE) // window.BYTES_PER_TOKEN
     assert (run.metrics["notes_set_aside"], run.metrics["notes_remaining"]) == (1, 0)
     assert set(head_of(world).set_aside.needs) == {ids[1]}
     assert record_of(world).set_aside == head_of(world).set_aside

@@ -24,9 +24,8 @@ from livemem.conversations import layers as found
 from livemem.conversations.seals import At
 from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
-from livemem.jobs import lease, maintainable, places
+from livemem.jobs import budget, lease, maintainable, places
 from livemem.llm.client import LlmError
-from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
@@ -81,7 +80,7 @@ def test_an_update_makes_what_is_missing_on_all_levels_and_the_next_one_does_not
     assert done.result == "done"
     assert all(levels.values())
     assert done.job.generated == {str(level): count for level, count in levels.items()}
-    assert len(talk.llm.asked) == sum(levels.values()) == done.job.llm.calls
+    assert len(talk.llm.asked) == sum(levels.values()) == done.job.usage.calls
     talk.world.client.reset()
     assert talk.update().result == "nothing"
     assert set(talk.world.client.counts) <= {"GET", "LIST"}
@@ -357,7 +356,7 @@ def test_when_the_budget_of_the_day_is_used_up_nothing_is_asked_until_there_is_m
     asked = len(talk.llm.asked)
     talk.say("u" * 300, "a" * 300, message_id="last")
     done = talk.update()
-    assert (done.result, done.job.error.code) == ("failed", BUDGET_EXHAUSTED)
+    assert (done.result, done.job.error.code) == ("failed", budget.EXHAUSTED)
     assert len(talk.llm.asked) == asked
     talk.world.pass_time(24 * 3_600)
     sweep(talk)
@@ -386,7 +385,7 @@ def test_what_there_is_no_time_for_is_handed_on_until_all_is_done():
     assert (
         len(talk.llm.asked)
         == sum(sealed(talk).values())
-        == jobs.load(talk.process, "demo", talk.id, first.job.job_id).llm.calls
+        == jobs.load(talk.process, "demo", talk.id, first.job.job_id).usage.calls
     )
     assert rounds < 10
 
@@ -428,7 +427,7 @@ def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_pai
     talk.world.client.before = lambda index, verb: None
     assert lease.look(talk.process, places.of_conversation("demo", talk.id)) is None
     (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
-    assert (job.status, job.error.code, job.llm.calls) == ("failed", "store_unavailable", 1)
+    assert (job.status, job.error.code, job.usage.calls) == ("failed", "store_unavailable", 1)
     assert talk.update().result == "done"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from live_memory.cli import texts
 from live_memory.cli.init.hooks import answers
-from livemem.consolidation.prompt import json_line
+from livemem.llm.templates import json_line
 from livemem.text.invisible import visible
 from tests.support.agent import responds
 from tests.support.functions import request

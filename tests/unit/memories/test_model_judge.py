@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from livemem.consolidation.prompt import json_line
 from livemem.errors import StoreUnavailable
 from livemem.llm.client import LlmError, Reply
+from livemem.llm.templates import json_line
 from livemem.memories import model_judge
 from livemem.spaces import totals
 from livemem.store import memory_keys as keys

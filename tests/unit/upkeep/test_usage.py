@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
 from livemem.arrivals import relabel
-from livemem.consolidation import budget
 from livemem.errors import InvalidRequest, NotFound, RunError, StillAtWork
+from livemem.jobs import budget
 from livemem.llm.client import LlmError, Reply
 from livemem.llm.usage import Usage
 from livemem.spaces import life, totals
@@ -453,7 +453,9 @@ def all_at_once(world: World, spaces: Sequence[str], prompt: int, used: Usage) -
             except RunError:
                 refused += 1
             else:
-                meter.answered({"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}, 0)
+                meter.answered(
+                    Reply("", {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens})
+                )
                 made += 1
     return made, refused
 
@@ -484,7 +486,7 @@ def test_whatever_the_order_of_their_requests_calls_of_many_spaces_use_no_more_t
         with budget.metered(actor.process, actor.name, "Later.") as meter:
             meter.before_call(300, 100, 60)
             actor.pause()
-            meter.answered({"prompt_tokens": 300, "completion_tokens": 100}, 0)
+            meter.answered(Reply("", {"prompt_tokens": 300, "completion_tokens": 100}))
         return "made"
 
     actors = [Actor(f"space-{number}", world, ask, world.clock() + INVOCATION) for number in range(5)]
@@ -517,7 +519,7 @@ def test_a_call_counts_once_wherever_its_worker_dies_or_the_answer_to_a_write_is
             with budget.metered(world.process, "demo", "Later.") as meter:
                 meter.before_call(300, 100, 60)
                 asked = True
-                meter.answered({"prompt_tokens": 280, "completion_tokens": 50}, 0)
+                meter.answered(Reply("", {"prompt_tokens": 280, "completion_tokens": 50}))
             ended = True
         except Killed:
             requests = point + 2
@@ -606,12 +608,12 @@ def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"llm_tokens_estimated": 10**30}, {"x": 1e400}, {"x": json.loads("[" * 60 + "]" * 60)}],
+    [{}, {"estimated_tokens": 10**30}, {"x": 1e400}, {"x": json.loads("[" * 60 + "]" * 60)}],
     ids=["as others", "beyond its bounds", "no number", "deep"],
 )
 def test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to(more):
     told = {"run_id": world_with_notes().ids(), "queued_at": "2026-02-20T14:00:00Z", "status": "running"}
-    spent = {"asking": {"llm_calls": 1, **more}}
+    spent = {"asking": {"calls": 1, **more}}
     names = relabel.Names("a", "demo", "uid")
     body = json.dumps({**told, **spent, "space_id": "a", "uid": "x", "trigger": "api"}).encode()
     world = world_with_notes(llm_daily_token_budget=1_000)

@@ -131,9 +131,7 @@ def usage(
 def _usage(out: Output, found: dict[str, Any]) -> None:
     named = [*((one["date"], one) for one in found["items"]), ("total", found["total"])]
     named += [(one["space_id"], one) for one in found.get("spaces", [])]
-    rows = [
-        [name, one["runs"], one["failed_runs"], one["notes"], one["llm_calls"], one["tokens"]] for name, one in named
-    ]
+    rows = [[name, one["runs"], one["failed_runs"], one["notes"], one["calls"], one["tokens"]] for name, one in named]
     out.table(["day", "runs", "failed", "notes", "LLM calls", "tokens"], rows)
     budget = found["budget"]
     if budget.get("tokens_per_day"):

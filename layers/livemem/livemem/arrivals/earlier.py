@@ -181,7 +181,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
     }
     if undoing.consolidated:
         changes["last_consolidation"] = last and last.committed_at
-        changes["prompt_cut"] = bool(last and last.usage.get("llm_prompts_cut"))
+        changes["prompt_cut"] = bool(last and last.usage.prompts_cut)
     return meta.model_copy(update=changes)
 
 

@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
-from importlib import resources
+from functools import lru_cache, partial
 from string import Template
 from typing import Any
 
 from livemem import clock
 from livemem.ask.question import Question, Step
 from livemem.ask.tools import DELETED_MOST, STORED_MOST
-from livemem.consolidation import prompt as budget
-from livemem.consolidation.prompt import json_line
 from livemem.conversations.turn import Turn
 from livemem.errors import RunError
+from livemem.llm import templates, window
 from livemem.llm import tools as llm
+from livemem.llm.templates import json_line
 from livemem.llm.tools import Call, Said, Thread
 from livemem.memories.memory import Memory
 
@@ -28,11 +27,7 @@ CONTEXT_CHARACTERS = 12_000
 ANSWER_TOKENS = 1_000
 """Kept in the model's window for its answer."""
 LEFT_OUT = {"left_out": "There was no room for it any more: call the tool again if you need it."}
-
-
-@lru_cache(maxsize=8)
-def _text(name: str) -> str:
-    return resources.files("livemem.ask").joinpath("prompts", f"{name}.md").read_text("utf-8")
+_text = partial(templates.text, "ask")
 
 
 @lru_cache(maxsize=1)
@@ -77,21 +72,21 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def thread(question: Question, window: int, *, forced: bool) -> Thread:
-    """The conversation with the model so far, so that it fits into `window` tokens: where it does not, what the oldest
+def thread(question: Question, most: int, *, forced: bool) -> Thread:
+    """The conversation with the model so far, so that it fits into `most` tokens: where it does not, what the oldest
     calls gave is left out. `forced`: it is told to respond. Raises RunError.
     """
     least = [one for step in question.steps for one in step.called or ()]
     for gone in range(len(least) + 1):
         messages = _thread(question, {id(one) for one in least[:gone]}, forced=forced)
-        if size(messages) + ANSWER_TOKENS <= window:
+        if size(messages) + ANSWER_TOKENS <= most:
             return messages
     raise RunError("llm_window", "The question with what is known about it does not fit into the model's window.")
 
 
 def size(messages: Thread) -> int:
     """Estimated tokens of all messages."""
-    return budget.size(llm.texts(messages))
+    return window.size(llm.texts(messages))
 
 
 def _thread(question: Question, gone: set[int], *, forced: bool) -> Thread:

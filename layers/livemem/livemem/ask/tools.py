@@ -35,6 +35,7 @@ from livemem.errors import (
     TooLarge,
 )
 from livemem.llm import contract
+from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.contract import ContractError
 from livemem.llm.tools import Tool
 from livemem.memories import forgetting, reading, storing
@@ -56,7 +57,6 @@ DELETED_MOST = 1
 """Memories that one question may delete."""
 SPARE = timedelta(seconds=4)
 """That a search may take beyond the moment until which the LLM is asked."""
-OUT_OF_TIME = "out_of_time"
 RESPOND = "respond"
 NAME_CHARACTERS = 100
 SHOWN_ARGUMENT = 2_000

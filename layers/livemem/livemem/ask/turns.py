@@ -5,10 +5,9 @@ from datetime import datetime
 from livemem.ask import prompt, tools
 from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.question import EXPRESSIONS, Answer, AskedCall, Expression, Question, Step
-from livemem.consolidation.budget import Meter
-from livemem.errors import RunError
+from livemem.jobs.budget import Meter
 from livemem.llm import contract
-from livemem.llm.client import LlmError
+from livemem.llm.answering import NoAnswer, call_model
 from livemem.llm.tools import Said
 from livemem.process import Process
 
@@ -30,25 +29,17 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
     forced = must_respond(question)
     messages = prompt.thread(question, process.settings.llmaas_context_tokens, forced=forced)
     offered = tools.offered(may_write=question.may_write, only_respond=forced)
-    settings, size = process.settings, prompt.size(messages)
-    left = (until - process.clock()).total_seconds()
-    if left < SHORTEST_ASK:
-        raise RunError(tools.OUT_OF_TIME, "There is no time left to ask the LLM.")
-    room = settings.llmaas_context_tokens - size
-    limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    timeout = min(settings.llm_timeout_seconds, left)
-    meter.before_call(size, limit, timeout)
+
+    def send(limit: int | None, timeout: float) -> Said:
+        return process.converse(messages, offered, limit, timeout, required=forced)
+
     try:
-        said = process.converse(messages, offered, limit, timeout, required=forced)
-    except LlmError as error:
-        meter.failed(error)
+        said = call_model(process, meter, prompt.size(messages), send, until, shortest=SHORTEST_ASK)
+    except NoAnswer as error:
         if error.code == EMPTY:
             # It may still respond, when it must.
             return Step(forced=forced, called=[])
-        # It may be the invocation that was short, not the model that was slow.
-        short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
-        raise RunError(tools.OUT_OF_TIME if short else error.code, error.detail) from error
-    meter.answered(said.usage, sum(len(one.arguments) for one in said.calls) + len(said.text))
+        raise
     return _step(said, forced=forced)
 
 

@@ -17,10 +17,10 @@ from typing import Any, Literal
 from livemem import clock, limits
 from livemem.ask import context, question, sessions, tools, turns
 from livemem.ask.question import Overtaken, Problem, Question, Saved, Wanted
-from livemem.consolidation import budget
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
-from livemem.jobs import lease, places
+from livemem.jobs import budget, lease, places
 from livemem.jobs.lease import Held
+from livemem.llm.answering import OUT_OF_TIME, NoAnswer
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import caps, markers
@@ -155,7 +155,7 @@ def carry_on(
         return task.outcome()
     if not task.moved:
         # Who gets nowhere in a whole invocation would get nowhere in the next one.
-        _fail(task, RunError(tools.OUT_OF_TIME, "The LLM did not answer in the time that an invocation has."))
+        _fail(task, RunError(OUT_OF_TIME, "The LLM did not answer in the time that an invocation has."))
         return task.outcome()
     return _hand_over(task)
 
@@ -242,7 +242,7 @@ def _work(task: _Task, held: Held) -> None:
             if not task.question.ended():
                 _answer(task)
     except RunError as error:
-        if error.code != tools.OUT_OF_TIME:
+        if error.code != OUT_OF_TIME:
             _fail(task, error)
     finally:
         lease.quietly_release(task.process, held)
@@ -293,15 +293,13 @@ def _step(task: _Task) -> None:
         with budget.metered(process, task.space_id, LATER) as meter:
             try:
                 step = turns.ask(process, meter, asked, task.until)
-            except RunError as error:
-                raise RunError(error.code, error.detail, meter.used.to_metrics()) from error
             finally:
                 task.used += meter.used
             task.change(steps=[*asked.steps, step], usage=asked.usage + meter.used)
 
 
 def _fail(task: _Task, error: RunError) -> None:
-    used = Usage.of(error.usage)
+    used = error.used if isinstance(error, NoAnswer) else Usage()
     problem = Problem(code=error.code, detail=error.detail)
     _end(task, status="failed", error=problem, usage=task.question.usage + used)
     extra = {"space_id": task.space_id, "request_id": task.question.request_id, "error_code": error.code}

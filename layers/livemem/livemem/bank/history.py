@@ -11,6 +11,7 @@ from livemem.bank.synthesis import Synthesis
 from livemem.changes import diffs, records
 from livemem.changes.records import Record
 from livemem.errors import InvalidRequest
+from livemem.llm.usage import Usage
 from livemem.notes import note as notes
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -52,7 +53,7 @@ class Detail:
     left_out: list[str]
     warnings: list[str]
     prompt_version: str | None
-    usage: dict[str, int]
+    usage: Usage
 
 
 def page(

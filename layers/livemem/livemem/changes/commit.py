@@ -294,7 +294,7 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
     }
     if record.folds():
         changes["last_consolidation"] = record.committed_at
-        changes["prompt_cut"] = bool(record.usage.get("llm_prompts_cut"))
+        changes["prompt_cut"] = record.usage.prompts_cut > 0
         changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
     if record.plan_of and head.meta.review and head.meta.review.run_id == record.plan_of:
         changes["review"] = None

@@ -15,12 +15,13 @@ from pydantic import BaseModel, model_validator
 from livemem import clock as clocks
 from livemem.changes.sources import Sources
 from livemem.errors import NotFound, ObjectUnreadable, StoreUnavailable
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
-from livemem.store.documents import Document, Line, Moment, NoteId, Number, Whole
+from livemem.store.documents import Document, Line, Moment, NoteId, Number
 from livemem.store.objects import Object
 
 AT_ONCE = 16
@@ -131,7 +132,7 @@ class Record(Document):
     """The live notes that no prompt could hold."""
     warnings: list[str] = []
     """What is not as it was asked for, in sentences."""
-    usage: dict[str, Whole] = {}
+    usage: Usage = Usage()
     metrics: dict[str, Any] = {}
 
     def run(self) -> str:

@@ -3,14 +3,25 @@
 from datetime import datetime
 
 from livemem import clock as clocks
-from livemem.consolidation import prompt
 from livemem.consolidation.collecting import Collected
 from livemem.errors import PreconditionLost, StillAtWork
+from livemem.jobs.budget import Meter
+from livemem.llm import window
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.runs import run as runs
-from livemem.runs.run import Saved
+from livemem.runs.run import Run, Saved
 from livemem.store import timing
+
+LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
+
+
+def reserve(process: Process, run: Run, collected: Collected, deadline: datetime) -> Meter:
+    """The calls of a run, the first one reserved; they are counted when it ends (spaces/usage.py). Raises RunError."""
+    meter = Meter(process, run.space_id, clocks.parse(run.queued_at).date(), run.run_id, LATER)
+    left = (deadline - process.clock()).total_seconds()
+    meter.before_call(window.size(collected.messages()), process.settings.llmaas_max_tokens, left)
+    return meter
 
 
 def announce(
@@ -21,7 +32,7 @@ def announce(
     `base` is the number of the newest change that it may add one to; None for a dry run. Raises StillAtWork.
     """
     run = saved.run
-    asking = Usage(calls=1, estimated_tokens=prompt.size(collected.messages()))
+    asking = Usage(calls=1, estimated_tokens=window.size(collected.messages()))
     try:
         return runs.change(
             process,
@@ -34,8 +45,8 @@ def announce(
             base=base,
             model=process.settings.llmaas_model,
             metrics={"notes_processed": len(collected.notes), "notes_remaining": collected.remaining},
-            asking=asking.to_metrics(),
-            spent=(Usage.of(run.spent) + Usage.of(run.asking)).to_metrics() if run.asking else {},
+            asking=asking,
+            spent=run.spent + run.asking,
         )
     except PreconditionLost:
         raise StillAtWork("Another worker of this run is at it, or has ended it.") from None

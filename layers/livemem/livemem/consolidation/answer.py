@@ -1,7 +1,6 @@
 """The contract with the LLM: its answer, parsed and validated before anything is used (docs/consolidation.md)."""
 
-from functools import cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,7 +8,7 @@ from livemem import limits
 from livemem.llm import contract
 from livemem.llm.contract import ContractError, Part
 
-__all__ = ["Answer", "ContractError", "Discard", "FileAnswer", "SectionEdit", "parse", "schema"]
+__all__ = ["Answer", "ContractError", "Discard", "FileAnswer", "SectionEdit", "parse"]
 
 FILES = 100
 EDITS = 1_000
@@ -88,9 +87,3 @@ class Answer(Part):
 def parse(text: str) -> Answer:
     """The validated answer in the model's text; raises ContractError."""
     return contract.parse(text, Answer)
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """The answer as a JSON schema that providers take as strict."""
-    return contract.schema(Answer)

@@ -1,17 +1,41 @@
 """What is asked of an answer beyond the contract's form, with the whole space in view."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from livemem.bank.files import BankFile
-from livemem.consolidation import placeholders, prompt
+from livemem.consolidation import answer, placeholders, planning, prompt
 from livemem.consolidation.answer import Answer, ContractError
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import Outcome
+from livemem.llm.answering import Contract, Flaw
 from livemem.settings import Settings
 
 SYNTHESIS_CHARACTERS = 1_500
 """What prompts/system.md asks for: it stands in every later prompt, and in what agents load."""
 SHOWN_RANGES = 100
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What an answer comes to: the changes of the bank, and the synthesis."""
+
+    outcome: Outcome
+    synthesis: str
+
+
+def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
+    """What an answer must be that folds what was collected."""
+    ids = [note.note_id for note in collected.notes]
+
+    def read(text: str) -> Folded:
+        parsed = answer.parse(text)
+        check_placeholders(parsed, collected)
+        outcome = planning.draw_up(parsed, collected.bank, ids)
+        check_room(settings, collected, outcome, parsed.synthesis)
+        return Folded(outcome, parsed.synthesis)
+
+    return Contract(Answer, read, lambda folded: complaints(folded.outcome, folded.synthesis))
 
 
 def check_placeholders(answer: Answer, collected: Collected) -> None:
@@ -45,16 +69,18 @@ def check_room(settings: Settings, collected: Collected, outcome: Outcome, synth
     )
 
 
-def complaints(outcome: Outcome, synthesis: str) -> list[str]:
+def complaints(outcome: Outcome, synthesis: str) -> list[Flaw]:
     """What the model is asked once to mend, and what is taken as it is if it doesn't."""
     found = []
     if outcome.uncited:
-        found.append(
+        told = (
             f"These notes are neither cited in `notes` nor listed in `discarded`: {_ranges(sorted(outcome.uncited))}. "
             "Cite each where it is used, or discard it with the reason."
         )
+        # The fewest of them first; only then counts what else is wrong.
+        found.append(Flaw("uncited", told, weight=2 * len(outcome.uncited)))
     if len(synthesis) > SYNTHESIS_CHARACTERS:
-        found.append(too_long(synthesis))
+        found.append(Flaw("too_long", too_long(synthesis)))
     return found
 
 

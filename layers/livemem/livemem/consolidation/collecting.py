@@ -11,6 +11,7 @@ from livemem.changes import records
 from livemem.changes.records import NoteSource
 from livemem.consolidation import prompt
 from livemem.errors import LiveMemoryError, RunError
+from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -66,7 +67,7 @@ class Collected:
 
     def beside(self, bank: Sequence[BankFile], synthesis: str | None) -> int:
         """Tokens of the prompt without notes if bank and synthesis were these."""
-        return prompt.size(self._prompt(bank, synthesis, []))
+        return window.size(self._prompt(bank, synthesis, []))
 
     def _prompt(self, bank: Sequence[BankFile], synthesis: str | None, notes: Sequence[Note]) -> Messages:
         return prompt.build(
@@ -119,24 +120,24 @@ class _Read:
 def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Collected:
     """Rules, synthesis, bank and the oldest of the `live` notes that fit the run; raises NothingToDo or RunError."""
     space_id, settings = head.meta.space_id, process.settings
-    window, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
+    whole, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
     listed = sorted(live, key=lambda entry: contents.note_name(entry).order)
-    aside = head.meta.set_aside.standing(window)
+    aside = head.meta.set_aside.standing(whole)
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
     if not run.by_hand() and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The notes are fewer than the space's threshold.")
     empty = _surroundings(process, head)
     fixed = empty.fixed()
-    room = window - fixed
+    room = whole - fixed
     known = _still_too_large(head.meta.set_aside, listed, room)
     candidates = [entry for entry in listed if contents.note_name(entry).note_id not in known]
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
     found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
     too_large = {**known, **found.too_large}
-    if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > window:
-        raise _bank_too_large(empty.bank, fixed, window)
+    if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > whole:
+        raise _bank_too_large(empty.bank, fixed, whole)
     notes = [note for note, _ in found.notes]
-    count = prompt.fitting(notes, fixed=fixed, window=window, answer_limit=answer_limit)
+    count = prompt.fitting(notes, fixed=fixed, most=whole, answer_limit=answer_limit)
     return replace(
         empty,
         notes=notes[:count],
@@ -184,7 +185,7 @@ def _oldest(
     settings = process.settings
     found: list[tuple[Note, bytes]] = []
     too_large: dict[str, int] = {}
-    position, left = 0, settings.llmaas_context_tokens * prompt.BYTES_PER_TOKEN
+    position, left = 0, settings.llmaas_context_tokens * window.BYTES_PER_TOKEN
     while position < len(listed) and len(found) < most and left > 0 and len(too_large) <= set_aside.MOST:
         batch: list[Entry] = []
         while position < len(listed) and len(batch) < most - len(found) and (left > 0 or not batch):
@@ -207,11 +208,11 @@ def _oldest(
     return _Read(found, too_large, len(listed) - position)
 
 
-def _bank_too_large(bank: Sequence[BankFile], fixed: int, window: int) -> RunError:
+def _bank_too_large(bank: Sequence[BankFile], fixed: int, most: int) -> RunError:
     largest = max(bank, key=lambda file: len(file.content), default=None)
     what = f"; its largest file is {largest.path}" if largest else ""
     return RunError(
         "bank_too_large",
-        f"Rules, synthesis and bank need about {fixed} tokens of the model's {window}{what}. Shorten it or raise "
+        f"Rules, synthesis and bank need about {fixed} tokens of the model's {most}{what}. Shorten it or raise "
         "LLMAAS_CONTEXT_TOKENS.",
     )

@@ -7,16 +7,19 @@ from livemem import clock as clocks
 from livemem.bank import synthesis as syntheses
 from livemem.changes.records import Record, SynthesisChange
 from livemem.consolidation import checks, prompt
-from livemem.consolidation.asking import Asked
+from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
+from livemem.llm.answering import Answered
 from livemem.process import Process
 from livemem.runs.run import Run
 from livemem.spaces.head import Head
 
 
-def record(process: Process, head: Head, run: Run, collected: Collected, asked: Asked, started: datetime) -> Record:
+def record(
+    process: Process, head: Head, run: Run, collected: Collected, answered: Answered[Folded], started: datetime
+) -> Record:
     """The record of what the run folds, the next one after `head`."""
-    outcome, usage = asked.outcome, asked.usage
+    outcome, synthesis = answered.value.outcome, answered.value.synthesis
     ids = [note.note_id for note in collected.notes]
     # A note that two runs in a row leave out is folded all the same, and marked: it must not wait for ever.
     kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
@@ -25,7 +28,7 @@ def record(process: Process, head: Head, run: Run, collected: Collected, asked: 
     number = head.meta.changes + 1
     now = process.clock()
     text = syntheses.format_synthesis(
-        asked.synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
+        synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
     )
     metrics: dict[str, Any] = {
         "notes_processed": len(taken),
@@ -39,8 +42,7 @@ def record(process: Process, head: Head, run: Run, collected: Collected, asked: 
         "bank_files_unchanged": outcome.unchanged,
         "edits_applied": outcome.edits_applied,
         "synthesis_size": len(text.encode()),
-        **usage,
-        "llm_tokens_used": usage["llm_prompt_tokens"] + usage["llm_completion_tokens"],
+        **answered.used.to_metrics(),
         "duration_seconds": round((now - started).total_seconds(), 3),
         **collected.metrics(),
     }
@@ -65,7 +67,7 @@ def record(process: Process, head: Head, run: Run, collected: Collected, asked: 
         uncited=[ids[number - 1] for number in uncited],
         left_out=[ids[number - 1] for number in sorted(kept)],
         set_aside=collected.set_aside.bounded(),
-        warnings=[checks.too_long(asked.synthesis)] if len(asked.synthesis) > checks.SYNTHESIS_CHARACTERS else [],
-        usage=usage,
+        warnings=[checks.too_long(synthesis)] if len(synthesis) > checks.SYNTHESIS_CHARACTERS else [],
+        usage=answered.used,
         metrics=metrics,
     )

@@ -15,10 +15,10 @@ from livemem import clock as clocks
 from livemem.changes import commit, echoes, maintenance, proposals, recovery, settling
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
-from livemem.consolidation import announcing, asking, budget, collecting, outcome, rehearsal
+from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.jobs import budget, lease, places
 from livemem.jobs.lease import Held, LeaseTaken
 from livemem.process import Process
 from livemem.runs import counter, reviews
@@ -101,7 +101,7 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
         lease.let_go(process, held)
         raise
     if failed:
-        wait = budget.pause(process, clocks.parse(ended.queued_at)) if failed == runs.BUDGET_EXHAUSTED else None
+        wait = budget.pause(process, clocks.parse(ended.queued_at)) if failed == budget.EXHAUSTED else None
         lease.back_off(process, held, failed, wait)
         return ended
     lease.release(process, held)
@@ -138,7 +138,7 @@ def _end(process: Process, space_id: str, saved: Saved, held: Held, deadline: da
         status, changes = "error", {"error": {"code": "space_changed", "detail": str(reason)}}
     except RunError as error:
         status, failed = "error", error.code
-        changes = {"error": {"code": error.code, "detail": error.detail}, "metrics": error.usage}
+        changes = {"error": {"code": error.code, "detail": error.detail}, "metrics": asking.metrics_of(error)}
     ended = recovery.end(process, work.saved, status, alone=not taken_over, **changes)
     return ended, failed if ended.status == "error" else None
 
@@ -180,14 +180,13 @@ class _Work:
         if not collected.notes:
             _remember_set_aside(process, head, collected)
             raise collected.nothing()
-        meter = budget.of_run(process, run)
-        asking.reserve(meter, collected.messages(), self.deadline)
+        meter = announcing.reserve(process, run, collected, self.deadline)
         head = self._let_nothing_wait(head)
         self.saved = announcing.announce(
             process, self.saved, collected, self.held.lease.worker, self.deadline, base=head.meta.changes
         )
-        asked = asking.ask(process, collected, self.deadline, meter)
-        return self._conclude(head, outcome.record(process, head, self.saved.run, collected, asked, started))
+        answered = asking.ask(process, meter, collected, self.deadline)
+        return self._conclude(head, outcome.record(process, head, self.saved.run, collected, answered, started))
 
     def _let_nothing_wait(self, head: Head) -> Head:
         """The head without the plan that waited for approval, which this run replaces."""

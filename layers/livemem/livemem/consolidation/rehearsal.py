@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from livemem.changes import diffs, echoes
-from livemem.consolidation import announcing, asking, budget, collecting, outcome
+from livemem.consolidation import announcing, asking, collecting, outcome
 from livemem.consolidation.collecting import NothingToDo
 from livemem.errors import RunError
 from livemem.process import Process
@@ -29,19 +29,18 @@ def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> 
         collected = collecting.collect(process, head, saved.run, shown)
         if not collected.notes:
             raise collected.nothing()
-        meter = budget.of_run(process, saved.run)
-        asking.reserve(meter, collected.messages(), deadline)
+        meter = announcing.reserve(process, saved.run, collected, deadline)
         saved = announcing.announce(process, saved, collected, process.new_id(), deadline, base=None)
-        asked = asking.ask(process, collected, deadline, meter)
+        answered = asking.ask(process, meter, collected, deadline)
     except NothingToDo as reason:
         return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
     except RunError as error:
         problem = {"code": error.code, "detail": error.detail}
-        return runs.finish(process, saved, "error", error=problem, metrics=error.usage)
-    record = outcome.record(process, head, saved.run, collected, asked, started)
+        return runs.finish(process, saved, "error", error=problem, metrics=asking.metrics_of(error))
+    record = outcome.record(process, head, saved.run, collected, answered, started)
     plan = {
         "changes": diffs.changes(record),
-        "synthesis": asked.synthesis,
+        "synthesis": answered.value.synthesis,
         "discarded": record.discarded,
         "uncited": record.uncited,
         "left_out": record.left_out,

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.summary import ENTITIES, Entities
-from livemem.llm import contract
+from livemem.llm import contract, window
+from livemem.llm.answering import Contract, Flaw
 from livemem.llm.contract import ContractError, Part
 from livemem.text import language
 
@@ -21,6 +21,9 @@ LONG = 4_000
 """Characters from which a summary that has twice those of its source is refused."""
 LEEWAY = 1.5
 """By how much a summary may pass its target where the ratio is a limit."""
+
+ANSWER_TOKENS = 500
+"""Kept in the model's window for an answer besides those of the summary itself."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -78,20 +81,24 @@ def entities(found: SummaryAnswer) -> Entities:
     return Entities(**{name: tidy(getattr(found.entities, name)) for name in ENTITIES})
 
 
-def flaws(found: SummaryAnswer, source: Source, target: int, parameters: Parameters) -> dict[str, str]:
-    """What the model should mend, by name, each as a sentence to it."""
-    wrong = {}
+def wanted(source: Source, target: int, parameters: Parameters) -> Contract[SummaryAnswer]:
+    """What an answer must be; `target` in characters."""
+    return Contract(
+        SummaryAnswer,
+        lambda text: parse(text, source),
+        lambda found: flaws(found, source, target, parameters),
+        target // window.BYTES_PER_TOKEN + ANSWER_TOKENS,
+    )
+
+
+def flaws(found: SummaryAnswer, source: Source, target: int, parameters: Parameters) -> list[Flaw]:
+    """What the model should mend."""
+    wrong = []
     length, most = len(found.summary), max(SHORT, len(source.text))
     if not parameters.ratio_only:
         most = min(most, max(SHORT, round(LEEWAY * target)))
     if length > most:
-        wrong["too_long"] = f"The summary has {length} characters; it should have about {target}."
+        wrong.append(Flaw("too_long", f"The summary has {length} characters; it should have about {target}."))
     if language.differ(source.text, found.summary):
-        wrong["language"] = "The summary is not in the language of the conversation."
+        wrong.append(Flaw("language", "The summary is not in the language of the conversation."))
     return wrong
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """The answer as a JSON schema that providers take as strict."""
-    return contract.schema(SummaryAnswer)

@@ -6,12 +6,12 @@ Summaries that are not made yet are taken to have the length that is asked for.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from livemem.consolidation.prompt import BYTES_PER_TOKEN
 from livemem.conversations import layers as found
 from livemem.conversations import making, names, planner, prompt, seals, sources, work
 from livemem.conversations.layers import Layers
 from livemem.conversations.planner import Block, Child
 from livemem.conversations.seals import At
+from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 

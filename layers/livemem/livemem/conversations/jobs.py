@@ -53,7 +53,7 @@ class Job(Document):
     """Summaries that were made by level."""
     reused: Count = 0
     """Summaries that an earlier generation had of the same input."""
-    llm: Usage = Usage()
+    usage: Usage = Usage()
     latency_ms: dict[str, Finite] = {}
     """`mean` and `max` of the summaries, calls and retries together."""
     dirty_share: Finite | None = None

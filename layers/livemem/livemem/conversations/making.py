@@ -1,23 +1,26 @@
 """Making one summary: asked of the LLM, or taken from an earlier generation, and stored under the hash of its input."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from livemem import clock
-from livemem.consolidation import budget
-from livemem.consolidation.budget import Meter
-from livemem.conversations import answer, asking, names, prompt
+from livemem.conversations import answer, names, prompt
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
 from livemem.conversations.layers import Layers, Vanished
 from livemem.conversations.seals import At
 from livemem.conversations.sources import Material
 from livemem.conversations.summary import Summary
-from livemem.errors import PreconditionLost, RunError
+from livemem.errors import PreconditionLost
+from livemem.jobs import budget
+from livemem.jobs.budget import Meter
+from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import documents
 
+STORING = timedelta(seconds=5)
+"""Before the end of the invocation, kept to store what was answered."""
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 
 
@@ -37,7 +40,7 @@ class Made:
     @property
     def ends_job(self) -> bool:
         """Whether the failure says that others would fail too."""
-        return self.error is not None and self.error not in asking.OF_THE_SOURCE
+        return self.error is not None and self.error not in OF_THE_QUESTION
 
 
 def maker(process: Process, at: At) -> str:
@@ -74,11 +77,12 @@ def _make(
     """The summary asked for and stored; what it took is in the meter."""
     at, level, number = layers.at, material.level, material.number
     target = at.parameters.target(material.chars)
+    wanted = answer.wanted(material.text, target, at.parameters)
     try:
-        asked = asking.ask(process, meter, material.messages(target), material.text, target, at.parameters, deadline)
-    except RunError as error:
+        answered = ask_model(process, meter, material.messages(target), wanted, deadline - STORING)
+    except NoAnswer as error:
         return Made(level, number, None, error=error.code, detail=error.detail)
-    found = asked.answer
+    found = answered.value
     summary = Summary(
         level=level,
         number=number,
@@ -99,11 +103,11 @@ def _make(
         source_chars=material.chars,
         model=process.settings.llmaas_model,
         prompt_version=prompt.version(),
-        usage=asked.usage,
+        usage=answered.used,
         redo=redo,
         erased=list(material.erased),
         overlaps=material.overlaps,
-        flaws=list(asked.flaws),
+        flaws=[flaw.name for flaw in answered.flaws],
     )
     # The model takes long: often that is when somebody deletes.
     _check_source(process, at, summary)

@@ -1,29 +1,24 @@
 """What the LLM is asked: turns or summaries as JSON values on one line each, so that no text can forge the prompt."""
 
-import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
-from importlib import resources
+from functools import lru_cache, partial
 from string import Template
 from typing import Any
 
-from livemem.consolidation.prompt import json_line
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import Turn
+from livemem.llm import templates
 from livemem.llm.client import Messages
+from livemem.llm.templates import json_line
 
 NAMES = ("system", "turns", "summaries")
-
-
-@lru_cache(maxsize=8)
-def _text(name: str) -> str:
-    return resources.files("livemem.conversations").joinpath("prompts", f"{name}.md").read_text("utf-8")
+_text = partial(templates.text, "conversations")
 
 
 @lru_cache(maxsize=1)
 def version() -> str:
     """A short hash of all prompt texts."""
-    return hashlib.sha256("\0".join(_text(name) for name in NAMES).encode()).hexdigest()[:12]
+    return templates.version(map(_text, NAMES))
 
 
 def system() -> str:

@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from livemem import clock
-from livemem.consolidation import budget
-from livemem.conversations import asking, due, generations, jobs, log, making, names, sources, work
 from livemem.conversations import conversation as conversations
+from livemem.conversations import due, generations, jobs, log, making, names, sources, work
 from livemem.conversations import layers as found
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.generations import Standing
@@ -23,10 +22,10 @@ from livemem.conversations.making import Made
 from livemem.conversations.seals import At
 from livemem.conversations.work import Done
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, RunError, StillAtWork
-from livemem.jobs import lease, places
+from livemem.jobs import budget, lease, places
 from livemem.jobs.lease import Held, LeaseTaken
+from livemem.llm.answering import OUT_OF_TIME
 from livemem.process import Process
-from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
@@ -257,7 +256,7 @@ def _work_under_lease(task: _Task, job: Job, held: Held) -> Outcome:
         lease.quietly_release(process, held)
         raise
     # Who gets nowhere in a whole invocation would get nowhere in the next one.
-    going_on = error is not None and error.code == asking.OUT_OF_TIME and (task.order.later or done.anything)
+    going_on = error is not None and error.code == OUT_OF_TIME and (task.order.later or done.anything)
     if not finished and (error is None or going_on):
         so_far = _counted(job, done)
         jobs.note(process, task.space_id, so_far)
@@ -385,7 +384,7 @@ def _counted(job: Job, done: Done) -> Job:
             "generated": generated,
             "sealed": sealed,
             "reused": job.reused + sum(one.reused for one in done.made),
-            "llm": sum((one.usage for one in done.made), job.llm),
+            "usage": sum((one.usage for one in done.made), job.usage),
             "latency_ms": latency or job.latency_ms,
             "dirty_share": round(done.missing / whole, 4) if whole and job.dirty_share is None else job.dirty_share,
             "queue_length": max(0, done.missing - len([one for one in done.made if one.name])),
@@ -410,7 +409,7 @@ def _end(
 def _fail(task: _Task, job: Job, done: Done, held: Held, error: RunError) -> Job:
     """End the job with its failure, and see to it that what is missing is tried again, later and later."""
     process = task.process
-    wait = budget.pause(process, process.clock()) if error.code == BUDGET_EXHAUSTED else None
+    wait = budget.pause(process, process.clock()) if error.code == budget.EXHAUSTED else None
     problem = jobs.Problem(code=error.code, detail=error.detail)
     job = _end(task, _counted(job, done), "failed", problem)
     waited = lease.back_off(process, held, error.code, wait)

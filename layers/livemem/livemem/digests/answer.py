@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
-from typing import Any
 
 from livemem.digests.papers import Fact
 from livemem.errors import LiveMemoryError
 from livemem.llm import contract
+from livemem.llm.answering import Contract
 from livemem.llm.contract import ContractError, Part
 from livemem.memories import memory as memories
 from livemem.memories import ttl as ttls
@@ -16,6 +15,8 @@ from livemem.store.memory_keys import Kind
 
 MOST = 40
 """Memories of one chunk."""
+ANSWER_TOKENS = 500
+"""That must be left in the model's window for an answer."""
 
 
 class FoundMemory(Part):
@@ -34,6 +35,11 @@ class DigestAnswer(Part):
     """The whole answer."""
 
     memories: list[FoundMemory]
+
+
+def wanted(messages: Sequence[Message], now: datetime) -> Contract[list[Fact]]:
+    """What an answer about these messages must be."""
+    return Contract(DigestAnswer, lambda text: parse(text, messages, now), answer_tokens=ANSWER_TOKENS)
 
 
 def parse(text: str, messages: Sequence[Message], now: datetime) -> list[Fact]:
@@ -64,9 +70,3 @@ def _checked(found: FoundMemory, where: str, messages: Sequence[Message], now: d
         )
     except LiveMemoryError as error:
         raise ContractError(error.detail) from error
-
-
-@cache
-def schema() -> dict[str, Any]:
-    """The answer as a JSON schema that providers take as strict."""
-    return contract.schema(DigestAnswer)

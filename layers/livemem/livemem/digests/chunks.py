@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.consolidation import budget
-from livemem.digests import asking, progress, prompt
-from livemem.digests.asking import AskFailed
+from livemem.digests import answer, progress, prompt
 from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
 from livemem.digests.progress import Progress
 from livemem.errors import InvalidRequest, TooLarge
+from livemem.jobs import budget
+from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
 from livemem.llm.usage import Usage
 from livemem.memories import reading as memories
 from livemem.memories import storing
@@ -38,6 +38,14 @@ KNOWN: tuple[tuple[Kind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
 """How many memories a chunk is shown that are near to it."""
 QUERY_BYTES = 8_000
 LATER = "The messages stay in their rooms; they are digested on the next day, or as soon as there is more."
+MARGIN = timedelta(seconds=20)
+"""Before the end of the invocation, kept to store what was answered."""
+OF_THE_CHUNK = (*OF_THE_QUESTION, "llm_too_large")
+"""Failures that say nothing of other chunks: they count as tries, and the next one may be at once."""
+PERHAPS_OF_THE_CHUNK = ("llm_timeout", "llm_refused_request")
+"""Failures that count too; but where no other chunk gets an answer it is rather the model, which is given time."""
+OF_THE_REQUEST = (400, 413, 422)
+"""Statuses of a refused request that its content may be the reason of: all others are of the key or the address."""
 STORING = timedelta(seconds=30)
 """Time that must be left to store what a chunk gave, or to ask for one."""
 
@@ -90,7 +98,7 @@ class Task:
 def settle(task: Task, given: Input, seen: Progress) -> bool:
     """Ask, store or give up every chunk; False where time is up. What was answered is stored before more is asked.
 
-    Raises AskFailed where the model is out, or the day's tokens are used up.
+    Raises NoAnswer where the model is out, or the day's tokens are used up.
     """
     while left := seen.left(len(given.chunks)):
         if not task.in_time():
@@ -107,14 +115,14 @@ def settle(task: Task, given: Input, seen: Progress) -> bool:
     return True
 
 
-def _ask_some(task: Task, given: Input, seen: Progress, wave: Sequence[int]) -> dict[int, AskFailed]:
+def _ask_some(task: Task, given: Input, seen: Progress, wave: Sequence[int]) -> dict[int, NoAnswer]:
     """Ask for these chunks side by side; those that were answered are in `seen` then, and the others' failures told."""
-    failures: dict[int, AskFailed] = {}
+    failures: dict[int, NoAnswer] = {}
 
     def one(number: int) -> None:
         try:
             _ask(task, given.chunks[number], number, seen)
-        except AskFailed as error:
+        except NoAnswer as error:
             task.spend(error.used)
             failures[number] = error
 
@@ -125,24 +133,33 @@ def _ask_some(task: Task, given: Input, seen: Progress, wave: Sequence[int]) -> 
     return failures
 
 
-def _count_failures(
-    task: Task, given: Input, seen: Progress, failures: dict[int, AskFailed], *, answered: bool
-) -> None:
+def _count_failures(task: Task, given: Input, seen: Progress, failures: dict[int, NoAnswer], *, answered: bool) -> None:
     """Note the tries, give up chunks that had three; raises the failure that stops the work, if one does."""
     for number, error in sorted(failures.items()):
-        if error.counts:
+        if _counts(error):
             task.anything = True
             seen.tries[number] = _note_try(task, number, seen.tries.get(number, 0) + 1, error)
             if seen.tries[number] >= TRIES:
                 given_up = _give_up(task, given.chunks[number], number, error)
                 (seen.dead if given_up else seen.extracts).add(number)
-    outage = next((error for _, error in sorted(failures.items()) if not error.counts), None)
-    pausing = next((error for _, error in sorted(failures.items()) if error.pauses), None)
+    outage = next((error for _, error in sorted(failures.items()) if not _counts(error)), None)
+    pausing = next((error for _, error in sorted(failures.items()) if _pauses(error)), None)
     if outage:
         raise outage
     if pausing and not answered:
         # It is rather the model than each of the chunks: others are not tried in vain.
         raise pausing
+
+
+def _counts(error: NoAnswer) -> bool:
+    """Whether it is a try of the chunk."""
+    return error.code in OF_THE_CHUNK or _pauses(error)
+
+
+def _pauses(error: NoAnswer) -> bool:
+    """Whether the model may be the reason."""
+    refused_for_good = error.code == "llm_refused_request" and error.http_status not in OF_THE_REQUEST
+    return error.code in PERHAPS_OF_THE_CHUNK and not refused_for_good
 
 
 def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
@@ -164,9 +181,10 @@ def _ask(task: Task, chunk: Chunk, number: int, seen: Progress) -> None:
     with budget.metered(process, task.space_id, LATER) as meter:
         if said:
             known = _known(task, said)
-            window = process.settings.llmaas_context_tokens
-            question = prompt.build(chunk.room, said, known, task.zone, process.clock(), window)
-            found = asking.ask(process, meter, question, said, task.deadline)
+            most = process.settings.llmaas_context_tokens
+            question = prompt.build(chunk.room, said, known, task.zone, process.clock(), most)
+            wanted = answer.wanted(said, process.clock())
+            found = ask_model(process, meter, question, wanted, task.deadline - MARGIN).value
         facts, left_out = task.admit(found, seen)
         extract = Extract(
             room=chunk.room,
@@ -205,7 +223,7 @@ def _store(task: Task, chunk: Chunk, number: int) -> bool:
     if facts:
         drafts = [fact.draft(task.slot, chunk.room) for fact in facts]
         causes = [f"digest/{task.slot}/{number}/{place}" for place in range(len(facts))]
-        until = task.deadline - timedelta(seconds=asking.MARGIN)
+        until = task.deadline - MARGIN
         done = storing.store_all(process, task.space_id, AUTHOR, drafts, op_ids=causes, until=until)
     refused = [one.error for one in done if isinstance(one, Failed)]
     for error in refused:
@@ -219,14 +237,14 @@ def _store(task: Task, chunk: Chunk, number: int) -> bool:
     return True
 
 
-def _note_try(task: Task, number: int, count: int, error: AskFailed) -> int:
+def _note_try(task: Task, number: int, count: int, error: NoAnswer) -> int:
     """Write down a try in vain, and return its number: whoever works beside us writes another."""
     noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
     progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
     return count
 
 
-def _give_up(task: Task, chunk: Chunk, number: int, error: AskFailed) -> bool:
+def _give_up(task: Task, chunk: Chunk, number: int, error: NoAnswer) -> bool:
     """Give a chunk up, unless another worker has got an answer meanwhile; whether it is given up."""
     wanted = Extract(
         room=chunk.room,

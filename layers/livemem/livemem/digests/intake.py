@@ -7,6 +7,7 @@ from itertools import islice
 
 from livemem import clock
 from livemem.digests import progress
+from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.rooms import digested, reading
 from livemem.rooms.digested import Chunk, Input, Taken
@@ -22,7 +23,6 @@ CHUNK_TOKENS = 6_000
 CHUNK_MESSAGES = 500
 WINDOW_SHARE = 3
 """A chunk takes at most a third of the model's window: memories, instructions and the answer need room too."""
-BYTES_PER_TOKEN = 4
 
 Listed = tuple[MessageName, Entry]
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
-from importlib import resources
+from functools import partial
 from string import Template
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.consolidation.prompt import json_line, tokens
+from livemem.llm import templates, window
 from livemem.llm.client import Messages
+from livemem.llm.templates import json_line
 from livemem.memories.memory import Memory
 from livemem.rooms.message import Message
 
@@ -18,11 +18,7 @@ KNOWN_CHARACTERS = 400
 KNOWN_TOKENS = 3_000
 KNOWN_SHARE = 8
 """What is known takes at most an eighth of the model's window."""
-
-
-@lru_cache(maxsize=4)
-def _text(name: str) -> str:
-    return resources.files("livemem.digests").joinpath("prompts", f"{name}.md").read_text("utf-8")
+_text = partial(templates.text, "digests")
 
 
 def system() -> str:
@@ -31,9 +27,9 @@ def system() -> str:
 
 
 def build(
-    room: str, messages: Sequence[Message], known: Sequence[Memory], zone: ZoneInfo, now: datetime, window: int
+    room: str, messages: Sequence[Message], known: Sequence[Memory], zone: ZoneInfo, now: datetime, most: int
 ) -> Messages:
-    """The question for a chunk; times are those of the zone, `window` the model's, in tokens."""
+    """The question for a chunk; times are those of the zone, `most` the tokens of the model's window."""
     shown = [
         {
             "number": number,
@@ -49,7 +45,7 @@ def build(
         last=shown[-1]["at"] if shown else "-",
         zone=zone.key,
         now=f"{now.astimezone(zone):%A %Y-%m-%d %H:%M}",
-        known=json_line(_fitting(known, min(KNOWN_TOKENS, window // KNOWN_SHARE))),
+        known=json_line(_fitting(known, min(KNOWN_TOKENS, most // KNOWN_SHARE))),
         messages=json_line(shown),
     )
     return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
@@ -63,12 +59,6 @@ def _local(timestamp: str, zone: ZoneInfo) -> str:
         return timestamp[:16]
 
 
-def _fitting(known: Sequence[Memory], room: int) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
-    for memory in known:
-        shown = {"kind": memory.kind, "content": memory.content[:KNOWN_CHARACTERS]}
-        room -= tokens(json_line(shown))
-        if room < 0:
-            break
-        found.append(shown)
-    return found
+def _fitting(known: Sequence[Memory], room: int) -> Sequence[dict[str, str]]:
+    shown = [{"kind": memory.kind, "content": memory.content[:KNOWN_CHARACTERS]} for memory in known]
+    return window.fitting(shown, room, lambda one: window.tokens(json_line(one)))

@@ -12,20 +12,18 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.consolidation import budget
-from livemem.digests import asking, chunks, intake, opening, progress
-from livemem.digests.asking import AskFailed
+from livemem.digests import chunks, intake, opening, progress
 from livemem.digests.chunks import Task
 from livemem.digests.papers import Done, Extract, StoredFacts, Try
 from livemem.digests.progress import Progress
-from livemem.errors import LiveMemoryError, NotFound, RunError, StillAtWork, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.errors import LiveMemoryError, NotFound, StillAtWork, StoreUnavailable
+from livemem.jobs import budget, lease, places
 from livemem.jobs.lease import BACKOFF_FIRST, Held, LeaseTaken
+from livemem.llm.answering import OUT_OF_TIME, NoAnswer
 from livemem.llm.usage import Usage
 from livemem.memories import similar
 from livemem.process import Process
 from livemem.rooms.digested import Input
-from livemem.runs.run import BUDGET_EXHAUSTED
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys as all_keys
@@ -203,7 +201,7 @@ def _carry_out(task: Task, order: Order) -> Outcome:
 def _settle_similar(task: Task) -> bool:
     """Look at the memories that may say the same, those of this digest among them. It holds nothing up."""
     if task.in_time():
-        until = task.deadline - timedelta(seconds=asking.MARGIN)
+        until = task.deadline - chunks.MARGIN
         try:
             settled = similar.settle(task.process, task.space_id, until)
             logger.info("memories compared", extra={"space_id": task.space_id, "merged": settled.merged})
@@ -220,11 +218,11 @@ def _unfinished(task: Task, order: Order) -> Outcome:
 def _failed(task: Task, order: Order, held: Held, error: LiveMemoryError) -> Outcome:
     """The model is out, or the day's tokens are used up: the slot stays open, and automatic work waits."""
     process = task.process
-    if isinstance(error, AskFailed) and error.code == asking.OUT_OF_TIME and task.anything:
+    if isinstance(error, NoAnswer) and error.code == OUT_OF_TIME and task.anything:
         lease.quietly_release(process, held)
         return _unfinished(task, order)
     wait = min(BACKOFF_FIRST * 2 ** min(held.lease.failures, 10), LONGEST_WAIT)
-    if isinstance(error, RunError) and error.code == BUDGET_EXHAUSTED:
+    if isinstance(error, NoAnswer) and error.code == budget.EXHAUSTED:
         wait = min(budget.pause(process, process.clock()) or wait, LONGEST_WAIT)
     lease.back_off(process, held, error.code, wait)
     logger.warning(

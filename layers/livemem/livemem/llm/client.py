@@ -38,6 +38,11 @@ class Reply:
     usage: dict[str, int] = field(default_factory=dict)
     cut: bool = False
 
+    @property
+    def written(self) -> int:
+        """Characters that the model wrote."""
+        return len(self.text)
+
 
 MAY_COST = ("llm_timeout", "llm_malformed", "llm_too_large")
 """Failures of calls that the model may have worked for, and nobody tells how much."""

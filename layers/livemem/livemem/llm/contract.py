@@ -6,6 +6,7 @@ object, one Markdown fence around it, unknown keys.
 
 import json
 import re
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -79,6 +80,7 @@ def json_object(text: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+@cache
 def schema(kind: type[BaseModel]) -> dict[str, Any]:
     """The answer as a JSON schema that providers take as strict.
 

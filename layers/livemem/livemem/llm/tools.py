@@ -54,6 +54,11 @@ class Said:
     usage: dict[str, int] = field(default_factory=dict, hash=False)
     cut: bool = False
 
+    @property
+    def written(self) -> int:
+        """Characters that the model wrote."""
+        return sum(len(one.arguments) for one in self.calls) + len(self.text)
+
 
 class Converse(Protocol):
     """One turn of a conversation with the LLM."""

@@ -1,4 +1,4 @@
-"""What was asked of the LLM: calls and tokens, by the provider's count, and an estimate of what it did not count."""
+"""What was asked of the LLM, in the one shape that documents, answers and metrics have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,15 @@ MOST = 10**9
 
 @dataclass(frozen=True)
 class Usage:
-    """`estimated_tokens`: of calls whose tokens nobody told, such as those that timed out or whose worker died."""
+    """Calls and tokens, by the provider's count. `estimated_tokens`: of calls whose tokens nobody told, such as those
+    that timed out or whose worker died. `prompts_cut`: calls of whose prompt the provider read a part only.
+    """
 
     calls: Whole = 0
     prompt_tokens: Whole = 0
     completion_tokens: Whole = 0
     estimated_tokens: Whole = 0
+    prompts_cut: Whole = 0
 
     @property
     def tokens(self) -> int:
@@ -30,28 +33,36 @@ class Usage:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.estimated_tokens + other.estimated_tokens,
+            self.prompts_cut + other.prompts_cut,
         )
 
     @classmethod
-    def of_call(cls, told: Mapping[str, int], estimate: int) -> "Usage":
+    def of_call(cls, told: Mapping[str, int], estimate: int, *, cut: bool = False) -> "Usage":
         """One call: what the provider counted (`prompt_tokens`, `completion_tokens`), or else an estimate of it."""
         prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
-        return cls(1, prompt_tokens, completion_tokens, 0 if prompt_tokens or completion_tokens else estimate)
+        estimated = 0 if prompt_tokens or completion_tokens else estimate
+        return cls(1, prompt_tokens, completion_tokens, estimated, int(cut))
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Usage":
         """The usage in metrics of a run; what is missing, or no count, is 0."""
-        names = ("llm_calls", "llm_prompt_tokens", "llm_completion_tokens", "llm_tokens_estimated")
-        return cls(*(_count(metrics.get(name)) for name in names))
+        return cls(*(_count(metrics.get(name)) for name in _METRICS))
 
     def to_metrics(self) -> dict[str, int]:
-        """The same as metrics of a run; the estimate only where there is one."""
-        counted = {
-            "llm_calls": self.calls,
-            "llm_prompt_tokens": self.prompt_tokens,
-            "llm_completion_tokens": self.completion_tokens,
-        }
-        return counted | ({"llm_tokens_estimated": self.estimated_tokens} if self.estimated_tokens else {})
+        """The same as metrics, with all tokens together; estimates, and prompts that were cut, only where there are."""
+        told = {name: getattr(self, field) for name, field in _METRICS.items()}
+        kept = {name: value for name, value in told.items() if value or name not in _RARE}
+        return kept | {"llm_tokens_used": self.tokens}
+
+
+_METRICS = {
+    "llm_calls": "calls",
+    "llm_prompt_tokens": "prompt_tokens",
+    "llm_completion_tokens": "completion_tokens",
+    "llm_tokens_estimated": "estimated_tokens",
+    "llm_prompts_cut": "prompts_cut",
+}
+_RARE = ("llm_tokens_estimated", "llm_prompts_cut")
 
 
 def _count(value: object) -> int:

@@ -7,20 +7,20 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from functools import cache, lru_cache
-from importlib import resources
+from datetime import datetime, timedelta
+from functools import lru_cache, partial
 from string import Template
 from typing import Any
 
 from cachetools import LRUCache
 
 from livemem import clock
-from livemem.consolidation import budget, prompt
-from livemem.errors import PreconditionLost, RunError, StoreUnavailable
-from livemem.llm import contract
-from livemem.llm.client import LlmError, Messages
-from livemem.llm.contract import ContractError, Part
+from livemem.errors import PreconditionLost, StoreUnavailable
+from livemem.jobs import budget
+from livemem.llm import contract, templates, window
+from livemem.llm.answering import Contract, NoAnswer, ask_model
+from livemem.llm.client import Messages
+from livemem.llm.contract import Part
 from livemem.memories.merging import Verdict
 from livemem.process import Process, Timer
 from livemem.store import documents
@@ -31,12 +31,12 @@ Pair = tuple[str, str]
 """A new content, and one that is there."""
 PAIRS = 40
 """Of one call."""
-LONGEST = 10.0
-"""Seconds that an answer may take: somebody waits for the memory to be stored."""
+LONGEST = timedelta(seconds=10)
+"""That an answer may take: somebody waits for the memory to be stored."""
 SHORTEST = 1.0
 """Seconds below which asking is pointless."""
-MARGIN = 2.0
-"""Seconds before the end of the time that are kept to store the memory."""
+MARGIN = timedelta(seconds=2)
+"""Before the end of the time, kept to store the memory."""
 ANSWER_TOKENS = 500
 """Kept for the answer in the model's window: some think first."""
 PAIR_TOKENS = 20
@@ -91,7 +91,7 @@ def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetim
 
     All are missing where there is no LLM, no time, or no budget left. 1 call for up to 40 pairs, of more the first ones
     alone. 1 GET for each new content with a pair that this process has not seen, side by side; with a call 1 PUT for
-    each of them, and what the call takes that is counted (consolidation/budget.py).
+    each of them, and what the call takes that is counted (jobs/budget.py).
     """
     if not process.settings.llmaas_api_url:
         return {}
@@ -172,38 +172,25 @@ def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str,
 
 
 def _asked(process: Process, space_id: str, pairs: Sequence[Pair], until: datetime | None) -> dict[Pair, Verdict]:
-    settings, now = process.settings, process.clock()
-    timeout = min(LONGEST, (until - now).total_seconds() - MARGIN) if until else LONGEST
-    if timeout < SHORTEST:
-        return {}
-    fitting = _fitting(pairs, settings.llmaas_context_tokens)
+    by = process.clock() + LONGEST
+    fitting = _fitting(pairs, process.settings.llmaas_context_tokens)
     if not fitting:
         return {}
-    messages = messages_of(fitting)
-    room = settings.llmaas_context_tokens - prompt.size(messages)
-    limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
-    with budget.metered(process, space_id, LATER) as meter:
-        try:
-            meter.before_call(prompt.size(messages), limit, timeout)
-            reply = process.ask(messages, limit, timeout, _schema())
-        except LlmError as error:
-            meter.failed(error)
-            return {}
-        except RunError:
-            # The day's tokens are used up.
-            return {}
-        meter.answered(reply.usage, len(reply.text))
+    wanted = Contract(_Answer, lambda text: _told(fitting, contract.parse(text, _Answer)))
+    by = min(by, until - MARGIN) if until else by
     try:
-        # Of a prompt that was cut it has not read all.
-        return {} if reply.cut else _told(fitting, contract.parse(reply.text, _Answer))
-    except ContractError:
+        with budget.metered(process, space_id, LATER) as meter:
+            answered = ask_model(process, meter, messages_of(fitting), wanted, by, shortest=SHORTEST, corrects=False)
+    except NoAnswer:
         return {}
+    # Of a prompt that was cut it has not read all.
+    return {} if answered.used.prompts_cut else answered.value
 
 
-def _fitting(pairs: Sequence[Pair], window: int) -> Sequence[Pair]:
+def _fitting(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     """As many of the pairs as fit into the model's window, the first ones."""
     some = pairs
-    while some and window - prompt.size(messages_of(some)) < ANSWER_TOKENS + PAIR_TOKENS * len(some):
+    while some and most - window.size(messages_of(some)) < ANSWER_TOKENS + PAIR_TOKENS * len(some):
         some = some[: len(some) // 2]
     return some
 
@@ -222,22 +209,14 @@ def messages_of(pairs: Sequence[Pair]) -> Messages:
     for number, (new, old) in enumerate(pairs, 1):
         entries.setdefault(new, []).append({"pair": number, "there": old})
     listed = [{"new": new, "pairs": some} for new, some in entries.items()]
-    user = Template(_text("verdict_user")).substitute(pairs=prompt.json_line(listed))
+    user = Template(_text("verdict_user")).substitute(pairs=templates.json_line(listed))
     return [{"role": "system", "content": _text("verdict_system")}, {"role": "user", "content": user}]
 
 
-@lru_cache(maxsize=2)
-def _text(name: str) -> str:
-    return resources.files("livemem.memories").joinpath("prompts", f"{name}.md").read_text("utf-8")
+_text = partial(templates.text, "memories")
 
 
 @lru_cache(maxsize=1)
 def version() -> str:
     """A short hash of the prompt's texts."""
-    texts = "\0".join(_text(name) for name in ("verdict_system", "verdict_user"))
-    return hashlib.sha256(texts.encode()).hexdigest()[:12]
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    return contract.schema(_Answer)
+    return templates.version(map(_text, ("verdict_system", "verdict_user")))

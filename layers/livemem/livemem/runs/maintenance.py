@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from livemem import clock
+from livemem.jobs import budget
 from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.runs import counter, retention, reviews
-from livemem.runs.run import BUDGET_EXHAUSTED, Run
+from livemem.runs.run import Run
 from livemem.spaces import markers
 from livemem.store import keys
 
@@ -36,8 +37,8 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     found = []
     held = space.lease and space.lease.lease
     if held and held.failures:
-        if held.error == BUDGET_EXHAUSTED:
-            found.append(HealthProblem(space.space_id, BUDGET_EXHAUSTED, BUDGET))
+        if held.error == budget.EXHAUSTED:
+            found.append(HealthProblem(space.space_id, budget.EXHAUSTED, BUDGET))
         else:
             detail = f"The last consolidation failed: {held.error}. Its notes are live."
             found.append(HealthProblem(space.space_id, "last_run_failed", detail))

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Literal
 
 from livemem import clock
 from livemem.errors import PreconditionLost
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable, usage
 from livemem.store import documents, keys
-from livemem.store.documents import Count, Document, Line, Moment, Position, Whole
+from livemem.store.documents import Count, Document, Line, Moment, Position
 
 Status = Literal[
     "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
@@ -23,8 +24,6 @@ BY_HAND: tuple[Trigger, ...] = ("api", "gc")
 """Triggers of runs that somebody ordered: also where the space does not consolidate by itself."""
 FINAL, AT_REST = usage.FINAL, usage.AT_REST
 TRIES = 20
-BUDGET_EXHAUSTED = "token_budget_exhausted"
-"""How a run fails that would cost more than its day may (consolidation/budget.py)."""
 MESSAGE_NOTHING = "No new notes to consolidate"
 
 
@@ -58,9 +57,9 @@ class Run(Document):
     consolidation: Position | None = None
     model: Line | None = None
     metrics: dict[str, Any] = {}
-    asking: dict[str, Whole] = {}
-    """What its worker asks of the LLM now, estimated before it does so: calls and tokens."""
-    spent: dict[str, Whole] = {}
+    asking: Usage = Usage()
+    """What its worker asks of the LLM now, estimated before it does so."""
+    spent: Usage = Usage()
     """What earlier workers of it had asked of the LLM."""
     message: str | None = None
     error: dict[str, str] | None = None

@@ -1,6 +1,6 @@
 """What the LLM was used for, counted as it happens (totals.py): calls with their tokens, and how runs ended.
 
-A call counts when it has ended, and from before it is made where a budget is set (consolidation/budget.py). A run
+A call counts when it has ended, and from before it is made where a budget is set (budget.py). A run
 counts for the day (UTC) on which it was queued, when it has ended or waits for approval; one that had nothing to do
 and asked nobody leaves no trace. Counting fails nothing: what could not be counted is logged.
 """
@@ -47,13 +47,12 @@ class RunTold(Document):
     dry_run: bool = False
     came: bool = False
     metrics: dict[str, Any] = {}
-    spent: dict[str, Any] = {}
-    asking: dict[str, Any] = {}
+    spent: Usage = Usage()
+    asking: Usage = Usage()
 
     def used(self) -> Usage:
         """What it has asked of the LLM by now. What a worker was asking when it died is all that is known of it."""
-        last = self.metrics if "llm_calls" in self.metrics else self.asking
-        return Usage.of(self.spent) + Usage.of(last)
+        return self.spent + (Usage.of(self.metrics) if "llm_calls" in self.metrics else self.asking)
 
     def parts(self, before: str | None) -> list[Added]:
         """What is to be counted of it that was not when its status was `before` (None: nobody knows), each with the id

@@ -15,7 +15,7 @@ from livemem.ask.question import (
     Wanted,
 )
 from livemem.store import room_keys
-from livemem_http.views.fields import Body, Moment, Redacted, Sparse, View, told
+from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, Sparse, View, told
 
 RequestId = Annotated[str, told("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 Session = Annotated[str, told("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
@@ -98,15 +98,6 @@ class CallView(Sparse):
         return cls(name=called.name, arguments=called.arguments, results=called.count, ms=called.ms, error=called.error)
 
 
-class AskUsageView(View):
-    """What was asked of the LLM for it."""
-
-    llm_calls: Annotated[int, told("Calls of the LLM.", 2)]
-    prompt_tokens: Annotated[int, told("Tokens of all prompts, as the provider counts them.", 2210)]
-    completion_tokens: Annotated[int, told("Tokens of all answers.", 96)]
-    estimated_tokens: Annotated[int, told("Tokens of calls for which the provider gave no count, estimated.", 0)]
-
-
 class AskProblemView(View):
     """Why there is no answer."""
 
@@ -125,7 +116,7 @@ class AskView(Sparse):
     message: Annotated[str | None, told("The answer.", "Ines looks after it.")] = None
     sources: Annotated[list[SourceView] | None, told("What the answer rests on.")] = None
     tool_calls: Annotated[list[CallView], told("The tools that were called, in their order.")]
-    usage: Annotated[AskUsageView, told("What the question took of the LLM.")]
+    usage: Annotated[LlmUsage, told("What the question took of the LLM.")]
     session: Session | None = None
     redacted: Redacted = None
     error: Annotated[AskProblemView | None, told("Of a question that failed.")] = None
@@ -136,18 +127,13 @@ class AskView(Sparse):
     def of(cls, question: Question) -> "AskView":
         # Until the conversation has it, the answer may still be lost with it.
         answer = question.answer if question.status == "done" else None
-        used, error = question.usage, question.error
+        error = question.error
         return cls(
             request_id=question.request_id,
             status=question.status,
             **_answer(answer),
             tool_calls=[CallView.of(one) for one in question.calls()],
-            usage=AskUsageView(
-                llm_calls=used.calls,
-                prompt_tokens=used.prompt_tokens,
-                completion_tokens=used.completion_tokens,
-                estimated_tokens=used.estimated_tokens,
-            ),
+            usage=LlmUsage.of(question.usage),
             session=question.conversation_id,
             redacted=question.redacted or None,
             error=AskProblemView(code=error.code, detail=error.detail) if error else None,

@@ -14,6 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from livemem import clock, limits
+from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
@@ -272,3 +273,17 @@ class Sparse(View):
             present = [part for part in field.pop("anyOf", []) if part != {"type": "null"}]
             field.update({"anyOf": present} if len(present) > 1 else {**(present[0] if present else {}), **field})
         return told
+
+
+class LlmUsage(View):
+    """What was asked of the LLM."""
+
+    calls: Annotated[int, told("Calls, corrections among them.", 2)]
+    prompt_tokens: Annotated[int, told("Tokens of questions, by the provider's count.", 2_400)]
+    completion_tokens: Annotated[int, told("Tokens of answers, by the provider's count.", 310)]
+    estimated_tokens: Annotated[int, told("Tokens of calls that the provider did not count, estimated.", 0)]
+    prompts_cut: Annotated[int, told("Calls of whose question the provider read a part only.", 0)]
+
+    @classmethod
+    def of(cls, used: Usage) -> "LlmUsage":
+        return cls.model_validate(used, from_attributes=True)

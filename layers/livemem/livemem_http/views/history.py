@@ -6,6 +6,7 @@ from livemem.bank.history import Detail, Summary
 from livemem_http.views.fields import (
     Discarded,
     Gapped,
+    LlmUsage,
     Metrics,
     Model,
     Moment,
@@ -111,10 +112,7 @@ class ChangeDetail(ChangeSummary):
     prompt_version: Annotated[
         str | None, told("The version of the prompt that the LLM was asked with.", "9d3f0c1a2b4e")
     ]
-    usage: Annotated[
-        dict[str, int],
-        told("Calls and tokens of the LLM.", {"llm_calls": 1, "llm_prompt_tokens": 2100, "llm_completion_tokens": 380}),
-    ]
+    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
 
     @classmethod
     def of_detail(cls, detail: Detail) -> "ChangeDetail":
@@ -122,7 +120,7 @@ class ChangeDetail(ChangeSummary):
             **ChangeSummary.of(detail.summary).model_dump(),
             **folding(detail),
             prompt_version=detail.prompt_version,
-            usage=detail.usage,
+            usage=LlmUsage.of(detail.usage),
         )
 
 

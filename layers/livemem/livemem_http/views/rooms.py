@@ -1,6 +1,6 @@
 """Rooms and digests as requests and answers."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from livemem.digests import reading
 from livemem.digests.papers import Done
@@ -9,7 +9,7 @@ from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_C
 from livemem.rooms.posting import BATCH, Posted, Refused
 from livemem.rooms.reading import Page, RoomInfo
 from livemem.store import room_keys as keys
-from livemem_http.views.fields import Body, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told
+from livemem_http.views.fields import Body, LlmUsage, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told
 
 Room = Annotated[
     str,
@@ -178,19 +178,13 @@ class DigestCounts(View):
     new: Annotated[int, told("New memories.", 5)]
     merged: Annotated[int, told("Memories that were there already, or were brought up to date.", 1)]
     refused: Annotated[int, told("Facts that could not be stored.", 0)]
-    usage: Annotated[
-        dict[str, Any],
-        told(
-            "Calls and tokens of the LLM.",
-            {"calls": 1, "prompt_tokens": 5200, "completion_tokens": 340, "estimated_tokens": 0},
-        ),
-    ]
+    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
     started_at: Annotated[Moment, told("When it began, UTC.", "2026-02-20T17:00:04.120Z")]
     ended_at: Annotated[Moment, told("When it ended, UTC.", "2026-02-20T17:00:31.580Z")]
 
     @classmethod
     def of(cls, done: Done) -> "DigestCounts":
-        return cls(**{**done.model_dump(include=set(cls.model_fields)), "usage": done.model_dump()["usage"]})
+        return cls(**done.model_dump(include=set(cls.model_fields)))
 
 
 class ChunkGivenUp(View):

@@ -10,7 +10,7 @@ from livemem.conversations.jobs import Job, Status, Strategy
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summary import ENTITIES, Summary
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Gapped, Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, told
 
 Level = Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
 JobId = Annotated[str, told("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -113,15 +113,6 @@ class SummaryPage(Gapped):
     next_cursor: NextCursor = None
 
 
-class CostsView(View):
-    """What was asked of the LLM."""
-
-    calls: Annotated[int, told("Calls, retries among them.", 2)]
-    prompt_tokens: Annotated[int, told("Tokens of questions, as the provider counts them.", 2_400)]
-    completion_tokens: Annotated[int, told("Tokens of answers, as the provider counts them.", 310)]
-    estimated_tokens: Annotated[int, told("Tokens of calls whose number the provider did not tell.", 0)]
-
-
 class JobProblem(View):
     """Why a job did not do all: what is missing is tried again by itself."""
 
@@ -142,7 +133,7 @@ class JobView(Sparse):
     sealed: Annotated[dict[str, int], told("New blocks and groups by level.", {"1": 2})]
     generated: Annotated[dict[str, int], told("Summaries that it made, by level.", {"1": 2})]
     reused: Annotated[int, told("Summaries that an earlier generation had of the very same source.", 0)]
-    llm: Annotated[CostsView, told("What it asked of the LLM.")]
+    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
     latency_ms: Annotated[
         dict[str, float], told("Milliseconds of a summary, `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
     ]

@@ -17,7 +17,7 @@ class Used(View):
     runs: Annotated[int, told("Runs that have ended, or wait for approval; not those with nothing to do.", 3)]
     failed_runs: Annotated[int, told("Those of them that failed.", 0)]
     notes: Annotated[int, told("Notes that they folded.", 60)]
-    llm_calls: Annotated[int, told("Questions to the LLM.", 3)]
+    calls: Annotated[int, told("Calls of the LLM.", 3)]
     prompt_tokens: Annotated[int, told("Tokens of the questions, by the provider's count.", 45_000)]
     completion_tokens: Annotated[int, told("Tokens of the answers, by the provider's count.", 9_000)]
     estimated_tokens: Annotated[
@@ -33,7 +33,7 @@ class Used(View):
             "runs": sums.runs,
             "failed_runs": sums.failed_runs,
             "notes": sums.notes,
-            "llm_calls": used.calls,
+            "calls": used.calls,
             "prompt_tokens": used.prompt_tokens,
             "completion_tokens": used.completion_tokens,
             "estimated_tokens": used.estimated_tokens,

@@ -15,26 +15,27 @@ The brake itself fails nothing: where it can't be told what was used, the call i
 
 import logging
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from livemem import clock as clocks
-from livemem.consolidation.prompt import BYTES_PER_TOKEN
 from livemem.errors import LiveMemoryError, RunError
 from livemem.jobs.lease import BACKOFF_LONGEST
-from livemem.llm.client import MAY_COST, LlmError
+from livemem.llm.client import MAY_COST, LlmError, Reply
+from livemem.llm.tools import Said
 from livemem.llm.usage import Usage
+from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
-from livemem.runs.run import BUDGET_EXHAUSTED, Run
 from livemem.spaces import totals, usage
 from livemem.spaces.totals import Reservation, Totals
 from livemem.store import timing
 
 logger = logging.getLogger(__name__)
 
-FOLDED_LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
+EXHAUSTED = "token_budget_exhausted"
+"""How work fails that would cost more than its day may."""
 ANSWER_TOKENS = 4_000
 """Reserved for an answer where nothing bounds it (LLMAAS_MAX_TOKENS): more than most have."""
 LOOKS = 6
@@ -61,12 +62,14 @@ class Meter:
     _asking: int | None = None
 
     def before_call(self, prompt: int, limit: int | None, seconds: float) -> None:
-        """Reserve one more call: `prompt` in tokens, `limit` of the answer's, `seconds` that it may take. No request
-        without a budget; else 1 PUT, 1 GET unless this process wrote last, and for the service's 1 LIST and at most 15
-        GETs.
+        """Reserve the next call: `prompt` in tokens, `limit` of the answer's, `seconds` that it may take. No request
+        without a budget, or where it is reserved already; else 1 PUT, 1 GET unless this process wrote last, and for the
+        service's 1 LIST and at most 15 GETs.
 
         Raises RunError where the day's tokens are used up.
         """
+        if self._asking is not None:
+            return
         now = self.process.clock()
         self._prompt += prompt
         self._tokens += prompt + (ANSWER_TOKENS if limit is None else limit)
@@ -79,18 +82,18 @@ class Meter:
         _reserve(self, whole)
         self._asking = prompt
 
-    def answered(self, told: Mapping[str, int], written: int) -> Usage:
-        """Take note of what the provider counted, or of an estimate by the bytes that the model has `written`."""
-        return self._end(Usage.of_call(told, (self._asking or 0) + written // BYTES_PER_TOKEN))
+    def answered(self, reply: Reply | Said) -> None:
+        """Take note of what the provider counted, or of an estimate by what the model has written."""
+        estimate = (self._asking or 0) + reply.written // BYTES_PER_TOKEN
+        self._end(Usage.of_call(reply.usage, estimate, cut=reply.cut))
 
-    def failed(self, error: LlmError) -> Usage:
+    def failed(self, error: LlmError) -> None:
         """The same of a call that failed: the model may have worked for it all the same."""
-        return self._end(Usage.of_call(error.usage, (self._asking or 0) if error.code in MAY_COST else 0))
+        self._end(Usage.of_call(error.usage, (self._asking or 0) if error.code in MAY_COST else 0))
 
-    def _end(self, used: Usage) -> Usage:
+    def _end(self, used: Usage) -> None:
         self._asking = None
         self.used += used
-        return used
 
     def settle(self) -> None:
         """Count what was used: 1 PUT, 1 GET unless this process wrote last; no request where nothing was asked."""
@@ -110,11 +113,6 @@ def metered(process: Process, space_id: str, later: str) -> Iterator[Meter]:
         meter.settle()
 
 
-def of_run(process: Process, run: Run) -> Meter:
-    """The calls of a consolidation, which are counted when it ends (spaces/usage.py)."""
-    return Meter(process, run.space_id, clocks.parse(run.queued_at).date(), run.run_id, FOLDED_LATER)
-
-
 def _reserve(meter: Meter, one: Reservation) -> None:
     """Raise RunError if the day's tokens are used up, the service's or the space's."""
     process, day, call_id = meter.process, meter.day, meter.call_id
@@ -132,7 +130,7 @@ def _reserve(meter: Meter, one: Reservation) -> None:
         logger.warning("the budget could not be read", extra={"space_id": one.space_id, "error_code": error.code})
         return
     if refused:
-        raise RunError(BUDGET_EXHAUSTED, f"{refused} {meter.later}")
+        raise RunError(EXHAUSTED, f"{refused} {meter.later}")
 
 
 def _said(day: date, of: tuple[str, str], used: int, held: int, limit: int) -> str:

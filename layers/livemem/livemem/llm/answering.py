@@ -1,0 +1,212 @@
+"""Asking a model under a contract: one question, its answer checked, one correction, and all of it counted.
+
+A room brings its messages, its contract, and what it does where there is no answer. Each call is reserved before it is
+made (jobs/budget.py), bounded by what is left of the invocation, and counted whether it is answered or fails.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from string import Template
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from livemem.clock import Clock
+from livemem.errors import RunError
+from livemem.llm import contract as contracts
+from livemem.llm import templates, window
+from livemem.llm.client import Ask, LlmError, Messages, Reply
+from livemem.llm.contract import ContractError
+from livemem.llm.tools import Said
+from livemem.llm.usage import Usage
+from livemem.settings import Settings
+
+T = TypeVar("T")
+R = TypeVar("R", Reply, Said)
+
+SHORTEST_ASK = 5.0
+"""Seconds below which asking is pointless."""
+OUT_OF_TIME = "out_of_time"
+OF_THE_QUESTION = ("llm_contract", "llm_window", "llm_refused", "llm_empty", "llm_cut_off")
+"""Failures that say nothing of other questions: the next one is asked all the same."""
+
+
+class Caller(Protocol):
+    """What a process (process.py) brings to a call."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def ask(self) -> Ask: ...
+    @property
+    def clock(self) -> Clock: ...
+
+
+class Counter(Protocol):
+    """What reserves and counts the calls of one piece of work (jobs/budget.py)."""
+
+    used: Usage
+
+    def before_call(self, prompt: int, limit: int | None, seconds: float) -> None:
+        """Reserve a call. Raises RunError where it may not be made."""
+        ...
+
+    def answered(self, reply: Reply | Said) -> None:
+        """Count a call that was answered."""
+        ...
+
+    def failed(self, error: LlmError) -> None:
+        """Count a call that failed."""
+        ...
+
+
+class NoAnswer(RunError):
+    """The model gave nothing of use. `used` is what was asked of it by then, `http_status` that of a refusal."""
+
+    def __init__(self, code: str, detail: str, used: Usage, *, http_status: int | None = None) -> None:
+        super().__init__(code, detail)
+        self.used = used
+        self.http_status = http_status
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What the model is asked once to mend in an answer that keeps to the contract: `told` is the sentence to it."""
+
+    name: str
+    told: str
+    weight: int = 1
+    """Of two answers with flaws the one with less weight is taken."""
+
+
+@dataclass(frozen=True)
+class Contract(Generic[T]):
+    """What an answer must be. `read` makes of the model's text what is wanted, or raises ContractError."""
+
+    answer: type[BaseModel]
+    read: Callable[[str], T]
+    flaws: Callable[[T], Sequence[Flaw]] = lambda _: ()
+    answer_tokens: int = 0
+    """That must be left in the model's window for the answer."""
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """What an answer comes to, its flaws, and what it took of the model."""
+
+    value: T
+    flaws: tuple[Flaw, ...]
+    used: Usage
+
+
+def ask_model(
+    process: Caller,
+    counter: Counter,
+    messages: Messages,
+    contract: Contract[T],
+    until: datetime,
+    *,
+    shortest: float | None = None,
+    corrects: bool = True,
+) -> Answered[T]:
+    """The model's answer to `messages`, checked: 1 call, and 1 more that shows it what was wrong with its answer.
+
+    `until` is the last moment at which an answer is of use, `shortest` the seconds below which nothing is asked.
+    Without `corrects` the first answer stands or falls. Raises NoAnswer.
+    """
+
+    def call(asked: Messages) -> str:
+        schema = contracts.schema(contract.answer)
+        send = partial(_send, process.ask, asked, schema)
+        size = window.size(asked)
+        reply = call_model(process, counter, size, send, until, answer_tokens=contract.answer_tokens, shortest=shortest)
+        return reply.text
+
+    text = call(messages)
+    first, problem = _checked(contract, counter, text)
+    if first and not (problem and corrects):
+        return first
+    again = corrected(messages, text, problem, most=process.settings.llmaas_context_tokens) if corrects else None
+    second = None
+    try:
+        if again:
+            second, problem = _checked(contract, counter, call(again))
+    except RunError:
+        if not first:
+            raise
+    found = [one for one in (second, first) if one]
+    if not found:
+        raise NoAnswer("llm_contract", f"The LLM's answer could not be used. {problem}", counter.used)
+    best = min(found, key=lambda one: sum(flaw.weight for flaw in one.flaws))
+    return Answered(best.value, best.flaws, counter.used)
+
+
+def _send(ask: Ask, messages: Messages, schema: dict[str, object], limit: int | None, timeout: float) -> Reply:
+    return ask(messages, limit, timeout, schema)
+
+
+def _checked(contract: Contract[T], counter: Counter, text: str) -> tuple[Answered[T] | None, str]:
+    """What an answer comes to, None if it can't be used; and what the model should mend."""
+    try:
+        value = contract.read(text)
+    except ContractError as error:
+        return None, str(error)
+    flaws = tuple(contract.flaws(value))
+    return Answered(value, flaws, counter.used), " ".join(flaw.told for flaw in flaws)
+
+
+def call_model(
+    process: Caller,
+    counter: Counter,
+    prompt: int,
+    send: Callable[[int | None, float], R],
+    until: datetime,
+    *,
+    answer_tokens: int = 0,
+    shortest: float | None = None,
+) -> R:
+    """The reply to one call with a prompt of so many tokens; `send` makes it, with the most tokens of the answer and
+    the seconds that it may take. Raises NoAnswer.
+    """
+    settings = process.settings
+    left = (until - process.clock()).total_seconds()
+    if left < (SHORTEST_ASK if shortest is None else shortest):
+        raise NoAnswer(OUT_OF_TIME, "There is no time left to ask the LLM.", counter.used)
+    room = settings.llmaas_context_tokens - prompt
+    if room < answer_tokens:
+        raise NoAnswer("llm_window", "What is asked does not fit into the model's window.", counter.used)
+    limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
+    timeout = min(settings.llm_timeout_seconds, left)
+    try:
+        counter.before_call(prompt, limit, timeout)
+    except RunError as error:
+        # The day's tokens are used up.
+        raise NoAnswer(error.code, error.detail, counter.used) from error
+    try:
+        reply = send(limit, timeout)
+    except LlmError as error:
+        counter.failed(error)
+        # It may be the invocation that was short, not the model that was slow.
+        short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
+        code = OUT_OF_TIME if short else error.code
+        raise NoAnswer(code, error.detail, counter.used, http_status=error.http_status) from error
+    counter.answered(reply)
+    return reply
+
+
+def correction() -> str:
+    """The text that asks for a correction."""
+    return templates.text("llm", "correction")
+
+
+def corrected(messages: Messages, answer: str, problem: str, *, most: int) -> Messages | None:
+    """The messages of the one correction: the answer, cut where needed, and what is wrong with it.
+
+    Half of what they leave of `most` tokens is kept for the new answer; None if that leaves nothing to show.
+    """
+    question = {"role": "user", "content": Template(correction()).substitute(problem=problem)}
+    left = most - window.size([*messages, question]) - window.MESSAGE_TOKENS
+    shown = window.cut(answer, min(left // 2, left - window.ANSWER_TOKENS))
+    return [*messages, {"role": "assistant", "content": shown}, question] if shown else None
