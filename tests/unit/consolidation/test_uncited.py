@@ -205,7 +205,7 @@ def test_a_synthesis_of_the_wanted_length_is_not_asked_for_again():
 def test_the_numbers_that_a_retry_asks_for_are_short_however_many_there_are(count: int):
     outcome = type("Outcome", (), {"uncited": frozenset(range(1, 2 * count, 2))})()
 
-    (told,) = checks.complaints(outcome, "short")
+    (flaw,) = checks.flaws(outcome, "short")
 
-    assert len(told) < 1_000
-    assert told.startswith("These notes are neither cited in `notes` nor listed in `discarded`: 1")
+    assert len(flaw.told) < 1_000
+    assert flaw.told.startswith("These notes are neither cited in `notes` nor listed in `discarded`: 1")

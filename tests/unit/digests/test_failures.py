@@ -371,9 +371,10 @@ def test_queued_work_survives_a_function_service_that_is_out(chatter):
 
 
 def test_answers_are_asked_for_with_a_schema_that_providers_take_as_strict():
-    from livemem.digests import answer as contract
+    from livemem.digests.answer import DigestAnswer
+    from livemem.llm import contract
 
-    schema = contract.schema()
+    schema = contract.schema(DigestAnswer)
     assert json.dumps(schema)
     assert schema["additionalProperties"] is False
     found = schema["$defs"]["FoundMemory"]

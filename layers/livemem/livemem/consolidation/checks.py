@@ -35,7 +35,7 @@ def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
         check_room(settings, collected, outcome, parsed.synthesis)
         return Folded(outcome, parsed.synthesis)
 
-    return Contract(Answer, read, lambda folded: complaints(folded.outcome, folded.synthesis))
+    return Contract(Answer, read, lambda folded: flaws(folded.outcome, folded.synthesis))
 
 
 def check_placeholders(answer: Answer, collected: Collected) -> None:
@@ -69,7 +69,7 @@ def check_room(settings: Settings, collected: Collected, outcome: Outcome, synth
     )
 
 
-def complaints(outcome: Outcome, synthesis: str) -> list[Flaw]:
+def flaws(outcome: Outcome, synthesis: str) -> list[Flaw]:
     """What the model is asked once to mend, and what is taken as it is if it doesn't."""
     found = []
     if outcome.uncited:
