@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -40,7 +41,7 @@ def says(count: object) -> str:
     return json.dumps({"count": count})
 
 
-def asked(world: World, *script: object, seconds: float = 600, wanted: Contract[int] = WANTED, **how) -> Answered[int]:
+def asked(world: World, *script: Any, seconds: float = 600, wanted: Contract[int] = WANTED, **how) -> Answered[int]:
     world.llm.queue.extend(script)
     process = world.process
     with budget.metered(process, "demo", "Later.") as meter:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 
 from livemem import clock
-from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.errors import InvalidRequest, PreconditionLost
 from livemem.memories import expiry, log, memory, merging, operation, outcome, reading, ttl, vectors
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
@@ -45,30 +45,25 @@ def correct(
     if process.embed and "content" in changes:
         (vector,) = vectors.embed(process, [str(changes["content"])])
 
-    def decide(found: State) -> Operation | None:
-        if cause in found.done:
-            return None
-        old = found.find(memory_id, process.clock())
-        if not old:
-            raise NotFound("memory", memory_id)
+    def decide(found: State) -> Operation:
+        old = found.get(memory_id, process.clock())
         if wanted.revision is not None and old.revision != wanted.revision:
             raise PreconditionLost(f"The memory has revision {old.revision} by now: read it again.")
         fresh = merging.corrected(old, process.clock(), author, changes)
-        return Operation(
-            number=found.number + 1,
-            op="put",
-            op_id=cause,
-            at=clock.iso_millis(process.clock()),
-            author=author,
-            memory=fresh,
+        return operation.after(
+            process,
+            found.number,
+            "put",
+            cause,
+            author,
+            fresh,
             corrected=[name for name in changes if getattr(fresh, name) != getattr(old, name)],
             vector=vectors.encoded(process, vector) if vector is not None else None,
         )
 
-    after, written = log.write(process, space_id, there.kind, decide)
-    done = written or log.operation_at(process, space_id, there.kind, after.done[cause].number)
+    done, repeated = log.write_once(process, space_id, there.kind, cause, decide)
     expiry.mark(process, space_id, done.memory)
-    return replace(outcome.told(done), repeated=written is None, redacted=redacted)
+    return replace(outcome.told(done), repeated=repeated, redacted=redacted)
 
 
 def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:

@@ -86,15 +86,8 @@ def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool
         there = found.memories.get(memory_id)
         if not there or not expired(there, process.clock()):
             return None
-        return Operation(
-            number=found.number + 1,
-            op="delete",
-            op_id=operation.op_id(f"expiry/{memory_id}/{there.revision}"),
-            at=clock.iso_millis(process.clock()),
-            author=SERVICE,
-            memory=there,
-            reason=REASON,
-        )
+        cause = operation.op_id(f"expiry/{memory_id}/{there.revision}")
+        return operation.after(process, found.number, "delete", cause, SERVICE, there, reason=REASON)
 
     return log.write(process, space_id, kind, decide)[1] is not None
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Literal
 
 from livemem import clock, limits
 from livemem.errors import Conflict, Forbidden, NotFound
@@ -40,20 +39,13 @@ def delete(
     cause = operation.op_id(op_id or f"delete/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause)
 
-    def decide(found: State) -> Operation | None:
-        if cause in found.done:
-            return None
-        there = found.find(memory_id, process.clock())
-        if not there:
-            raise NotFound("memory", memory_id)
+    def decide(found: State) -> Operation:
+        there = found.get(memory_id, process.clock())
         if there.provenance.author != author and not anyone:
             raise Forbidden(NOT_YOURS)
-        return _operation(process, found, "delete", cause, author, there, reason)
+        return operation.after(process, found.number, "delete", cause, author, there, reason=reason)
 
-    after, written = log.write(process, space_id, kind, decide)
-    if written is None:
-        return log.operation_at(process, space_id, kind, after.done[cause].number).memory
-    return written.memory
+    return log.write_once(process, space_id, kind, cause, decide)[0].memory
 
 
 def restore(
@@ -67,13 +59,12 @@ def restore(
     """
     cause = operation.op_id(op_id or f"restore/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause, deleted=True)
-    standing: Memory | None = None
+    standing: Stored | None = None
 
     def decide(found: State) -> Operation | None:
         nonlocal standing
-        if cause in found.done:
-            return None
-        standing = found.find(memory_id, process.clock())
+        there = found.find(memory_id, process.clock())
+        standing = Stored(there, found.number, fresh=False, repeated=True) if there else None
         if standing:
             return None
         number = found.deleted.get(memory_id)
@@ -87,14 +78,15 @@ def restore(
         if not gone.memory.content:
             raise Conflict("The memory was erased: nothing is left of it to bring back.")
         back = _brought_back(process, gone.memory)
-        return _operation(process, found, "put", cause, author, back, f"Brought back: {gone.reason or ''}".strip())
+        reason = f"Brought back: {gone.reason or ''}".strip()
+        return operation.after(process, found.number, "put", cause, author, back, reason=reason)
 
-    after, written = log.write(process, space_id, kind, decide)
-    if standing:
-        return Stored(standing, after.number, fresh=False, repeated=True)
-    done = written or log.operation_at(process, space_id, kind, after.done[cause].number)
+    done, repeated = log.write_once(process, space_id, kind, cause, decide)
+    if not done:
+        assert standing, "the memory stands, or an operation was written"
+        return standing
     expiry.mark(process, space_id, done.memory)
-    return replace(outcome.told(done), repeated=written is None)
+    return replace(outcome.told(done), repeated=repeated)
 
 
 def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
@@ -104,20 +96,6 @@ def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, del
     kind = reading.kind_of(process, space_id, memory_id, cause, deleted=deleted)
     require_conditional_writes(process.store)
     return kind
-
-
-def _operation(
-    process: Process, found: State, op: Literal["put", "delete"], cause: str, author: str, memory: Memory, reason: str
-) -> Operation:
-    return Operation(
-        number=found.number + 1,
-        op=op,
-        op_id=cause,
-        at=clock.iso_millis(process.clock()),
-        author=author,
-        memory=memory,
-        reason=reason,
-    )
 
 
 def _brought_back(process: Process, gone: Memory) -> Memory:

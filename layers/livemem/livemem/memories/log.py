@@ -6,6 +6,7 @@ An operation is written under the number after the newest one, if nobody else ha
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from cachetools import LRUCache
 
@@ -19,6 +20,8 @@ from livemem.spaces import unreadable
 from livemem.store import documents
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
+
+W = TypeVar("W", bound=Operation | None)
 
 SNAPSHOT_EVERY = 100
 """Operations: who comes cold reads at most so many, and a few more of those that were written at once."""
@@ -161,6 +164,26 @@ def write(
             continue
         return process.cache(_Known).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
     raise Busy("Too many memories are stored at once.")
+
+
+def write_once(
+    process: Process, space_id: str, kind: Kind, cause: str, decide: Callable[[State], W]
+) -> tuple[Operation | W, bool]:
+    """The operation of a cause, and whether it was written before, by an earlier try: 1 GET more then. Else what
+    `decide` makes of the state is written (`write`), unless that is None.
+    """
+    decided: list[W] = []
+
+    def unless_done(found: State) -> Operation | None:
+        if cause in found.done:
+            return None
+        decided.append(decide(found))
+        return decided[-1]
+
+    state, written = write(process, space_id, kind, unless_done)
+    if cause in state.done:
+        return written or operation_at(process, space_id, kind, state.done[cause].number), written is None
+    return decided[-1], False
 
 
 def _is_there(process: Process, key: str, wanted: Operation, body: bytes, state: State) -> bool:

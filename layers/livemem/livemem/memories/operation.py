@@ -2,11 +2,11 @@
 
 import base64
 import hashlib
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from livemem import limits
+from livemem import clock, limits
 from livemem.errors import InvalidRequest, MemoriesBroken
 from livemem.memories.memory import Memory, Provenance
 from livemem.process import Process
@@ -121,6 +121,19 @@ def of_key(author: str, idempotency_key: str | None, place: int | None = None) -
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     # A name has no slash, but a key may: the place stands before it.
     return f"key/{author}/{idempotency_key}" if place is None else f"keys/{author}/{place}/{idempotency_key}"
+
+
+def after(process: Process, number: int, op: Op, cause: str, author: str, memory: Memory, **more: Any) -> Operation:
+    """The operation that follows that of this number; `more` are further fields."""
+    return Operation(
+        number=number + 1,
+        op=op,
+        op_id=cause,
+        at=clock.iso_millis(process.clock()),
+        author=author,
+        memory=memory,
+        **more,
+    )
 
 
 def read(process: Process, found: Object) -> Operation:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from livemem import clock
 from livemem.memories import expiry, log, merging, operation
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
@@ -144,15 +143,14 @@ def _verdicts(
 def _merge(process: Process, found: State, gone: Memory, standing: Memory, merged: Merged) -> Operation:
     links = [one for one in standing.similar_to if one != gone.memory_id]
     fresh = standing.content == gone.content
-    return Operation(
-        number=found.number + 1,
-        op="put",
-        op_id=operation.op_id(
-            f"similar/{gone.memory_id}/{gone.revision}/{standing.memory_id}/{standing.revision}/{found.number}"
-        ),
-        at=clock.iso_millis(process.clock()),
-        author=AUTHOR,
-        memory=standing.model_copy(update={"similar_to": links}),
+    cause = f"similar/{gone.memory_id}/{gone.revision}/{standing.memory_id}/{standing.revision}/{found.number}"
+    return operation.after(
+        process,
+        found.number,
+        "put",
+        operation.op_id(cause),
+        AUTHOR,
+        standing.model_copy(update={"similar_to": links}),
         also=[Also(op="delete", memory=gone)],
         merged=merged,
         vector=found.vectors.get(gone.memory_id) if fresh else None,
@@ -161,13 +159,7 @@ def _merge(process: Process, found: State, gone: Memory, standing: Memory, merge
 
 def _unlink(process: Process, found: State, memory: Memory, apart: list[str]) -> Operation:
     links = [one for one in memory.similar_to if one not in apart]
-    return Operation(
-        number=found.number + 1,
-        op="put",
-        op_id=operation.op_id(f"apart/{memory.memory_id}/{memory.revision}/{','.join(apart)}/{found.number}"),
-        at=clock.iso_millis(process.clock()),
-        author=AUTHOR,
-        # It says what it said: its revision and its moment stay.
-        memory=memory.model_copy(update={"similar_to": links}),
-        apart=apart,
-    )
+    cause = f"apart/{memory.memory_id}/{memory.revision}/{','.join(apart)}/{found.number}"
+    # It says what it said: its revision and its moment stay.
+    still = memory.model_copy(update={"similar_to": links})
+    return operation.after(process, found.number, "put", operation.op_id(cause), AUTHOR, still, apart=apart)

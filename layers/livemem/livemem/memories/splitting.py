@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from livemem import clock
-from livemem.errors import Conflict, NotFound
+from livemem.errors import Conflict
 from livemem.memories import expiry, forgetting, log, merging, operation, outcome, reading
 from livemem.memories.memory import Former, Memory, Provenance
 from livemem.memories.operation import Also, Merged, Operation
@@ -45,36 +45,23 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
     kind = reading.kind_of(process, space_id, memory_id, cause)
     require_conditional_writes(process.store)
 
-    def decide(found: State) -> Operation | None:
-        if cause in found.done:
-            return None
-        there = found.find(memory_id, process.clock())
-        if not there:
-            raise NotFound("memory", memory_id)
+    def decide(found: State) -> Operation:
+        there = found.get(memory_id, process.clock())
         merge = _last_merge(process, space_id, kind, found, there)
         if not merge or not merge.merged:
             raise Conflict(NOTHING)
         one, other = _apart(process, there, merge, merge.merged)
-        return Operation(
-            number=found.number + 1,
-            op="put",
-            op_id=cause,
-            at=clock.iso_millis(process.clock()),
-            author=author,
-            memory=one,
-            also=[Also(op="put", memory=other)],
-            split=merge.number,
-        )
+        also = [Also(op="put", memory=other)]
+        return operation.after(process, found.number, "put", cause, author, one, also=also, split=merge.number)
 
-    after, written = log.write(process, space_id, kind, decide)
-    done = written or log.operation_at(process, space_id, kind, after.done[cause].number)
+    done, repeated = log.write_once(process, space_id, kind, cause, decide)
     others = [part.memory for part in done.also if part.op == "put"]
     if done.split is None or not others:
         # Erased since, or the same cause was another one's.
         raise Conflict(NOTHING)
     for memory in (done.memory, others[0]):
         expiry.mark(process, space_id, memory)
-    return Split(replace(outcome.told(done), repeated=written is None), others[0])
+    return Split(replace(outcome.told(done), repeated=repeated), others[0])
 
 
 def _last_merge(process: Process, space_id: str, kind: Kind, found: State, there: Memory) -> Operation | None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from livemem import clock
+from livemem.errors import NotFound
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation, Vector
 from livemem.store.documents import Document, Moment, Number
@@ -79,6 +80,13 @@ class State:
         """The memory, None where there is none or it has expired."""
         found = self.memories.get(memory_id)
         return found if found and not expired(found, now) else None
+
+    def get(self, memory_id: str, now: datetime) -> Memory:
+        """The memory. Raises NotFound."""
+        found = self.find(memory_id, now)
+        if not found:
+            raise NotFound("memory", memory_id)
+        return found
 
 
 def expired(memory: Memory, now: datetime) -> bool:
