@@ -98,19 +98,6 @@ class AskProblemView(Model):
     """What happened."""
 
 
-class AskUsageView(Model):
-    """What was asked of the LLM for it."""
-
-    llm_calls: int
-    """Calls of the LLM."""
-    prompt_tokens: int
-    """Tokens of all prompts, as the provider counts them."""
-    completion_tokens: int
-    """Tokens of all answers."""
-    estimated_tokens: int
-    """Tokens of calls for which the provider gave no count, estimated."""
-
-
 class BackupView(Model):
     """A backup of a space."""
 
@@ -292,47 +279,11 @@ class ConversationView(Model):
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
-class CostsView(Model):
-    """What was asked of the LLM."""
-
-    calls: int
-    """Calls, retries among them."""
-    prompt_tokens: int
-    """Tokens of questions, as the provider counts them."""
-    completion_tokens: int
-    """Tokens of answers, as the provider counts them."""
-    estimated_tokens: int
-    """Tokens of calls whose number the provider did not tell."""
-
-
 class CoversView(Model):
     """What a summary covers."""
 
     turns: list[Any]
     """The first and the last turn, at least in part."""
-
-
-class DigestCounts(Model):
-    """What a digest came to."""
-
-    messages: int
-    """Messages that it took."""
-    chunks: int
-    """Questions to the LLM that they were cut into."""
-    dead: list[int]
-    """Numbers of the chunks that were given up after three tries."""
-    new: int
-    """New memories."""
-    merged: int
-    """Memories that were there already, or were brought up to date."""
-    refused: int
-    """Facts that could not be stored."""
-    usage: dict[str, Any]
-    """Calls and tokens of the LLM."""
-    started_at: AwareDatetime
-    """When it began, UTC."""
-    ended_at: AwareDatetime
-    """When it ended, UTC."""
 
 
 class DigestQueued(Model):
@@ -349,29 +300,6 @@ class DigestRetried(Model):
 
     messages: int
     """Messages that are in their rooms again; the next digest takes them."""
-
-
-class DigestView(Model):
-    """A digest."""
-
-    slot: str
-    """The digest: the time (UTC) at which it was due, or asked for."""
-    state: Literal["queued", "running", "open", "failed", "done"] | str
-    """`queued`, `running`, `done`; `open`: begun and handed on; `failed`: it waits after a failure of the LLM and is gone on with every hour, or when a digest is started by hand."""
-    error: str | None = None
-    """The code of the failure that it waits for."""
-    messages: int
-    """Messages that it takes."""
-    chunks: int
-    """Questions to the LLM that they are cut into."""
-    settled: int
-    """Those that need no more work."""
-    counts: DigestCounts | None = None
-    """What it came to, once it has ended."""
-    given_up: list[ChunkGivenUp] | None = None
-    """Chunks that may be tried anew (`POST .../retry`). In a list left out."""
-    unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
 
 
 class FactView(Model):
@@ -571,41 +499,6 @@ class JobProblem(Model):
     """The same in words."""
 
 
-class JobView(Model):
-    """A job: one run that makes summaries of a conversation."""
-
-    job_id: str
-    """The id of the job, an ULID."""
-    strategy: Literal["incremental", "full", "redo"] | str
-    """What it was asked for."""
-    status: Literal["queued", "running", "done", "failed"] | str
-    """`queued` and `running` go on; the others are final."""
-    generation: int
-    """The generation that it works on."""
-    created_at: AwareDatetime
-    """When it was asked for, UTC."""
-    started_at: AwareDatetime | None = None
-    """When it began, UTC."""
-    ended_at: AwareDatetime | None = None
-    """When it ended, UTC."""
-    sealed: dict[str, int]
-    """New blocks and groups by level."""
-    generated: dict[str, int]
-    """Summaries that it made, by level."""
-    reused: int
-    """Summaries that an earlier generation had of the very same source."""
-    llm: CostsView
-    """What it asked of the LLM."""
-    latency_ms: dict[str, float]
-    """Milliseconds of a summary, `mean` and `max`."""
-    dirty_share: float | None = None
-    """Share of the summaries that was missing when it began."""
-    queue_length: int
-    """Summaries that could be made and are still missing."""
-    error: JobProblem | None = None
-    """Why it failed; only if it did."""
-
-
 class LevelPlan(Model):
     """What would be done on a level."""
 
@@ -664,6 +557,21 @@ class LiveSize(Model):
     """How many there are."""
     total_size: int
     """Bytes of their objects together."""
+
+
+class LlmUsage(Model):
+    """What was asked of the LLM."""
+
+    calls: int
+    """Calls, corrections among them."""
+    prompt_tokens: int
+    """Tokens of questions, by the provider's count."""
+    completion_tokens: int
+    """Tokens of answers, by the provider's count."""
+    estimated_tokens: int
+    """Tokens of calls that the provider did not count, estimated."""
+    prompts_cut: int
+    """Calls of whose question the provider read a part only."""
 
 
 class MakerView(Model):
@@ -2042,19 +1950,6 @@ class UnreadablePage(Model):
     """Send it as `cursor` to get the next page; null: this was the last one."""
 
 
-class UpdateView(Model):
-    """What came of an update."""
-
-    status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
-    """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job. `failed`: see the job; what is missing is tried again by itself."""
-    job_id: str | None = None
-    """The id of the job, or of the one that is at it already."""
-    job: JobView | None = None
-    """The job as it stands."""
-    plan: PlanView | None = None
-    """Of a dry run: what would be done."""
-
-
 class UploadView(Model):
     """Where to put an archive that is to be imported."""
 
@@ -2075,8 +1970,8 @@ class Used(Model):
     """Those of them that failed."""
     notes: int
     """Notes that they folded."""
-    llm_calls: int
-    """Questions to the LLM."""
+    calls: int
+    """Calls of the LLM."""
     prompt_tokens: int
     """Tokens of the questions, by the provider's count."""
     completion_tokens: int
@@ -2096,8 +1991,8 @@ class UsedBySpace(Model):
     """Those of them that failed."""
     notes: int
     """Notes that they folded."""
-    llm_calls: int
-    """Questions to the LLM."""
+    calls: int
+    """Calls of the LLM."""
     prompt_tokens: int
     """Tokens of the questions, by the provider's count."""
     completion_tokens: int
@@ -2119,8 +2014,8 @@ class UsedOnDay(Model):
     """Those of them that failed."""
     notes: int
     """Notes that they folded."""
-    llm_calls: int
-    """Questions to the LLM."""
+    calls: int
+    """Calls of the LLM."""
     prompt_tokens: int
     """Tokens of the questions, by the provider's count."""
     completion_tokens: int
@@ -2208,7 +2103,7 @@ class AskView(Model):
     """What the answer rests on."""
     tool_calls: list[CallView]
     """The tools that were called, in their order."""
-    usage: AskUsageView
+    usage: LlmUsage
     """What the question took of the LLM."""
     session: str | None = None
     """The conversation that the question is part of."""
@@ -2315,8 +2210,8 @@ class ChangeDetail(Model):
     """What is not as it was asked for, in sentences."""
     prompt_version: str | None
     """The version of the prompt that the LLM was asked with."""
-    usage: dict[str, int]
-    """Calls and tokens of the LLM."""
+    usage: LlmUsage
+    """What it asked of the LLM."""
 
 
 class ChangePage(Model):
@@ -2382,13 +2277,50 @@ class ConversationPage(Model):
     """Send it as `cursor` to get the next page; null: this was the last one."""
 
 
-class DigestPage(Model):
-    """A page of digests."""
+class DigestCounts(Model):
+    """What a digest came to."""
 
-    items: list[DigestView]
-    """The digests, the newest first."""
-    next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    messages: int
+    """Messages that it took."""
+    chunks: int
+    """Questions to the LLM that they were cut into."""
+    dead: list[int]
+    """Numbers of the chunks that were given up after three tries."""
+    new: int
+    """New memories."""
+    merged: int
+    """Memories that were there already, or were brought up to date."""
+    refused: int
+    """Facts that could not be stored."""
+    usage: LlmUsage
+    """What it asked of the LLM."""
+    started_at: AwareDatetime
+    """When it began, UTC."""
+    ended_at: AwareDatetime
+    """When it ended, UTC."""
+
+
+class DigestView(Model):
+    """A digest."""
+
+    slot: str
+    """The digest: the time (UTC) at which it was due, or asked for."""
+    state: Literal["queued", "running", "open", "failed", "done"] | str
+    """`queued`, `running`, `done`; `open`: begun and handed on; `failed`: it waits after a failure of the LLM and is gone on with every hour, or when a digest is started by hand."""
+    error: str | None = None
+    """The code of the failure that it waits for."""
+    messages: int
+    """Messages that it takes."""
+    chunks: int
+    """Questions to the LLM that they are cut into."""
+    settled: int
+    """Those that need no more work."""
+    counts: DigestCounts | None = None
+    """What it came to, once it has ended."""
+    given_up: list[ChunkGivenUp] | None = None
+    """Chunks that may be tried anew (`POST .../retry`). In a list left out."""
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
 
 
 class ErasureView(Model):
@@ -2510,15 +2442,39 @@ class HealthView(Model):
     """Only with a token: spaces among those it may see that need a look."""
 
 
-class JobPage(Model):
-    """A page of jobs, newest first."""
+class JobView(Model):
+    """A job: one run that makes summaries of a conversation."""
 
-    unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
-    items: list[JobView]
-    """The jobs."""
-    next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    job_id: str
+    """The id of the job, an ULID."""
+    strategy: Literal["incremental", "full", "redo"] | str
+    """What it was asked for."""
+    status: Literal["queued", "running", "done", "failed"] | str
+    """`queued` and `running` go on; the others are final."""
+    generation: int
+    """The generation that it works on."""
+    created_at: AwareDatetime
+    """When it was asked for, UTC."""
+    started_at: AwareDatetime | None = None
+    """When it began, UTC."""
+    ended_at: AwareDatetime | None = None
+    """When it ended, UTC."""
+    sealed: dict[str, int]
+    """New blocks and groups by level."""
+    generated: dict[str, int]
+    """Summaries that it made, by level."""
+    reused: int
+    """Summaries that an earlier generation had of the very same source."""
+    usage: LlmUsage
+    """What it asked of the LLM."""
+    latency_ms: dict[str, float]
+    """Milliseconds of a summary, `mean` and `max`."""
+    dirty_share: float | None = None
+    """Share of the summaries that was missing when it began."""
+    queue_length: int
+    """Summaries that could be made and are still missing."""
+    error: JobProblem | None = None
+    """Why it failed; only if it did."""
 
 
 class LiveNotes(Model):
@@ -3017,6 +2973,19 @@ class TurnPage(Model):
     """Send it as `cursor` to get the next page; null: this was the last one."""
 
 
+class UpdateView(Model):
+    """What came of an update."""
+
+    status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
+    """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job. `failed`: see the job; what is missing is tried again by itself."""
+    job_id: str | None = None
+    """The id of the job, or of the one that is at it already."""
+    job: JobView | None = None
+    """The job as it stands."""
+    plan: PlanView | None = None
+    """Of a dry run: what would be done."""
+
+
 class UsageReport(Model):
     """What the LLM was used for, by day."""
 
@@ -3039,6 +3008,15 @@ class ContextView(Model):
     """Characters of the Markdown."""
     degraded: list[str]
     """Sources that failed or were late, and are left out: some of `turns`, `search`, `summaries`."""
+
+
+class DigestPage(Model):
+    """A page of digests."""
+
+    items: list[DigestView]
+    """The digests, the newest first."""
+    next_cursor: str | None = None
+    """Send it as `cursor` to get the next page; null: this was the last one."""
 
 
 class ErasurePage(Model):
@@ -3069,6 +3047,17 @@ class FileWithSources(Model):
     """Only with `sources=true`: the sections in order."""
     sources_since: int | None = None
     """Set where only the newest changes could be looked at: what those before it brought in is not told."""
+
+
+class JobPage(Model):
+    """A page of jobs, newest first."""
+
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    items: list[JobView]
+    """The jobs."""
+    next_cursor: str | None = None
+    """Send it as `cursor` to get the next page; null: this was the last one."""
 
 
 class MemoryList(Model):
