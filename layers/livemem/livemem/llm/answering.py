@@ -7,7 +7,6 @@ made (jobs/budget.py), bounded by what is left of the invocation, and counted wh
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from string import Template
 from typing import Generic, Protocol, TypeVar
 
@@ -118,11 +117,11 @@ def ask_model(
     """
 
     def call(asked: Messages) -> str:
-        schema = contracts.schema(contract.answer)
-        send = partial(_send, process.ask, asked, schema)
-        size = window.size(asked)
-        reply = call_model(process, counter, size, send, until, answer_tokens=contract.answer_tokens, shortest=shortest)
-        return reply.text
+        def send(limit: int | None, timeout: float) -> Reply:
+            return process.ask(asked, limit, timeout, contracts.schema(contract.answer))
+
+        size, room = window.size(asked), contract.answer_tokens
+        return call_model(process, counter, size, send, until, answer_tokens=room, shortest=shortest).text
 
     text = call(messages)
     first, problem = _checked(contract, counter, text)
@@ -141,10 +140,6 @@ def ask_model(
         raise NoAnswer("llm_contract", f"The LLM's answer could not be used. {problem}", counter.used)
     best = min(found, key=lambda one: sum(flaw.weight for flaw in one.flaws))
     return Answered(best.value, best.flaws, counter.used)
-
-
-def _send(ask: Ask, messages: Messages, schema: dict[str, object], limit: int | None, timeout: float) -> Reply:
-    return ask(messages, limit, timeout, schema)
 
 
 def _checked(contract: Contract[T], counter: Counter, text: str) -> tuple[Answered[T] | None, str]:
