@@ -168,7 +168,7 @@ def _costs(api: Client, talk: str, lines: Sequence[str]) -> str:
         items = list(api.pages("list_summaries", {**_talk(talk), "level": level, "state": "sealed"}))
         made = sum(job["generated"].get(str(level), 0) for job in jobs)
         rows.append([str(level), len(items), sum(len(item["summary"]) for item in items), made])
-    used = [sum(job["llm"][name] for job in jobs) for name in ("calls", "prompt_tokens", "completion_tokens")]
+    used = [sum(job["usage"][name] for job in jobs) for name in ("calls", "prompt_tokens", "completion_tokens")]
     return (
         f"{table(['level', 'number', 'characters', 'calls'], rows)}\n\n"
         f"{used[0]:,} calls of the LLM in {len(jobs)} jobs; tokens: {used[1]:,} in, {used[2]:,} out."

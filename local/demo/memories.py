@@ -130,7 +130,7 @@ def _told(digest: models.DigestView) -> str:
         raise DemoError("The digest does not say what it did.")
     return (
         f"  digest {digest.slot}: {counts.messages} messages in {counts.chunks} chunk(s), "
-        f"{counts.usage['calls']} call(s) of the LLM; {counts.new} new memories, {counts.merged} merged"
+        f"{counts.usage.calls} call(s) of the LLM; {counts.new} new memories, {counts.merged} merged"
     )
 
 

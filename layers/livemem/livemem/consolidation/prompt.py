@@ -25,9 +25,7 @@ _text = partial(templates.text, "consolidation")
 @lru_cache(maxsize=1)
 def version() -> str:
     """A short hash of all prompt texts, for the record."""
-    return templates.version(
-        [*map(_text, ("system", "user", "rules_changed", "first")), answering.correction()],
-    )
+    return templates.version([*map(_text, ("system", "user", "rules_changed", "first")), answering.correction()])
 
 
 def system() -> str:
