@@ -143,7 +143,7 @@ def test_the_head_follows_but_for_what_was_under_way():
 
     after = world.restore("demo", backup_id)
 
-    own = {"uid", "rev", "arrival", "settling"}
+    own = {"uid", "rev", "write_id", "arrival", "settling"}
     assert after.model_dump(exclude=own) == before.model_dump(exclude=own)
     assert after.uid != before.uid
     assert after.rev > rev

@@ -294,6 +294,49 @@ def test_a_change_that_was_lost_and_overwritten_is_told_as_lost_by_a_swap_and_as
         assert there.marks == ["before", "a", "b"]
 
 
+def test_an_update_that_must_not_be_asked_twice_is_not_where_nobody_has_written_since():
+    begin(GOOD)
+    actor = Actor("a", STAGE, counting(), CLOCK() + timedelta(minutes=1))
+    actor.step(2)
+    actor.loses = "again"
+    actor.finish()
+
+    assert actor.error is None
+    there = now()
+    assert there
+    assert there.marks == ["before", "a"]
+    assert actor.result.value == there
+
+
+def counting() -> Operation:
+    def change(toy: Toy | None) -> Toy:
+        return (toy or Toy()).marked("a")
+
+    return lambda actor: stored.update(actor.process.store, KEY, change, STAGE.ids, read=READ)
+
+
+def test_an_update_of_what_is_removed_meanwhile_begins_anew():
+    begin(GOOD)
+    actor = Actor("a", STAGE, counting(), CLOCK() + timedelta(minutes=1))
+    actor.step(2)
+    BUCKET.objects.clear()
+    actor.finish()
+
+    there = now()
+    assert there
+    assert there.marks == ["a"]
+
+
+def test_metadata_are_compared_where_they_are_given():
+    world = begin(NONE)
+    assert stored.write_once(world.store, KEY, b"x", metadata={"by": "a"}).says_so
+
+    assert stored.write_once(world.store, KEY, b"x").says_so
+    assert stored.write_once(world.store, KEY, b"x", metadata={"by": "a"}).says_so
+    for others in ({}, {"by": "b"}):
+        assert stored.write_once(world.store, KEY, b"x", metadata=others).other
+
+
 def test_nothing_is_written_where_nothing_changes_and_what_is_known_is_not_read():
     world = begin(NONE)
 
@@ -394,7 +437,7 @@ def test_a_document_needs_no_field_but_its_id_and_any_value_that_can_be_stamped_
     two = stored.swap(world.store, one, one.value, world.ids)
     assert one.etag != two.etag
     assert stored.find(world.store, KEY, lambda found: Line(*json.loads(found.body))) == Stored(
-        KEY, two.value, two.etag, seen_at=world.clock()
+        KEY, two.value, two.etag, seen_at=CLOCK()
     )
 
 

@@ -7,7 +7,7 @@ changed since. If all of them die the sweep goes on.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
@@ -146,7 +146,7 @@ def take_over(process: Process, space_id: str, arrival_id: str) -> Head | None:
         return None
     # The swap alone does it: `rev` is another one.
     swapped = heads.swap(process, head)
-    return Head(swapped.meta, swapped.etag, head.age, head.seen_at)
+    return replace(swapped, age=head.age, seen_at=head.seen_at)
 
 
 def land(process: Process, head: Head, brought: Brought) -> Meta:
@@ -172,7 +172,7 @@ def land(process: Process, head: Head, brought: Brought) -> Meta:
             "settling": Settling(until=clock.iso(now + settling.WATCHED_FOR)),
         }
     )
-    changes = {name: value for name, value in wanted if name != "rev"}
+    changes = {name: value for name, value in wanted if name not in ("rev", "write_id")}
     try:
         landed = heads.swap(process, head, **changes).meta
     except (PreconditionLost, StoreUnavailable):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from livemem import clock
 from livemem.access import decision
@@ -19,7 +18,8 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
-from livemem.store import documents, keys
+from livemem.store import documents, keys, stored
+from livemem.store.objects import MARKDOWN
 
 BATCH = 1_000
 """Objects that are brought between two looks at the time."""
@@ -113,21 +113,19 @@ def write(
 
     Raises PreconditionLost where something else is there, and the space can be seen by now: another worker was faster.
     """
-    content_type = content_type or (documents.JSON if key.endswith(".json") else "text/markdown; charset=utf-8")
-    condition: dict[str, Any] = {"if_none_match": True}
+    content_type = content_type or (documents.JSON if key.endswith(".json") else MARKDOWN)
+    over = None
     for _ in range(WRITE_TRIES):
-        try:
-            process.store.put(key, body, content_type=content_type, metadata=metadata, **condition)
-            return
-        except PreconditionLost:
-            there = process.store.get(key)
-        if there and (there.body, dict(there.metadata)) == (body, dict(metadata or {})):
+        written = stored.write_once(
+            process.store, key, body, over=over, content_type=content_type, metadata=metadata or {}
+        )
+        if written.says_so:
             return
         # What a creation wrote that was not fast enough goes. What users have changed stays: they can't have done so
         # between this look and the write, which then fails.
         if heads.find(process, key.partition("/")[0]):
             break
-        condition = {"if_match": there.etag} if there else {"if_none_match": True}
+        over = written.etag or None
     raise PreconditionLost("Somebody else brings this space, or has done so.")
 
 

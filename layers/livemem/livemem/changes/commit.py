@@ -6,11 +6,10 @@ idempotent: each step looks like no change when it was done before.
 """
 
 import logging
-from typing import Any
 
 from livemem.changes import records, settling, tracing
 from livemem.changes.records import Before, FileChange, Record
-from livemem.errors import CommitUnfinished, LiveMemoryError, PreconditionLost, StoreUnavailable
+from livemem.errors import CommitUnfinished, LiveMemoryError, NotFound, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
 from livemem.jobs.lease import Held
 from livemem.process import Process
@@ -20,8 +19,8 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Decision
 from livemem.spaces.set_aside import SetAside
-from livemem.store import documents, keys
-from livemem.store.objects import Object
+from livemem.store import keys, stored
+from livemem.store.objects import MARKDOWN, Object
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +52,8 @@ def prepare(process: Process, space_id: str, record: Record) -> Record:
     """
     record = tracing.with_sources(process, space_id, record)
     key = keys.plan(space_id, record.run_id)
-    try:
-        process.store.put(key, record.to_bytes(), if_none_match=True, content_type=documents.JSON)
-        return record
-    except PreconditionLost:
-        return planned(process, space_id, record.run_id) or record
+    written = stored.write_once(process.store, key, record.to_bytes())
+    return unreadable.parsed(process, Record, written.other) if written.other else record
 
 
 def planned(process: Process, space_id: str, run_id: str) -> Record | None:
@@ -170,7 +166,7 @@ def apply(process: Process, head: Head, record: Record) -> Head:
         return _close(process, head, record)
     except Superseded:
         return heads.load(process, space_id)
-    except StoreUnavailable as error:
+    except (PreconditionLost, StoreUnavailable) as error:
         raise CommitUnfinished("The change is committed; what is left to write will be written shortly.") from error
 
 
@@ -179,16 +175,12 @@ def _write_record(process: Process, space_id: str, record: Record) -> None:
     was erased since (erasure/erasure.py), changes nothing.
     """
     key, body = keys.record(space_id, record.name()), record.to_bytes()
-    condition: dict[str, Any] = {"if_none_match": True}
+    over = None
     for _ in range(TRIES):
-        try:
-            process.store.put(key, body, content_type=documents.JSON, **condition)
+        written = stored.write_once(process.store, key, body, over=over)
+        if written.says_so or (written.other and _run_id(written.other) == record.run_id):
             return
-        except PreconditionLost:
-            found = process.store.get(key)
-        if found and _run_id(found) == record.run_id:
-            return
-        condition = {"if_match": found.etag} if found else {"if_none_match": True}
+        over = written.etag or None
     raise StoreUnavailable("The record can't be written.")
 
 
@@ -202,12 +194,8 @@ def _run_id(found: Object) -> str | None:
 def _restore(process: Process, space_id: str, source: records.NoteSource) -> None:
     key = keys.note(space_id, source.note_id)
     for _ in range(TRIES):
-        try:
-            process.store.put(key, source.body(), if_none_match=True)
+        if not stored.write_once(process.store, key, source.body(), content_type=MARKDOWN).gone:
             return
-        except PreconditionLost:
-            if process.store.get(key):
-                return
     raise StoreUnavailable("A note can't be written back.")
 
 
@@ -262,41 +250,35 @@ def _is_own(process: Process, space_id: str, path: str, current: Object) -> bool
 def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None, record: Record) -> bool:
     if wanted is None:
         return etag is None or process.store.delete(key, if_match=etag)
-    try:
-        process.store.put(key, wanted, if_match=etag, if_none_match=etag is None, metadata=record.metadata())
-    except PreconditionLost:
-        return False
-    return True
+    metadata = record.metadata()
+    return bool(stored.write_if(process.store, key, wanted, over=etag, content_type=MARKDOWN, metadata=metadata))
 
 
 def _close(process: Process, head: Head, record: Record) -> Head:
     """Clear `committed_run` and bring the totals up to date, in one swap: so they count once."""
-    for _ in range(TRIES):
-        if head.meta.committed_run != record.run_id:
-            # Closed by another process, or by our own first try whose answer got lost.
-            return head
-        try:
-            return heads.swap(process, head, **_totals(head, record))
-        except PreconditionLost:
-            newest = heads.find(process, head.meta.space_id)
-            if not newest:
-                raise Superseded("Somebody else has applied it.") from None
-            head = newest
-    raise StoreUnavailable("The space changes too often.")
+
+    def totals(meta: Meta) -> dict[str, object]:
+        # Else it was closed by another process.
+        return _totals(meta, record) if meta.committed_run == record.run_id else {}
+
+    try:
+        return heads.update(process, head.meta.space_id, totals, known=head)
+    except NotFound:
+        raise Superseded("Somebody else has applied it.") from None
 
 
-def _totals(head: Head, record: Record) -> dict[str, object]:
+def _totals(meta: Meta, record: Record) -> dict[str, object]:
     changes: dict[str, object] = {
         "committed_run": None,
-        "total_notes_processed": head.meta.total_notes_processed + record.consolidations() * len(record.notes),
-        "rules_changed_at": _rules_changed_at(head, record),
-        **_unfolded(head, record),
+        "total_notes_processed": meta.total_notes_processed + record.consolidations() * len(record.notes),
+        "rules_changed_at": _rules_changed_at(meta, record),
+        **_unfolded(meta, record),
     }
     if record.folds():
         changes["last_consolidation"] = record.committed_at
         changes["prompt_cut"] = record.usage.prompts_cut > 0
-        changes["auto_paused"] = False if record.trigger == "api" else head.meta.auto_paused
-    if record.plan_of and head.meta.review and head.meta.review.run_id == record.plan_of:
+        changes["auto_paused"] = False if record.trigger == "api" else meta.auto_paused
+    if record.plan_of and meta.review and meta.review.run_id == record.plan_of:
         changes["review"] = None
     if record.kind == "undo" and record.notes:
         # Else the notes that came back would set off the very consolidation that was undone.
@@ -304,22 +286,22 @@ def _totals(head: Head, record: Record) -> dict[str, object]:
     return changes
 
 
-def _rules_changed_at(head: Head, record: Record) -> str | None:
+def _rules_changed_at(meta: Meta, record: Record) -> str | None:
     """What the head says afterwards of rules that no consolidation was told of."""
     if record.folds():
         return None
     if record.kind == "undo":
         # Changes are undone in their order, so what one of them found is what there is again.
         return record.rules_changed_at
-    return record.committed_at if record.rules else head.meta.rules_changed_at
+    return record.committed_at if record.rules else meta.rules_changed_at
 
 
-def _unfolded(head: Head, record: Record) -> dict[str, object]:
+def _unfolded(meta: Meta, record: Record) -> dict[str, object]:
     """What the head remembers of live notes that were not folded. Another change than a consolidation may make room in
     the model's window, so what was set aside is judged anew.
     """
     if record.kind != "consolidation":
-        return {"set_aside": SetAside(), "left_out": [] if record.kind == "undo" else head.meta.left_out}
+        return {"set_aside": SetAside(), "left_out": [] if record.kind == "undo" else meta.left_out}
     folded = {source.note_id for source in record.notes}
-    left_out = [note_id for note_id in dict.fromkeys((*head.meta.left_out, *record.left_out)) if note_id not in folded]
-    return {"set_aside": record.set_aside or head.meta.set_aside, "left_out": left_out[-LEFT_OUT:]}
+    left_out = [note_id for note_id in dict.fromkeys((*meta.left_out, *record.left_out)) if note_id not in folded]
+    return {"set_aside": record.set_aside or meta.set_aside, "left_out": left_out[-LEFT_OUT:]}

@@ -21,7 +21,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Review
-from livemem.store import documents, keys
+from livemem.store import keys, stored
 
 REVISION_CHARACTERS = 32
 
@@ -73,13 +73,9 @@ def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:
     """Write the plan, and return it; or the one that is there."""
     key = keys.review(space_id, run_id)
     for _ in range(commit.TRIES):
-        try:
-            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
-            return body
-        except PreconditionLost:
-            found = process.store.get(key)
-            if found:
-                return found.body
+        written = stored.write_once(process.store, key, body)
+        if not written.gone:
+            return written.other.body if written.other else body
     raise StoreUnavailable("The plan can't be written.")
 
 

@@ -11,8 +11,8 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.settling import Settling, Watched
-from livemem.store import keys, timing
-from livemem.store.objects import Object
+from livemem.store import keys, stored, timing
+from livemem.store.objects import MARKDOWN, Object
 
 WATCHED_FOR = timing.LAST_WRITE + timing.APART
 """Longer than any request can come late: of a worker, too, that stood still and goes on behind the change. The end is
@@ -67,12 +67,11 @@ def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> Non
         # A file that came with a space says of itself who wrote it.
         return
     after = record.written()[path]
-    with suppress(PreconditionLost):
-        if after is not None:
-            over = {"if_match": found.etag} if found else {"if_none_match": True}
-            process.store.put(key, after.encode(), metadata=record.metadata(), **over)
-        elif found:
-            process.store.delete(key, if_match=found.etag)
+    if after is not None:
+        over, metadata = found.etag if found else None, record.metadata()
+        stored.write_if(process.store, key, after.encode(), over=over, content_type=MARKDOWN, metadata=metadata)
+    elif found:
+        process.store.delete(key, if_match=found.etag)
 
 
 def _is_stale(found: Object, watched: Watched) -> bool:
@@ -91,5 +90,5 @@ def _bring_back(process: Process, head: Head, number: int) -> None:
     missing = {source.note_id: source for source in undo.notes if keys.note(space_id, source.note_id) not in live}
     folded = echoes.standing(process, head, [keys.parse_note_id(note_id) for note_id in missing], since=number + 1)
     for note_id in missing.keys() - folded:
-        with suppress(PreconditionLost):
-            process.store.put(keys.note(space_id, note_id), missing[note_id].body(), if_none_match=True)
+        key = keys.note(space_id, note_id)
+        stored.write_if(process.store, key, missing[note_id].body(), content_type=MARKDOWN)

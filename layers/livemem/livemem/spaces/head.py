@@ -3,9 +3,8 @@
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from types import EllipsisType
 from typing import Literal, Self
 
@@ -21,20 +20,17 @@ from livemem.spaces.erasing import Erasing
 from livemem.spaces.review import Decision, Mode, Review
 from livemem.spaces.set_aside import SetAside
 from livemem.spaces.settling import Settling
-from livemem.store import documents, keys
-from livemem.store.documents import Count, Document, Line, Moment, Number, Position
+from livemem.store import keys, stored
+from livemem.store.documents import Count, Line, Moment, Number, Position
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 from livemem.text.redaction import when
+from livemem.store.stored import Revised, Stored
 
 logger = logging.getLogger(__name__)
 
-UPDATE_TRIES = 20
 NO_REVIEW = "The space does not ask for approval any more; its notes go into the next run."
 MEND = "Put the right one back in the bucket, or remove the folder."
-
-
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 KNOWN_SECONDS = 30
 KNOWN_SPACES = 1_000
@@ -48,7 +44,7 @@ Corrections = Literal["admin", "write"]
 """The permission that a correction by section takes."""
 
 
-class Meta(Document):
+class Meta(Revised):
     """`_meta.json`, changed by compare-and-swap alone. The first eight fields are fixed by contract."""
 
     space_id: str
@@ -61,6 +57,7 @@ class Meta(Document):
     total_notes_processed: Count = 0
     version: Count = 1
     rev: Count = 1
+    """Grows by one with each change."""
     uid: Line
     consolidation_threshold: Count
     auto_paused: bool = False
@@ -144,15 +141,18 @@ class Meta(Document):
 
 
 @dataclass(frozen=True)
-class Head:
-    """A space's meta as read, with the ETag that a swap needs."""
+class Head(Stored[Meta]):
+    """A space's meta as it was read or written."""
 
-    meta: Meta
-    etag: str
-    age: timedelta = timedelta()
-    """Since it was written, by the store's clock."""
-    seen_at: datetime = LONG_AGO
-    """When it was read, by the store's clock."""
+    @property
+    def meta(self) -> Meta:
+        """The value."""
+        return self.value
+
+    @classmethod
+    def of(cls, saved: Stored[Meta]) -> Self:
+        """The head that is stored."""
+        return cls(saved.key, saved.value, saved.etag, saved.age, saved.seen_at)
 
 
 class _Known:
@@ -184,8 +184,8 @@ def find(process: Process, space_id: str) -> Head | None:
 
 def find_any(process: Process, space_id: str) -> Head | None:
     """The head even of a space that is being deleted, or None."""
-    found = process.store.get(keys.meta(space_id))
-    return Head(_parse(process, space_id, found), found.etag, found.age, found.seen_at) if found else None
+    found = stored.find(process.store, keys.meta(space_id), lambda found: _parse(process, space_id, found))
+    return Head.of(found) if found else None
 
 
 def _parse(process: Process, space_id: str, found: Object) -> Meta:
@@ -219,46 +219,61 @@ def refresh(process: Process, space_id: str) -> Head:
     return process.cache(_Known).put(load(process, space_id))
 
 
-def create(process: Process, meta: Meta, *, over: Head | None = None) -> None:
-    """Write the head of a new space, over the tombstone of an earlier one if there is one; raises PreconditionLost."""
-    condition = {"if_match": over.etag} if over else {"if_none_match": True}
-    try:
-        process.store.put(keys.meta(meta.space_id), meta.to_bytes(), content_type=documents.JSON, **condition)
-    except PreconditionLost:
-        # A repeated request of the store's client meets its own first try.
-        found = find_any(process, meta.space_id)
-        if not found or found.meta.uid != meta.uid:
-            raise
+def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
+    """Write the head of a new space, over the tombstone of an earlier one if there is one, and return it as it stands;
+    raises PreconditionLost.
+    """
+    meta = meta.stamped(process.new_id())
+    over_etag = over.etag if over else None
+    written = stored.write_once(process.store, keys.meta(meta.space_id), meta.to_bytes(), over=over_etag)
+    if written.says_so:
+        return meta
+    standing = _parse(process, meta.space_id, written.other) if written.other else None
+    if not standing or standing.uid != meta.uid:
+        raise PreconditionLost("Somebody else has created it.")
+    # Ours was written, and somebody has changed it since.
+    return standing
 
 
 def swap(process: Process, head: Head, /, **changes: object) -> Head:
     """Write `head` with `changes` over exactly the version that was read; raises PreconditionLost."""
-    meta = head.meta.model_copy(update={**changes, "rev": head.meta.rev + 1})
-    key, body = keys.meta(meta.space_id), meta.to_bytes()
-    try:
-        etag = process.store.put(key, body, if_match=head.etag, content_type=documents.JSON)
-    except PreconditionLost:
-        # Perhaps our own first try, whose answer was lost.
-        found = process.store.get(key)
-        if not found or found.body != body:
-            raise
-        etag = found.etag
-    process.cache(_Known).drop(meta.space_id)
-    return Head(meta, etag)
+    swapped = stored.swap(process.store, head, _changed(head.meta, changes), process.new_id)
+    process.cache(_Known).drop(swapped.value.space_id)
+    return Head.of(swapped)
 
 
-def update(process: Process, space_id: str, changes: Callable[[Meta], dict[str, object]]) -> Head:
-    """Apply `changes` to the newest meta, again after each lost race; raises NotFound, at last PreconditionLost."""
-    for _ in range(UPDATE_TRIES):
-        head = load(process, space_id)
-        wanted = changes(head.meta)
-        if not wanted:
-            return head
-        try:
-            return swap(process, head, **wanted)
-        except PreconditionLost:
-            continue
-    raise PreconditionLost("Too many changes of this space at once.")
+def _changed(meta: Meta, changes: Mapping[str, object]) -> Meta:
+    return meta.model_copy(update={**changes, "rev": meta.rev + 1})
+
+
+def update(
+    process: Process, space_id: str, changes: Callable[[Meta], dict[str, object]], *, known: Head | None = None
+) -> Head:
+    """Apply `changes` to the newest meta, again after each lost race: 1 GET and 1 PUT; no GET where `known` is the
+    newest head, no PUT where nothing is to be changed. Raises NotFound, at last PreconditionLost.
+    """
+    changed = False
+
+    def change(meta: Meta | None) -> Meta | None:
+        nonlocal changed
+        if not meta or meta.deleted_at:
+            raise NotFound("space", space_id)
+        wanted = changes(meta)
+        changed = bool(wanted)
+        return _changed(meta, wanted) if wanted else None
+
+    updated = stored.update(
+        process.store,
+        keys.meta(keys.check_space_id(space_id)),
+        change,
+        process.new_id,
+        read=lambda found: _parse(process, space_id, found),
+        known=known or ...,
+    )
+    assert updated
+    if changed:
+        process.cache(_Known).drop(space_id)
+    return Head.of(updated)
 
 
 def patch(

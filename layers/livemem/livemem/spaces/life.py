@@ -22,7 +22,8 @@ from livemem.spaces import caps, markers, rules, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.review import Mode
-from livemem.store import keys, timing
+from livemem.store import keys, stored, timing
+from livemem.store.objects import MARKDOWN
 from livemem.store.probe import require_conditional_writes
 from livemem.text.redaction import when
 
@@ -90,7 +91,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
     process.store.put(keys.live_keep(space_id), b"")
     process.store.put(keys.bank_keep(space_id), b"")
     try:
-        heads.create(process, meta, over=tombstone)
+        meta = heads.create(process, meta, over=tombstone)
     except PreconditionLost:
         raise SpaceExists(f"The space {space_id!r} exists already.") from None
     registries.allow_space(process, principal, space_id)
@@ -127,11 +128,10 @@ def _rules_text(wanted: NewSpace) -> str:
 
 
 def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
-    try:
-        process.store.put(keys.rules(space_id), text, if_none_match=True)
+    key = keys.rules(space_id)
+    if stored.write_if(process.store, key, text, content_type=MARKDOWN):
         return
-    except PreconditionLost:
-        left = process.store.get(keys.rules(space_id))
+    left = process.store.get(key)
     # Somebody may have finished the creation meanwhile: then the rules are that space's.
     if heads.find(process, space_id):
         raise SpaceExists(f"The space {space_id!r} exists already.")
@@ -143,10 +143,9 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
         return
     if left and left.age < timing.DEAD_AFTER:
         raise Conflict(f"The space {space_id!r} is being created by somebody else; try again in 15 minutes.")
-    try:
-        process.store.put(keys.rules(space_id), text, if_match=left.etag if left else None, if_none_match=not left)
-    except PreconditionLost:
-        raise Conflict(f"The space {space_id!r} is being created by somebody else.") from None
+    over = left.etag if left else None
+    if not stored.write_once(process.store, key, text, over=over, content_type=MARKDOWN).says_so:
+        raise Conflict(f"The space {space_id!r} is being created by somebody else.")
 
 
 def delete(process: Process, space_id: str, confirm: str | None) -> None:
@@ -161,28 +160,25 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
         raise InvalidRequest.of("confirm", "must repeat the space's id: its notes and bank will be deleted")
     require_conditional_writes(process.store)
     head = heads.load(process, space_id)
-    _refuse_while_at_work(head)
+    _refuse_while_at_work(head.meta)
     # What comes late into the deleted space must be found as well.
     markers.leave(process, space_id)
-    for _ in range(heads.UPDATE_TRIES):
-        try:
-            # What somebody wrote goes; the rest tells when and which one it was.
-            heads.swap(process, head, deleted_at=clock.iso(process.clock()), description="", owner=None)
-        except PreconditionLost:
-            head = heads.load(process, space_id)
-            _refuse_while_at_work(head)
-            continue
-        # Only now: a deletion that does not happen must not cost anybody a token.
-        registries.forget_space(process, space_id)
-        delete_contents(process, space_id)
-        return
-    raise PreconditionLost("Too many changes of this space at once.")
+
+    def gone(meta: Meta) -> dict[str, object]:
+        _refuse_while_at_work(meta)
+        # What somebody wrote goes; the rest tells when and which one it was.
+        return {"deleted_at": clock.iso(process.clock()), "description": "", "owner": None}
+
+    heads.update(process, space_id, gone, known=head)
+    # Only now: a deletion that does not happen must not cost anybody a token.
+    registries.forget_space(process, space_id)
+    delete_contents(process, space_id)
 
 
-def _refuse_while_at_work(head: Head) -> None:
-    if head.meta.committed_run:
+def _refuse_while_at_work(meta: Meta) -> None:
+    if meta.committed_run:
         raise Busy("A consolidation of this space is being written; try again in a moment.")
-    if head.meta.erasing_now():
+    if meta.erasing_now():
         # Its backups outlive the space: they must not stay half erased.
         raise Busy("Notes of this space are being erased; try again in a minute.")
 

@@ -213,7 +213,7 @@ def change(
             lambda totals: make(totals or Totals()),
             process.new_id,
             read=stored.or_empty(Totals),
-            known=last,
+            known=last or ...,
         )
         return known.put(day, shard, found).value if found else Totals()
 

@@ -36,6 +36,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+MARKDOWN = "text/markdown; charset=utf-8"
+
+
 DELETE_BATCH = 1_000
 """Keys of one DeleteObjects request, S3's limit."""
 
@@ -148,7 +151,7 @@ class Store:
         *,
         if_match: str | None = None,
         if_none_match: bool = False,
-        content_type: str = "text/markdown; charset=utf-8",
+        content_type: str = MARKDOWN,
         metadata: Mapping[str, str] | None = None,
     ) -> str:
         """Write an object and return its ETag.

@@ -16,7 +16,8 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from types import EllipsisType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from livemem.errors import PreconditionLost
@@ -31,6 +32,7 @@ UPDATE_TRIES = 60
 PAUSE = 0.02
 """Seconds to wait at most after a first lost race; twice as long after each further one."""
 DOUBLED = 5
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Stampable(Protocol):
@@ -71,8 +73,8 @@ class Stored(Generic[T]):
     etag: str
     age: timedelta = timedelta()
     """Since it was written, by the store's clock, when it was read."""
-    seen_at: datetime | None = None
-    """When it was read, by the store's clock; None for one that was written and not read."""
+    seen_at: datetime = LONG_AGO
+    """When it was read, by the store's clock; for one that was written and not read it is as if that were long ago."""
 
 
 @dataclass(frozen=True)
@@ -160,15 +162,16 @@ def update(
     new_id: Callable[[], str],
     *,
     read: Read[V],
-    known: Stored[V] | None = None,
+    known: Stored[V] | EllipsisType | None = ...,
 ) -> Stored[V] | None:
     """Write what `change` makes of the newest version, None where there is none, and return what stands then.
 
     `change` returns None where nothing is to be written, and may be called again. 1 GET and 1 PUT; no GET where `known`
-    is the newest version. What rests on a version that is not the newest is never written, but None is taken from it as
-    well. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost races.
+    is the newest version, None where there is none. What rests on a version that is not the newest is never written,
+    but None is taken from it as well. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost
+    races.
     """
-    seen = known or find(store, key, read)
+    seen = find(store, key, read) if isinstance(known, EllipsisType) else known
     for attempt in range(UPDATE_TRIES):
         changed = change(seen.value if seen else None)
         if changed is None:
@@ -179,7 +182,7 @@ def update(
         etag = write_if(store, key, body, over=seen.etag if seen else None)
         if etag:
             return Stored(key, changed, etag)
-        if attempt or not known:
+        if attempt or isinstance(known, EllipsisType):
             store.sleep(_pause(attempt, write_id))
         found = store.get(key)
         if found and found.body == body:
@@ -201,8 +204,9 @@ def write_once(
     """Write bytes where nothing is, or over exactly the version with the ETag `over`, and return what stands: 1 PUT,
     and 1 GET if the race is lost, or the answer was.
 
-    What is there counts if it says the same. So this settles the lost answer of bytes that only this write sends, and
-    of those of which it does not matter who writes them: what is immutable. Raises StoreUnavailable.
+    What is there counts if it says the same, where metadata are given also in them. So this settles the lost answer of
+    bytes that only this write sends, and of those of which it does not matter who writes them: what is immutable.
+    Raises StoreUnavailable.
     """
     etag = write_if(store, key, body, over=over, content_type=content_type, metadata=metadata)
     if etag:
@@ -210,7 +214,8 @@ def write_once(
     found = store.get(key)
     if not found:
         return Once("")
-    return Once(found.etag, None if found.body == body else found)
+    same = found.body == body and (metadata is None or dict(found.metadata) == dict(metadata))
+    return Once(found.etag, None if same else found)
 
 
 def write_if(
@@ -232,6 +237,12 @@ def write_if(
         )
     except PreconditionLost:
         return None
+
+
+def stands(store: Store, key: str, body: bytes) -> bool:
+    """Whether these bytes are what is stored: 1 GET. The look that `write_if` leaves to its caller."""
+    found = store.get(key)
+    return found is not None and found.body == body
 
 
 def remove(store: Store, stored: Stored[Any]) -> bool:
