@@ -14,6 +14,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.life import NewSpace
 from livemem.store import keys
+from livemem.store.stored import UPDATE_TRIES
 from tests.support.counting import Killed
 from tests.support.world import World
 from tests.unit.access.test_access import SECRET, enter, token, world_with
@@ -268,7 +269,7 @@ def test_a_change_that_always_loses_is_given_up():
 
     with pytest.raises(PreconditionLost):
         registries.allow_space(world.process, limited("ann", "demo"), "new")
-    assert count == registries.UPDATE_TRIES
+    assert count == UPDATE_TRIES
 
 
 def test_fields_that_a_newer_version_added_survive_a_change_of_the_registry():

@@ -36,7 +36,8 @@ def looked_at(talk):
     """All that reads the conversation or works on it, and what it costs."""
     space = maintainable.find(talk.process, "demo", daily=True)
     assert space
-    said = Draft("u" * 700, "a" * 700, message_id="m2-0")
+    first = log.read(talk.process, "demo", talk.id, [1])[0].message_id
+    said = Draft("u" * 700, "a" * 700, message_id=first)
     new = Draft("u", "a", message_id="new")
     tracemalloc.start()
     for look in (

@@ -127,7 +127,7 @@ def with_generations(highest: int) -> Talk:
     talk.update()
     for number in (2, 3):
         talk.world.store.put(keys.prefix("demo") + f"conversations/{talk.id}/g{number}/seals/l1/000001.json", b"{}")
-    body = b'{"generation": 1, "rev": 5, "highest": 3}'
+    body = b'{"generation": 1, "highest": 3}'
     talk.world.store.put(conversation_keys.generation("demo", talk.id), changed(body, ("highest",), highest))
     return talk
 

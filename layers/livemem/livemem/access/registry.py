@@ -11,14 +11,13 @@ from collections.abc import Callable
 from cachetools import TTLCache
 
 from livemem.access.principal import Principal
-from livemem.errors import PreconditionLost, RegistryUnreadable
+from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
-from livemem.store import documents, keys
+from livemem.store import keys, stored
 from livemem.store.documents import Count, Document
+from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
-
-UPDATE_TRIES = 50
-
+from livemem.store.stored import Revised, Stored
 
 CACHED_SECONDS = 30
 """For how long a registry that was read is not asked for again: how long a revoked token may still work."""
@@ -67,12 +66,10 @@ class Token(Document):
         return not space_ids or (bool(self.space_ids) and set(self.space_ids or ()) <= space_ids)
 
 
-class Registry(Document):
+class Registry(Revised):
     """`_system/tokens.json`, changed by compare-and-swap alone."""
 
     version: Count = 1
-    rev: Count = 0
-    """Grows with each change, so that no two versions have the same bytes, and thus the same ETag."""
     tokens: list[Token] = []
 
 
@@ -151,11 +148,15 @@ def _revalidate(process: Process) -> tuple[Registry, str]:
     )
     if changed or not known:
         # A registry that was removed knows nobody; what was read before must not live on.
-        try:
-            known = (Registry.from_bytes(found.body), found.etag) if found else (Registry(), "")
-        except ValueError:
-            raise RegistryUnreadable("The token registry can't be read, so no token is accepted.") from None
+        known = (_read(found), found.etag) if found else (Registry(), "")
     return cache.put(*known)
+
+
+def _read(found: Object) -> Registry:
+    try:
+        return Registry.from_bytes(found.body)
+    except ValueError:
+        raise RegistryUnreadable("The token registry can't be read, so no token is accepted.") from None
 
 
 def allow_space(process: Process, principal: Principal, space_id: str) -> None:
@@ -196,21 +197,19 @@ def _update(process: Process, change: Callable[[Token], Token]) -> None:
 def change_all(process: Process, change: Callable[[Registry], Registry]) -> Registry:
     """Write what `change` makes of the newest registry, and return it; makes the registry if there is none.
 
-    `change` is called again after each lost race, also one that was lost to our own first try, whose answer did not
-    come: so what it finds done already it must leave alone. Raises RegistryUnreadable, at last PreconditionLost.
+    `change` is called again after each lost race, also one that was lost to our own first try, where somebody has
+    written since: so what it finds done already it must leave alone. Raises RegistryUnreadable, at last
+    PreconditionLost.
     """
     require_conditional_writes(process.store)
-    for _ in range(UPDATE_TRIES):
-        current, etag = _revalidate(process)
-        changed = change(current)
-        if changed == current:
-            return current
-        # Bytes that were there before would give a late repeat of an earlier change its ETag back.
-        changed = changed.model_copy(update={"rev": current.rev + 1})
-        condition = {"if_match": etag} if etag else {"if_none_match": True}
-        try:
-            etag = process.store.put(keys.TOKENS, changed.to_bytes(), content_type=documents.JSON, **condition)
-        except PreconditionLost:
-            continue
-        return process.cache(_Cache).put(changed, etag)[0]
-    raise PreconditionLost("The token registry changes too often.")
+
+    def changed(found: Registry | None) -> Registry | None:
+        current = found or Registry()
+        wanted = change(current)
+        return wanted if wanted != current else None
+
+    current, etag = _revalidate(process)
+    known = Stored(keys.TOKENS, current, etag) if etag else None
+    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=_read, known=known)
+    # What was removed and is not to be changed is none.
+    return process.cache(_Cache).put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]

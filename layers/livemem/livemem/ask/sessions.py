@@ -13,9 +13,9 @@ from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
-from livemem.store import documents
-from livemem.store.documents import Count, Document, Moment
-from livemem.store.objects import Object
+from livemem.store import stored
+from livemem.store.documents import Count, Moment
+from livemem.store.stored import Read, Revised
 
 SILENCE = timedelta(minutes=15)
 """After which the next question begins a session, by the store's clock."""
@@ -25,7 +25,7 @@ TRIES = 5
 GONE = "conversation_not_found"
 
 
-class Session(Document):
+class Session(Revised):
     """`sessions/{hash of the user}.json`."""
 
     user: str
@@ -39,11 +39,11 @@ class Session(Document):
 
 def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
     """The conversation of the user's next question, None for a new one; and the one before: 1 or 2 GETs."""
-    found = process.store.get(keys.session(space_id, user))
-    session = _read(process, found) if found else None
+    found = stored.find(process.store, keys.session(space_id, user), _reading(process))
+    session = found.value if found else None
     if not found or not session:
         return None, None
-    goes_on = _goes_on(found, session) and _is_there(process, space_id, session.conversation_id)
+    goes_on = _goes_on(found.age, session) and _is_there(process, space_id, session.conversation_id)
     return session.conversation_id if goes_on else None, session.conversation_id
 
 
@@ -115,8 +115,8 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
     """Count the question in the user's session; returns the session that it is part of."""
     key = keys.session(space_id, question.user)
     for _ in range(TRIES):
-        found = process.store.get(key)
-        there = _read(process, found) if found else None
+        found = stored.find(process.store, key, _reading(process))
+        there = found.value if found else None
         mine = there if there and there.conversation_id == question.conversation_id else None
         if mine and question.request_id in mine.requests:
             return mine
@@ -128,25 +128,19 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
             questions=len(requests),
             last_at=clock.iso_millis(process.clock()),
         )
-        if found and there and not mine and _goes_on(found, there):
+        if found and there and not mine and _goes_on(found.age, there):
             # A session that began while this question hung: it stays the user's.
             return session
         with suppress(PreconditionLost):
-            process.store.put(
-                key,
-                session.to_bytes(),
-                if_match=found.etag if found else None,
-                if_none_match=not found,
-                content_type=documents.JSON,
-            )
+            stored.create(process.store, key, session, process.new_id, over=found)
             return session
     raise PreconditionLost("The session changes too often.")
 
 
-def _goes_on(found: Object, session: Session) -> bool:
-    return found.age < SILENCE and len(session.requests) < QUESTIONS
+def _goes_on(age: timedelta, session: Session) -> bool:
+    return age < SILENCE and len(session.requests) < QUESTIONS
 
 
-def _read(process: Process, found: Object) -> Session | None:
+def _reading(process: Process) -> Read[Session | None]:
     # It only says where the last questions are: without it the next one begins a session.
-    return unreadable.tolerated(process, Session, found)
+    return lambda found: unreadable.tolerated(process, Session, found)

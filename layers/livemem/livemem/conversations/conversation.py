@@ -2,7 +2,6 @@
 
 import posixpath
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeVar
 
@@ -10,15 +9,16 @@ from pydantic import Field
 
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import ConversationBroken, InvalidRequest, NotFound, PreconditionLost
+from livemem.errors import ConversationBroken, InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
-from livemem.store import documents
+from livemem.store import documents, stored
 from livemem.store.documents import Count, Document, Line, Moment, Path
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Revised
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction, identifier, named
 
@@ -30,7 +30,7 @@ D = TypeVar("D", bound=Document)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
-class Conversation(Document):
+class Conversation(Revised):
     """`conversation.json`."""
 
     most_bytes: ClassVar[int] = 1 << 20
@@ -145,9 +145,8 @@ def create(
         redacted=done.counted(),
     )
     key = keys.conversation(space_id, conversation.conversation_id)
-    # A lost race is our own first try, whose answer was lost: nobody else knows the id.
-    with suppress(PreconditionLost):
-        process.store.put(key, conversation.to_bytes(), if_none_match=True, content_type=documents.JSON)
+    # What is there already is the same: nobody else knows the id.
+    stored.write_if(process.store, key, conversation.stamped(process.new_id()).to_bytes())
     process.store.map(lambda marker: _mark(process, marker), markers(space_id, conversation))
     return conversation
 
@@ -157,17 +156,19 @@ def note_erased(process: Process, space_id: str, conversation_id: str, index: in
 
     Raises PreconditionLost, ConversationBroken.
     """
-    key = keys.conversation(space_id, conversation_id)
-    for _ in range(TRIES):
-        found = process.store.get(key)
-        known = parsed(process, Conversation, found) if found else None
-        if not found or not known or known.deleted_at or index in known.erased_turns:
-            return
-        told = known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
-        with suppress(PreconditionLost):
-            process.store.put(key, told.to_bytes(), if_match=found.etag, content_type=documents.JSON)
-            return
-    raise PreconditionLost("The conversation changes too often.")
+
+    def noted(known: Conversation | None) -> Conversation | None:
+        if not known or known.deleted_at or index in known.erased_turns:
+            return None
+        return known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
+
+    stored.update(
+        process.store,
+        keys.conversation(space_id, conversation_id),
+        noted,
+        process.new_id,
+        read=lambda found: parsed(process, Conversation, found),
+    )
 
 
 def bury(process: Process, space_id: str, conversation: Conversation) -> None:

@@ -10,12 +10,13 @@ from pydantic import Field
 from livemem import clock
 from livemem.conversations.conversation import Conversation, parsed
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import ConversationBroken, PreconditionLost
+from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
-from livemem.store import documents
-from livemem.store.documents import Count, Document, Moment
+from livemem.store import stored
+from livemem.store.documents import Document, Moment
+from livemem.store.stored import Read, Revised, Stored
 
 FIRST = 1
 MOST = 100_000
@@ -23,7 +24,6 @@ MOST = 100_000
 Generation = Annotated[int, Field(ge=FIRST, le=MOST)]
 KEPT = timedelta(days=1)
 """For which a generation that was replaced is still there: who reads it now may finish."""
-TRIES = 5
 
 
 class Built(Document):
@@ -42,13 +42,12 @@ class Retired(Document):
     at: Moment
 
 
-class Generations(Document):
+class Generations(Revised):
     """`generation.json`, changed by compare-and-swap alone; where it is missing the first generation counts."""
 
     most_bytes: ClassVar[int] = 256 << 10
 
     generation: Generation
-    rev: Count
     profile: Profile | None = None
     parameters: Parameters | None = None
     building: Built | None = None
@@ -59,17 +58,21 @@ class Generations(Document):
     @classmethod
     def first(cls) -> "Generations":
         """What counts where there is no document."""
-        return cls(generation=FIRST, rev=0)
+        return cls(generation=FIRST)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The generations of a conversation as they were read; `etag` is None where there is no document yet."""
+    """The generations of a conversation as they were read; `document` is None where there is none yet."""
 
     space_id: str
     conversation: Conversation
-    known: Generations
-    etag: str | None
+    document: Stored[Generations] | None
+
+    @property
+    def known(self) -> Generations:
+        """What counts."""
+        return self.document.value if self.document else Generations.first()
 
     def current(self) -> Built:
         """The generation that counts."""
@@ -83,9 +86,13 @@ class Standing:
 
 def read(process: Process, space_id: str, conversation: Conversation) -> Standing:
     """The generations of the conversation: 1 GET."""
-    found = process.store.get(keys.generation(space_id, conversation.conversation_id))
-    known = parsed(process, Generations, found) if found else Generations.first()
-    return Standing(space_id, conversation, known, found.etag if found else None)
+    key = keys.generation(space_id, conversation.conversation_id)
+    return Standing(space_id, conversation, stored.find(process.store, key, reading(process)))
+
+
+def reading(process: Process) -> Read[Generations]:
+    """How the document is read; raises ConversationBroken."""
+    return lambda found: parsed(process, Generations, found)
 
 
 def begin(process: Process, standing: Standing, profile: Profile, parameters: Parameters, job_id: str) -> Built:
@@ -144,24 +151,12 @@ def _update(process: Process, standing: Standing, wanted: Callable[[Generations]
     """Apply a change to the newest document, again after each lost race: 1 PUT, none where there is no change."""
     space_id, conversation = standing.space_id, standing.conversation
     key = keys.generation(space_id, conversation.conversation_id)
-    for _ in range(TRIES):
-        changed = wanted(standing.known)
-        if changed is None:
-            return standing
-        changed = changed.model_copy(update={"rev": standing.known.rev + 1})
-        try:
-            etag = process.store.put(
-                key,
-                changed.to_bytes(),
-                if_match=standing.etag,
-                if_none_match=standing.etag is None,
-                content_type=documents.JSON,
-            )
-        except PreconditionLost:
-            standing = read(process, space_id, conversation)
-            # Perhaps our own first try, whose answer was lost.
-            if standing.known == changed:
-                return standing
-        else:
-            return Standing(space_id, conversation, changed, etag)
-    raise PreconditionLost("The conversation is rebuilt by several at once.")
+    document = stored.update(
+        process.store,
+        key,
+        lambda known: wanted(known or Generations.first()),
+        process.new_id,
+        read=reading(process),
+        known=standing.document,
+    )
+    return Standing(space_id, conversation, document)

@@ -22,7 +22,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
-from livemem.store import documents
+from livemem.store import stored
 from livemem.store.documents import Document
 from livemem.store.objects import Entry, Object
 from livemem.store.probe import require_conditional_writes
@@ -176,15 +176,11 @@ def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | Non
 def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
     """The floor of a message that has none yet: the first one that is written counts."""
     key = keys.message(at.space_id, at.conversation_id, message_id)
-    try:
-        process.store.put(key, Floor(floor=tail).to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        floor = find_floor(process, at.space_id, at.conversation_id, message_id)
-        if floor is None:
-            # Somebody deletes the conversation right now.
-            raise NotFound("conversation", at.conversation_id) from None
-        return floor
-    return tail
+    written = stored.write_once(process.store, key, Floor(floor=tail).to_bytes())
+    if written.gone:
+        # Somebody deletes the conversation right now.
+        raise NotFound("conversation", at.conversation_id)
+    return conversations.parsed(process, Floor, written.other).floor if written.other else tail
 
 
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
@@ -213,14 +209,12 @@ def _write(
     for index in range(first, first + TRIES):
         turn, apart = turns.made(draft, message_id, index, at.author, process.clock())
         key = keys.turn(at.space_id, at.conversation_id, index)
-        try:
-            process.store.put(key, turn.to_bytes(), if_none_match=True, content_type=documents.JSON)
-        except PreconditionLost:
-            there = process.store.get(key)
-            if not there:
-                # Somebody deletes the conversation right now.
-                raise NotFound("conversation", at.conversation_id) from None
-            other = conversations.parsed(process, Turn, there)
+        written = stored.write_once(process.store, key, turn.to_bytes())
+        if written.gone:
+            # Somebody deletes the conversation right now.
+            raise NotFound("conversation", at.conversation_id)
+        if written.other:
+            other = conversations.parsed(process, Turn, written.other)
             met[other.message_id] = other
             if other.is_of(message_id):
                 return _repeated(process, at, draft, other)
@@ -236,10 +230,7 @@ def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) 
 
     def put(place: int) -> None:
         key = keys.tool_result(at.space_id, at.conversation_id, index, place)
-        try:
-            process.store.put(key, apart[place], if_none_match=True, content_type=documents.JSON)
-        except PreconditionLost:
-            return
+        stored.write_if(process.store, key, apart[place])
 
     process.store.map(put, list(apart))
 

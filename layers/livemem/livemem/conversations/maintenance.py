@@ -165,7 +165,7 @@ def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
     except ObjectUnreadable:
         # Nobody knows which of them counts.
         return 0
-    if standing.etag is None:
+    if standing.document is None:
         return 0
     known = standing.known
     keep = {known.generation, known.building.generation if known.building else known.generation}
@@ -234,7 +234,7 @@ def _instead_of_generations(process: Process, damaged: Damaged) -> Generations:
     conversation_id, _part = _part_of(damaged)
     folders = process.store.folders(keys.folder(damaged.space_id, conversation_id))
     highest = max((int(name[1:]) for name in folders if _GENERATION.fullmatch(name)), default=generations.FIRST)
-    return Generations(generation=highest, rev=1, highest=highest)
+    return Generations(generation=highest, highest=highest)
 
 
 def _instead_of_floor(_: Process, __: Damaged) -> Floor:

@@ -11,13 +11,12 @@ from livemem.conversations.layers import Layers, Vanished
 from livemem.conversations.seals import At
 from livemem.conversations.sources import Material
 from livemem.conversations.summary import Summary
-from livemem.errors import PreconditionLost
 from livemem.jobs import budget
 from livemem.jobs.budget import Meter
 from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.store import documents
+from livemem.store import stored
 
 STORING = timedelta(seconds=5)
 """Before the end of the invocation, kept to store what was answered."""
@@ -138,12 +137,9 @@ def _store(process: Process, at: At, summary: Summary, name: str) -> None:
 
 def _write(process: Process, at: At, summary: Summary, name: str) -> None:
     key = at.summary_key(summary.level, summary.number, name)
-    try:
-        process.store.put(key, summary.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        # Somebody made it of the same input, which is as good; unless it is removed again right now.
-        if not process.store.get(key):
-            raise Vanished(key) from None
+    # Another one there was made of the same input, which is as good; unless it is removed again right now.
+    if stored.write_once(process.store, key, summary.to_bytes()).gone:
+        raise Vanished(key)
 
 
 def _copied(process: Process, layers: Layers, earlier: Layers | None, material: Material, name: str) -> str | None:

@@ -11,10 +11,10 @@ from livemem.conversations.generations import Built
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.planner import Block, Place
 from livemem.conversations.turn import TurnIndex
-from livemem.errors import PreconditionLost
+from livemem.errors import NotFound
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
-from livemem.store import documents
+from livemem.store import stored
 from livemem.store.documents import Count, Document, Line, Moment, Number
 
 S = TypeVar("S", bound=Document)
@@ -143,14 +143,10 @@ def of_block(block: Block) -> BlockSeal:
 
 
 def write(process: Process, at: At, level: int, number: int, seal: S) -> S:
-    """Write the seal, or adopt the one that is there: 1 PUT, and 1 GET where somebody was faster."""
+    """Write the seal, or adopt the one that is there: 1 PUT, and 1 GET where somebody was faster. Raises NotFound."""
     key = at.seal_key(level, number)
-    try:
-        process.store.put(key, seal.to_bytes(), if_none_match=True, content_type=documents.JSON)
-    except PreconditionLost:
-        found = process.store.get(key)
-        if not found:
-            # Somebody deletes the conversation right now.
-            raise
-        return parsed(process, type(seal), found)
-    return seal
+    written = stored.write_once(process.store, key, seal.to_bytes())
+    if written.gone:
+        # Somebody deletes the conversation right now.
+        raise NotFound("conversation", at.conversation_id)
+    return parsed(process, type(seal), written.other) if written.other else seal

@@ -15,7 +15,7 @@ from livemem.conversations.layers import Layers
 from livemem.conversations.making import Made
 from livemem.conversations.planner import Block, Child, Place, Size
 from livemem.conversations.seals import At, BlockSeal, GroupSeal
-from livemem.errors import PreconditionLost
+from livemem.errors import NotFound
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 
@@ -225,7 +225,7 @@ def bring_up(
     for level in levels:
         try:
             count = seal_blocks(process, layers, done) if level == 1 else seal_groups(process, layers, level)
-        except PreconditionLost:
+        except NotFound:
             raise found.Vanished(at.conversation_id) from None
         if count:
             done.sealed[level] += count

@@ -7,8 +7,8 @@ from livemem.digests.papers import Done, Extract, StoredFacts, Try
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store import documents
 from livemem.store import room_keys as keys
+from livemem.store import stored as storing
 from livemem.store.documents import Document
 
 D = TypeVar("D", bound=Document)
@@ -62,14 +62,9 @@ def write(process: Process, key: str, document: D) -> D:
     Raises ObjectUnreadable where what is there cannot be read: what rests on it must not go on without.
     """
     for _ in range(WRITE_TRIES):
-        try:
-            process.store.put(key, document.to_bytes(), if_none_match=True, content_type=documents.JSON)
-        except PreconditionLost:
-            found = read(process, key, type(document))
-            if found:
-                return found
-        else:
-            return document
+        written = storing.write_once(process.store, key, document.to_bytes())
+        if not written.gone:
+            return unreadable.parsed(process, type(document), written.other) if written.other else document
     raise PreconditionLost("A document of the digest is written and removed again and again.")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from livemem import clock
 from livemem.digests import intake, reading
 from livemem.digests.papers import DeadChunk
-from livemem.errors import Conflict, NotFound, PreconditionLost
+from livemem.errors import Conflict, NotFound
 from livemem.process import Process
 from livemem.rooms import digested, marking
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.store import documents, timing
 from livemem.store import room_keys as keys
+from livemem.store import stored, timing
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
 
@@ -72,11 +72,8 @@ def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadChu
         name, body = place
         if any(taker.slot != slot and taker.created_at > began for taker in taken.get(name, ())):
             return False
-        try:
-            process.store.put(keys.named(space_id, name), body, if_none_match=True, content_type=documents.JSON)
-        except PreconditionLost:
-            # An earlier try, or our own first one.
-            return True
+        # What is there was written by an earlier try.
+        stored.write_if(process.store, keys.named(space_id, name), body)
         return True
 
     todo = [(message.name, message.message.to_bytes()) for chunk in dead for message in chunk.messages]

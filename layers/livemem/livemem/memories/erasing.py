@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import date
 
 from livemem import clock
-from livemem.errors import PreconditionLost
 from livemem.llm import embeddings
 from livemem.memories import log, operation, rows
 from livemem.memories import state as states
@@ -19,8 +18,8 @@ from livemem.memories.memory import Memory, Provenance
 from livemem.memories.operation import Also, Operation
 from livemem.memories.state import State
 from livemem.process import Process
-from livemem.store import documents
 from livemem.store import memory_keys as keys
+from livemem.store import stored
 from livemem.store.memory_keys import KINDS, Kind
 
 ERASED = "[erased]"
@@ -242,10 +241,4 @@ def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterab
                 rows.write(vectors),
                 content_type="application/octet-stream",
             )
-    with suppress(PreconditionLost):
-        process.store.put(
-            keys.snapshot(space_id, kind, state.number),
-            states.to_snapshot(state).to_bytes(),
-            if_none_match=True,
-            content_type=documents.JSON,
-        )
+    stored.write_if(process.store, keys.snapshot(space_id, kind, state.number), states.to_snapshot(state).to_bytes())

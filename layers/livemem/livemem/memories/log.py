@@ -10,15 +10,15 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
-from livemem.errors import Busy, MemoriesBroken, PreconditionLost
+from livemem.errors import Busy, MemoriesBroken
 from livemem.memories import operation as operations
 from livemem.memories import state as states
 from livemem.memories.operation import MEND, Operation
 from livemem.memories.state import Snapshot, State
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
-from livemem.store import documents
 from livemem.store import memory_keys as keys
+from livemem.store import stored
 from livemem.store.memory_keys import Kind
 
 W = TypeVar("W", bound=Operation | None)
@@ -155,14 +155,14 @@ def write(
             return state, None
         key = keys.operation(space_id, kind, wanted.number)
         body = wanted.to_bytes()
-        try:
-            etag = process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
-        except PreconditionLost:
-            state = load(process, space_id, kind)
-            if _is_there(process, key, wanted, body, state):
-                return state, wanted
-            continue
-        return process.cache(_Known).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
+        etag = stored.write_if(process.store, key, body)
+        if etag:
+            return process.cache(_Known).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
+        state = load(process, space_id, kind)
+        done = state.done.get(wanted.op_id)
+        # Somebody else may have done the same for the same cause.
+        if done and done.number == wanted.number and stored.stands(process.store, key, body):
+            return state, wanted
     raise Busy("Too many memories are stored at once.")
 
 
@@ -184,16 +184,6 @@ def write_once(
     if cause in state.done:
         return written or operation_at(process, space_id, kind, state.done[cause].number), written is None
     return decided[-1], False
-
-
-def _is_there(process: Process, key: str, wanted: Operation, body: bytes, state: State) -> bool:
-    """Whether what took the place of an operation is itself: of the first try of a write, whose answer was lost."""
-    done = state.done.get(wanted.op_id)
-    if not done or done.number != wanted.number:
-        return False
-    there = process.store.get(key)
-    # Somebody else may have done the same for the same cause.
-    return there is not None and there.body == body
 
 
 def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Operation:

@@ -23,9 +23,10 @@ from livemem.llm.client import Messages
 from livemem.llm.contract import Part
 from livemem.memories.merging import Verdict
 from livemem.process import Process, Timer
-from livemem.store import documents
 from livemem.store import memory_keys as keys
-from livemem.store.documents import Document, Moment
+from livemem.store import stored
+from livemem.store.documents import Moment
+from livemem.store.stored import Revised
 
 Pair = tuple[str, str]
 """A new content, and one that is there."""
@@ -59,14 +60,14 @@ class _Answer(Part):
     verdicts: list[_Judged]
 
 
-class _Kept(Document):
+class _Kept(Revised):
     """`_verdicts/{sha256}.json`, of a new content: the verdicts by the hashes of its pairs. Nothing of the contents,
     which may have to be forgotten.
     """
 
-    verdicts: dict[str, Verdict]
-    model: str
-    at: Moment
+    verdicts: dict[str, Verdict] = {}
+    model: str = ""
+    at: Moment | None = None
 
 
 class _Known:
@@ -124,22 +125,16 @@ def _take_in(process: Process, space_id: str, found: dict[str, Verdict], content
     some = [_key(process, space_id, content) for content in contents]
     if some:
         for kept in process.store.map(lambda key: _kept(process, key), some):
-            found |= {digest: verdict for digest, verdict in kept[0].items() if digest not in found}
+            found |= {digest: verdict for digest, verdict in kept.items() if digest not in found}
 
 
-def _kept(process: Process, key: str) -> tuple[dict[str, Verdict], str]:
-    """What is kept under a key, and the ETag of that, empty where nothing is or nobody can tell."""
+def _kept(process: Process, key: str) -> Mapping[str, Verdict]:
+    """What is kept under a key. Of what can't be read it can be asked for again."""
     try:
-        there = process.store.get(key)
-        if not there:
-            return {}, ""
-        try:
-            return dict(_Kept.from_bytes(there.body).verdicts), there.etag
-        except ValueError:
-            # It can be asked for again.
-            return {}, there.etag
+        there = stored.find(process.store, key, stored.or_empty(_Kept))
     except StoreUnavailable:
-        return {}, ""
+        return {}
+    return there.value.verdicts if there else {}
 
 
 def _keep_all(process: Process, space_id: str, told: Mapping[Pair, tuple[str, Verdict]]) -> dict[str, Verdict]:
@@ -152,23 +147,19 @@ def _keep_all(process: Process, space_id: str, told: Mapping[Pair, tuple[str, Ve
 
 
 def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
-    there: dict[str, Verdict] = {}
-    etag = ""
-    for _ in range(TRIES):
-        standing = {**verdicts, **there}
-        kept = _Kept(verdicts=standing, model=process.settings.llmaas_model, at=clock.iso_millis(process.clock()))
-        condition: dict[str, Any] = {"if_match": etag} if etag else {"if_none_match": True}
-        try:
-            process.store.put(key, kept.to_bytes(), content_type=documents.JSON, **condition)
-        except PreconditionLost:
-            there, etag = _kept(process, key)
-            if all(digest in there for digest in verdicts):
-                return there
-            continue
-        except StoreUnavailable:
-            return standing
-        return standing
-    return {**verdicts, **there}
+    def standing(there: _Kept | None) -> _Kept | None:
+        kept = there.verdicts if there else {}
+        if all(digest in kept for digest in verdicts):
+            return None
+        now = clock.iso_millis(process.clock())
+        return _Kept(verdicts={**verdicts, **kept}, model=process.settings.llmaas_model, at=now)
+
+    try:
+        # Mostly nothing is there, or it was read just now.
+        kept = stored.update(process.store, key, standing, process.new_id, read=stored.or_empty(_Kept), known=None)
+    except (PreconditionLost, StoreUnavailable):
+        return verdicts
+    return kept.value.verdicts if kept else verdicts
 
 
 def _asked(process: Process, space_id: str, pairs: Sequence[Pair], until: datetime | None) -> dict[Pair, Verdict]:

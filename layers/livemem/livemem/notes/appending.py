@@ -11,7 +11,8 @@ from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import keys, stored
+from livemem.store.objects import MARKDOWN
 from livemem.store.probe import require_conditional_writes
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
@@ -108,12 +109,11 @@ def write(process: Process, note: Note) -> Note:
     """Write the note, under another suffix where its name is taken; returns it as it was written. Raises NotFound."""
     body = notes.format_note(note)
     for _ in range(APPEND_TRIES):
-        try:
-            process.store.put(keys.note(note.space_id, note.note_id), body, if_none_match=True)
+        written = stored.write_once(process.store, keys.note(note.space_id, note.note_id), body, content_type=MARKDOWN)
+        if written.says_so:
             return note
-        except PreconditionLost:
-            # Our own first try, whose answer was lost, or one chance in four thousand million.
-            there = _stored(process, note)
+        # One chance in four thousand million; or it was folded since.
+        there = written.other.body if written.other else _folded(process, note)
         if there == body:
             return note
         if there is not None:
@@ -121,11 +121,8 @@ def write(process: Process, note: Note) -> Note:
     raise PreconditionLost("No free name for the note.")
 
 
-def _stored(process: Process, note: Note) -> bytes | None:
-    """What is stored under the note's name, be it live or folded since."""
-    found = process.store.get(keys.note(note.space_id, note.note_id))
-    if found:
-        return found.body
+def _folded(process: Process, note: Note) -> bytes | None:
+    """What was folded under the note's name."""
     heads.load(process, note.space_id)
     kept = records.find_note(process, note.space_id, keys.parse_note_id(note.note_id))
     return kept.body if kept else None

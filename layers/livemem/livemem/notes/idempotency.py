@@ -15,7 +15,7 @@ from livemem.notes.appending import Draft
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import documents, keys
+from livemem.store import keys, stored
 from livemem.store.documents import Document, Line, Moment, NoteId
 from livemem.store.probe import require_conditional_writes
 
@@ -55,16 +55,14 @@ def append_once(process: Process, space_id: str, agent: str, draft: Draft, idemp
     note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
     told = NamedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
     claim = told.to_bytes()
-    try:
-        process.store.put(claim_key, claim, if_none_match=True, content_type=documents.JSON)
+    written = stored.write_once(process.store, claim_key, claim)
+    if written.says_so:
         return appending.write(process, note), True
-    except PreconditionLost:
-        found = process.store.get(claim_key)
-    earlier = _read_claim(found.body) if found else None
+    earlier = _read_claim(written.other.body) if written.other else None
     if not earlier or process.clock() - clock.parse(earlier.created_at) > IDEMPOTENCY_LIFE:
         # Gone meanwhile: the sweep took it away, or somebody deletes the space. Of two who try now one must win too.
-        condition = {"if_match": found.etag} if found else {"if_none_match": True}
-        process.store.put(claim_key, claim, content_type=documents.JSON, **condition)
+        if not stored.write_once(process.store, claim_key, claim, over=written.etag or None).says_so:
+            raise PreconditionLost("The same Idempotency-Key is being used right now.")
         return appending.write(process, note), True
     if earlier.body != body_digest:
         raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days")

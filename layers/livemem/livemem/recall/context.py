@@ -11,13 +11,13 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from livemem.conversations import reading
-from livemem.conversations.generations import FIRST, Generations, Standing
+from livemem.conversations import generations, reading
+from livemem.conversations.generations import FIRST, Standing
 from livemem.conversations.layers import Layers, group_seals
 from livemem.conversations.seals import At
 from livemem.conversations.summary import Summary
 from livemem.conversations.turn import Turn
-from livemem.errors import ConversationBroken, InvalidRequest, NotFound
+from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.recall import briefing, search, side_by_side, talk
 from livemem.recall.asked import RESULTS_DEFAULT, RESULTS_MOST, Asked
@@ -29,6 +29,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.store import conversation_keys as keys
+from livemem.store import stored
 from livemem.store.objects import Entry
 
 RECENT, SEARCH, SUMMARIES = "turns", "search", "summaries"
@@ -236,8 +237,8 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     conversation, told, groups, blocks = process.store.map(lambda step: step(), steps)
     if not conversation:
         raise NotFound("conversation", conversation_id)
-    known = unreadable.parsed(process, Generations, told, ConversationBroken) if told else Generations.first()
-    built = Standing(space_id, conversation, known, None).current()
+    document = stored.of(told, generations.reading(process)) if told else None
+    built = Standing(space_id, conversation, document).current()
     if built.generation != place.generation or (place.group and place.group not in groups):
         # Built anew, or put back to an earlier state.
         place = _Place(built.generation)

@@ -17,10 +17,11 @@ from livemem.rooms import digested, fullness, marking
 from livemem.rooms import message as messages
 from livemem.rooms.message import Draft, Message
 from livemem.spaces import head as heads
-from livemem.store import documents, timing
 from livemem.store import room_keys as keys
-from livemem.store.documents import Document, Moment
+from livemem.store import stored, timing
+from livemem.store.documents import Moment
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Revised
 
 BATCH = 100
 OTHER = "was used for another message of this room"
@@ -28,7 +29,7 @@ STAMP_TRIES = WRITE_TRIES = 3
 MILLISECOND = timedelta(milliseconds=1)
 
 
-class Stamp(Document):
+class Stamp(Revised):
     """`_room_ids/...`: at which time the message of an id is kept."""
 
     most_bytes: ClassVar[int] = 16 << 10
@@ -141,17 +142,15 @@ def _stamp(process: Process, space_id: str, room: str, draft: Draft, now: dateti
     if draft.message_id is None:
         return _Stamped(draft, message, None, now)
     key = keys.message_id(space_id, room, draft.message_id)
-    body = Stamp(message_id=message.message_id, timestamp=message.timestamp).to_bytes()
+    # With an id of its own: whoever repeats the message with its time must not take the first try for their own.
+    body = Stamp(message_id=message.message_id, timestamp=message.timestamp).stamped(process.new_id()).to_bytes()
     for _ in range(STAMP_TRIES):
-        try:
-            process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+        written = stored.write_once(process.store, key, body)
+        if written.says_so:
             return _Stamped(draft, message, None, now)
-        except PreconditionLost:
-            found = process.store.get(key)
-        if found:
-            # Perhaps our own first try, whose answer was lost: that only costs a look.
-            told = message.model_copy(update={"timestamp": _time_in(found.body, message.timestamp)})
-            return _Stamped(draft, told, found.last_modified, now)
+        if written.other:
+            told = message.model_copy(update={"timestamp": _time_in(written.other.body, message.timestamp)})
+            return _Stamped(draft, told, written.other.last_modified, now)
     raise PreconditionLost("The message's id is being removed right now.")
 
 
@@ -175,11 +174,10 @@ def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str
         if _is_taken(process, space_id, key, one.since):
             return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
     for _ in range(WRITE_TRIES):
-        try:
-            process.store.put(key, one.message.to_bytes(), if_none_match=True, content_type=documents.JSON)
+        # A repeat of the message says the same: whose it is tells what it is compared with.
+        if stored.write_if(process.store, key, one.message.to_bytes()):
             return Posted(one.message, fresh=True, redacted=one.draft.redacted)
-        except PreconditionLost:
-            there = _find(process, key)
+        there = _find(process, key)
         if there:
             compared = _compared(one, there, where)
             # Where the id was ours, so is what is there: the answer to the first try was lost.

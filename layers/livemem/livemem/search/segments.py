@@ -13,7 +13,7 @@ from contextlib import suppress
 from livemem.errors import PreconditionLost
 from livemem.search import vectors
 from livemem.search.vectors import BadSegment, Pool
-from livemem.store import keys
+from livemem.store import keys, stored
 from livemem.store.objects import Store
 
 logger = logging.getLogger(__name__)
@@ -98,12 +98,11 @@ class Segments:
         number = max(used, default=0) + 1
         for _ in range(TRIES):
             key = keys.segment(self.space_id, self.model, dimensions, number)
-            try:
-                store.put(key, body, if_none_match=True, content_type=MEDIA_TYPE)
+            if stored.write_if(store, key, body, content_type=MEDIA_TYPE):
                 self.names[key] = names
                 return
-            except PreconditionLost:
-                number += 1
+            # Somebody else's; or our own, whose answer was lost: then the vectors are there twice.
+            number += 1
         raise PreconditionLost("Too many write vectors of this space at once.")
 
     def small(self, dimensions: int) -> list[str]:

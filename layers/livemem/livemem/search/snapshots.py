@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from livemem.errors import PreconditionLost
 from livemem.search import database
 from livemem.search.database import Unusable
 from livemem.search.index import Index
-from livemem.store import keys, large
+from livemem.store import keys, large, stored
 from livemem.store.objects import Entry, Store
 
 logger = logging.getLogger(__name__)
@@ -114,11 +113,10 @@ def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, repla
     finally:
         scratch.unlink(missing_ok=True)
     told = {CHECKSUM: hashlib.sha256(body).hexdigest(), UID: uid}
-    try:
-        store.put(key, body, if_none_match=not replace, content_type=MEDIA_TYPE, metadata=told)
-    except PreconditionLost:
-        return False
-    return True
+    if replace:
+        store.put(key, body, content_type=MEDIA_TYPE, metadata=told)
+        return True
+    return bool(stored.write_if(store, key, body, content_type=MEDIA_TYPE, metadata=told))
 
 
 def prune(store: Store, space_id: str) -> int:

@@ -24,8 +24,8 @@ from livemem.store import keys, stored
 from livemem.store.documents import Count, Line, Moment, Number, Position
 from livemem.store.objects import Object
 from livemem.store.probe import require_conditional_writes
-from livemem.text.redaction import when
 from livemem.store.stored import Revised, Stored
+from livemem.text.redaction import when
 
 logger = logging.getLogger(__name__)
 
