@@ -83,7 +83,9 @@ def hostile(manifest: Manifest) -> dict[str, bytes]:
         "nested below a field": b'{"a": ' + b"[" * 100_000 + b',\n  "objects": [',
         "another space's": changed(space_id="other"),
         "another backup's": changed(backup_id="2020-01-01T00-00-00"),
-        "a number of 5,000 digits": json.dumps(good, indent=2).encode().replace(b'"rev": 2', b'"rev": ' + b"9" * 5_000),
+        "a number of 5,000 digits": json.dumps(good, indent=2)
+        .encode()
+        .replace(b'"version": 1', b'"version": ' + b"9" * 5_000),
         "an infinite duration": changed(duration_seconds="1e999"),
         "a moment that is none": changed(started_at="yesterday"),
         "a moment out of time": changed(started_at="0001-01-01T00:00:00+14:00"),
@@ -94,7 +96,7 @@ def hostile(manifest: Manifest) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "name", hostile(Manifest(backup_id="", space_id="", uid="", claim="", trigger="api", started_at="2026-01-01"))
+    "name", hostile(Manifest(backup_id="", space_id="", uid="", trigger="api", started_at="2026-01-01"))
 )
 def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_retention(name: str):
     world = with_backups(2)
@@ -152,7 +154,7 @@ items = st.builds(Item, texts, st.integers(0), texts, st.none() | texts, st.none
 @given(st.lists(items, max_size=5), texts)
 def test_a_manifest_is_read_as_it_was_written_whole_and_by_its_first_bytes(held: list[Item], description: str):
     manifest = Manifest(
-        backup_id="2026-02-20T14-00-00", space_id=SPACE, uid="u", claim="c", trigger="api",
+        backup_id="2026-02-20T14-00-00", space_id=SPACE, uid="u", trigger="api",
         description=description, started_at="2026-02-20T14:00:00.000Z", counts={"notes": 1},
     )  # fmt: skip
 

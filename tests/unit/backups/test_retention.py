@@ -28,7 +28,7 @@ SPACE = "demo"
 
 def backup(age_hours: float, number: int = 0, **fields: Any) -> Manifest:
     moment = NOW - timedelta(hours=age_hours, seconds=number)
-    usual = {"complete": True, "trigger": "schedule", "uid": "u", "claim": "c", "space_id": SPACE}
+    usual = {"complete": True, "trigger": "schedule", "uid": "u", "space_id": SPACE}
     return Manifest(
         **{**usual, "backup_id": keys.backup_id(moment), "started_at": clock.iso_millis(moment), **fields}  # type: ignore[arg-type]
     )

@@ -15,9 +15,10 @@ from typing import Any, Literal
 from livemem import clock
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
-from livemem.store import documents, keys
-from livemem.store.documents import Count, Document, Finite, Moment, Position
+from livemem.store import keys, stored
+from livemem.store.documents import Count, Finite, Moment, Position
 from livemem.store.objects import Object
+from livemem.store.stored import Revised
 
 SUMMARY_BYTES = 8_192
 """More than all fields before the objects take."""
@@ -38,7 +39,7 @@ class Item:
     """The copy's ETag where the store gave it another one (it does so with keys of KMS)."""
 
 
-class Manifest(Document):
+class Manifest(Revised):
     """`_manifest.json` without its objects."""
 
     version: Count = 1
@@ -46,9 +47,6 @@ class Manifest(Document):
     space_id: str
     uid: str
     """Of the space, to tell it from a namesake that was deleted."""
-    claim: str
-    """Which work on it wrote this: so no two claims of an id are the same bytes."""
-    rev: Count = 1
     complete: bool = False
     removing: bool = False
     """Set while it is removed: then it never becomes complete again."""
@@ -152,13 +150,12 @@ def summary_from(body: bytes) -> Manifest:
 
 def claim(process: Process, wanted: Manifest) -> Saved:
     """Write a manifest where there is none: 1 PUT. Raises PreconditionLost where there is one already."""
-    return _put(process, wanted, (), {"if_none_match": True})
+    return _put(process, wanted, (), None)
 
 
 def replace(process: Process, saved: Saved, items: Sequence[Item], **changes: object) -> Saved:
     """Write the manifest with `changes` over exactly the one that was read: 1 PUT. Raises PreconditionLost."""
-    changed = saved.manifest.model_copy(update={**changes, "rev": saved.manifest.rev + 1})
-    return _put(process, changed, items, {"if_match": saved.etag})
+    return _put(process, saved.manifest.model_copy(update=changes), items, saved.etag)
 
 
 def bury(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable) -> Saved:
@@ -172,25 +169,20 @@ def bury(process: Process, space_id: str, backup_id: str, found: Saved | Unreada
         backup_id=backup_id,
         space_id=space_id,
         uid="",
-        claim=process.new_id(),
         removing=True,
         trigger="api",
         started_at=now,
     )
-    return _put(process, tombstone, (), {"if_match": found.etag})
+    return _put(process, tombstone, (), found.etag)
 
 
-def _put(process: Process, wanted: Manifest, items: Sequence[Item], condition: dict[str, Any]) -> Saved:
-    key, body = keys.manifest(wanted.space_id, wanted.backup_id), to_bytes(wanted, items)
-    try:
-        etag = process.store.put(key, body, content_type=documents.JSON, **condition)
-    except PreconditionLost:
-        # Perhaps our own first try, whose answer was lost.
-        found = process.store.get(key)
-        if not found or found.body != body:
-            raise
-        etag = found.etag
-    return Saved(wanted, etag, tuple(items))
+def _put(process: Process, wanted: Manifest, items: Sequence[Item], over: str | None) -> Saved:
+    wanted = wanted.stamped(process.new_id())
+    key = keys.manifest(wanted.space_id, wanted.backup_id)
+    written = stored.write_once(process.store, key, to_bytes(wanted, items), over=over)
+    if not written.says_so:
+        raise PreconditionLost("Somebody else changed the backup first.")
+    return Saved(wanted, written.etag, tuple(items))
 
 
 def peek(process: Process, space_id: str, backup_id: str) -> Saved | Unreadable | None:

@@ -217,7 +217,6 @@ def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> Saved
         backup_id=keys.backup_id(now),
         space_id=head.meta.space_id,
         uid=head.meta.uid,
-        claim=process.new_id(),
         trigger=wanted.trigger,
         transient=wanted.trigger in ("export", "fork"),
         description=wanted.description,

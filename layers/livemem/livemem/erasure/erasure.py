@@ -18,7 +18,7 @@ from livemem.access.principal import Principal
 from livemem.changes import records, recovery, settling
 from livemem.erasure import holdings, maintenance, receipts, steps
 from livemem.erasure.holdings import Found, Wanted, Watch
-from livemem.erasure.receipts import NOT_REACHED, TOOLS, Saved
+from livemem.erasure.receipts import NOT_REACHED, TOOLS
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.memories import erasing
@@ -32,6 +32,7 @@ from livemem.spaces.receipt import Receipt
 from livemem.spaces.review import Decision
 from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
     watch = Watch(process, deadline)
     with _leased(process, space_id) as head:
         at_work = _at_work(process, head)
-        if at_work and not at_work.receipt.is_for(wanted.agent, _ids(wanted)):
+        if at_work and not at_work.value.is_for(wanted.agent, _ids(wanted)):
             raise Busy(ANOTHER)
         if at_work:
             _fence(process, space_id)
@@ -152,8 +153,8 @@ def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
     watched = head.meta.erasing.watched if head.meta.erasing else {}
     for erasure_id in sorted(watched, reverse=True):
         saved = receipts.find(process, head.meta.space_id, erasure_id)
-        if saved and saved.receipt.status == "done" and saved.receipt.is_for(wanted.agent, _ids(wanted)):
-            return saved.receipt
+        if saved and saved.value.status == "done" and saved.value.is_for(wanted.agent, _ids(wanted)):
+            return saved.value
     return None
 
 
@@ -176,7 +177,7 @@ def _leased(process: Process, space_id: str) -> Iterator[Head]:
     counter.start_if_possible(process, space_id)
 
 
-def _at_work(process: Process, head: Head) -> Saved | None:
+def _at_work(process: Process, head: Head) -> Stored[Receipt] | None:
     """The erasure that is under way. One without a receipt has died before it began. Raises ObjectUnreadable."""
     erasure_id = head.meta.erasing_now()
     return receipts.find_readable(process, head.meta.space_id, erasure_id) if erasure_id else None
@@ -188,7 +189,7 @@ def _fence(process: Process, space_id: str) -> None:
     recovery.recover(process, head)
 
 
-def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, found: Found | None) -> Saved:
+def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, found: Found | None) -> Stored[Receipt]:
     """Say in the head that an erasure is under way, and write its receipt: 2 PUT."""
     space_id, erasure_id = head.meta.space_id, process.new_id()
     receipt = Receipt(
@@ -234,9 +235,9 @@ def _erasing(meta: Meta, **changes: object) -> Erasing:
     return (meta.erasing or Erasing()).model_copy(update=changes)
 
 
-def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = None) -> Receipt:
+def _go_on(process: Process, saved: Stored[Receipt], watch: Watch, found: Found | None = None) -> Receipt:
     """Erase what the receipt says, and let the space be watched from then on."""
-    receipt = saved.receipt
+    receipt = saved.value
     space_id, erasure_id = receipt.space_id, receipt.erasure_id
     if receipt.status == "working":
         _close_logs(process, receipt)
@@ -253,7 +254,7 @@ def _go_on(process: Process, saved: Saved, watch: Watch, found: Found | None = N
     until = clock.iso(process.clock() + settling.WATCHED_FOR)
     heads.update(process, space_id, lambda meta: {"erasing": _watched(meta, erasure_id, until)})
     logger.info("erased", extra={"space_id": space_id, "erasure_id": erasure_id})
-    return saved.receipt
+    return saved.value
 
 
 def _close_logs(process: Process, receipt: Receipt) -> None:
@@ -271,7 +272,7 @@ def _wanted(receipt: Receipt) -> Wanted:
 
 def _newest(process: Process, receipt: Receipt) -> Receipt:
     saved = receipts.find(process, receipt.space_id, receipt.erasure_id)
-    return saved.receipt if saved else receipt
+    return saved.value if saved else receipt
 
 
 def _watched(meta: Meta, erasure_id: str, until: str) -> Erasing:
@@ -322,7 +323,7 @@ def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch)
     if saved:
         _fence(process, space_id)
         try:
-            found = holdings.find(process, space_id, _wanted(saved.receipt), watch)
+            found = holdings.find(process, space_id, _wanted(saved.value), watch)
             if found.bodies:
                 logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
                 heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})

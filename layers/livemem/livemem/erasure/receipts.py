@@ -4,14 +4,13 @@ A receipt holds no word and no tag of a note or a memory. It is there before any
 when all is.
 """
 
-from dataclasses import dataclass
-
-from livemem.errors import NotFound, PreconditionLost
+from livemem.errors import NotFound
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.receipt import Receipt
-from livemem.store import documents, keys
+from livemem.store import keys, stored
+from livemem.store.stored import Stored
 
 NOT_REACHED = (
     "What the LLM provider keeps of prompts and answers.",
@@ -25,38 +24,17 @@ TOOLS = "What tools were given and gave in the turn is removed with it, and was 
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A receipt as read or written, with its ETag."""
-
-    receipt: Receipt
-    etag: str
-
-
-def create(process: Process, receipt: Receipt) -> Saved:
+def create(process: Process, receipt: Receipt) -> Stored[Receipt]:
     """Write a new receipt: 1 PUT. Raises PreconditionLost."""
-    return _put(process, receipt, None)
+    return stored.create(process.store, keys.erasure(receipt.space_id, receipt.erasure_id), receipt, process.new_id)
 
 
-def save(process: Process, saved: Saved, **changes: object) -> Saved:
+def save(process: Process, saved: Stored[Receipt], **changes: object) -> Stored[Receipt]:
     """Write `changes` over exactly the receipt that was read: 1 PUT. Raises PreconditionLost."""
-    return _put(process, saved.receipt.model_copy(update={**changes, "rev": saved.receipt.rev + 1}), saved.etag)
+    return stored.swap(process.store, saved, saved.value.model_copy(update=changes), process.new_id)
 
 
-def _put(process: Process, receipt: Receipt, over: str | None) -> Saved:
-    key, body = keys.erasure(receipt.space_id, receipt.erasure_id), receipt.to_bytes()
-    try:
-        etag = process.store.put(key, body, content_type=documents.JSON, if_match=over, if_none_match=over is None)
-    except PreconditionLost:
-        # Perhaps our own first try, whose answer was lost.
-        found = process.store.get(key)
-        if not found or found.body != body:
-            raise
-        etag = found.etag
-    return Saved(receipt, etag)
-
-
-def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Saved | None:
+def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Stored[Receipt] | None:
     """The receipt, or None: 1 GET. One that is another space's is none, nor is one that cannot be read, whose key is
     added to `missing`.
     """
@@ -64,10 +42,10 @@ def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | 
     receipt = unreadable.tolerated(process, Receipt, found, missing) if found else None
     if not found or not receipt or (receipt.space_id, receipt.erasure_id) != (space_id, erasure_id):
         return None
-    return Saved(receipt, found.etag)
+    return stored.of(found, lambda _: receipt)
 
 
-def find_readable(process: Process, space_id: str, erasure_id: str) -> Saved | None:
+def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Receipt] | None:
     """The same, but raises ObjectUnreadable for one that cannot be read."""
     missing: list[str] = []
     saved = find(process, space_id, erasure_id, missing)
@@ -81,9 +59,9 @@ def view(process: Process, space_id: str, erasure_id: str) -> Receipt:
     keys.check_ulid("erasure_id", erasure_id)
     at_work = heads.load(process, space_id).meta.erasing_now()
     saved = find_readable(process, space_id, erasure_id)
-    if not saved or not _began(saved.receipt, at_work):
+    if not saved or not _began(saved.value, at_work):
         raise NotFound("erasure", erasure_id)
-    return saved.receipt
+    return saved.value
 
 
 def page(
@@ -102,7 +80,7 @@ def page(
     ids = [name for name in reversed(names) if keys.RUN_ID.fullmatch(name) and (before is None or name < before)]
     shown = ids[:limit]
     found = process.store.map(lambda erasure_id: find(process, space_id, erasure_id, missing), shown)
-    visible = [saved.receipt for saved in found if saved and _began(saved.receipt, at_work)]
+    visible = [saved.value for saved in found if saved and _began(saved.value, at_work)]
     return visible, shown[-1] if len(ids) > limit else None
 
 

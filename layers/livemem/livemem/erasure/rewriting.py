@@ -14,8 +14,9 @@ from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, Watch, places
 from livemem.erasure.task import Task
 from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
-from livemem.store import documents, keys, memory_keys
-from livemem.store.objects import Entry, Object
+from livemem.store import documents, keys, memory_keys, stored
+from livemem.store.objects import MARKDOWN, Entry, Object
+from livemem.store.stored import Once
 
 TRIES = 20
 WRITTEN_BY = "erasure"
@@ -186,20 +187,18 @@ def _rewrite_one(process: Process, place: Place, name: str, task: Task, mark: st
         if body == found.body:
             own = mark and found.metadata.get(WRITTEN_BY) == mark
             return _as_written(found.etag, body) if own else None
-        try:
-            return _as_written(_put(process, found, body, mark), body)
-        except PreconditionLost:
-            # Somebody else has changed it, or it was our own first try, whose answer was lost.
-            continue
+        written = _put(process, found, body, mark)
+        if written.says_so:
+            return _as_written(written.etag, body)
     raise PreconditionLost("An object changes too often.")
 
 
-def _put(process: Process, found: Object, body: bytes, mark: str | None) -> str:
-    content_type = (
-        documents.JSON if found.key.endswith(".json") else found.content_type or "text/markdown; charset=utf-8"
-    )
+def _put(process: Process, found: Object, body: bytes, mark: str | None) -> Once:
+    content_type = documents.JSON if found.key.endswith(".json") else found.content_type or MARKDOWN
     metadata = {**found.metadata, **({WRITTEN_BY: mark} if mark else {})}
-    return process.store.put(found.key, body, if_match=found.etag, content_type=content_type, metadata=metadata)
+    return stored.write_once(
+        process.store, found.key, body, over=found.etag, content_type=content_type, metadata=metadata
+    )
 
 
 def _as_written(etag: str, body: bytes) -> Written:

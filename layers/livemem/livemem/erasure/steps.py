@@ -15,7 +15,7 @@ from livemem.conversations import due
 from livemem.erasure import erased, former_versions, receipts, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
 from livemem.erasure.holdings import Found, Place, Watch
-from livemem.erasure.receipts import VERSIONS_UNREACHABLE, Saved
+from livemem.erasure.receipts import VERSIONS_UNREACHABLE
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
 from livemem.errors import VersionsUnreachable
@@ -24,9 +24,10 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.receipt import Receipt, Section
 from livemem.store import conversation_keys, keys
+from livemem.store.stored import Stored
 
 
-def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
+def erase(process: Process, saved: Stored[Receipt], found: Found, watch: Watch) -> Stored[Receipt]:
     """Erase the receipt's notes, memories or turns, which were `found` where they are. Nobody else changes the space
     meanwhile: who held the lease before was told so by a swap of the head.
 
@@ -35,7 +36,7 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     and 1 PUT of each manifest, 3 PUT of the receipt, and what versions.py and citations take. Raises OutOfTime, and
     what the store raises.
     """
-    receipt = saved.receipt
+    receipt = saved.value
     if found.bodies:
         rewriting.clear_unfinished(process, receipt.space_id)
     for memory_id in receipt.memory_ids:
@@ -60,9 +61,7 @@ def erase(process: Process, saved: Saved, found: Found, watch: Watch) -> Saved:
     # An indexer that has read the space before this looks at the head once more (recall/indexing.py); one that dies
     # before it does meets the second look.
     saved = _clear_versions(process, saved, lambda: former_versions.clear_derived(process, receipt.space_id))
-    saved = _clear_versions(
-        process, saved, lambda: former_versions.clear_former(process, saved.receipt.removing, watch)
-    )
+    saved = _clear_versions(process, saved, lambda: former_versions.clear_former(process, saved.value.removing, watch))
     return _finish(process, saved)
 
 
@@ -81,9 +80,9 @@ def _task(process: Process, receipt: Receipt, found: Found) -> Task:
     )
 
 
-def _note_look(process: Process, saved: Saved, seen: Look) -> Saved:
+def _note_look(process: Process, saved: Stored[Receipt], seen: Look) -> Stored[Receipt]:
     """Enter what is going to be changed; of what was changed already by one that died it is entered."""
-    receipt = saved.receipt
+    receipt = saved.value
     counts = dict(receipt.counts)
     for kind, number in seen.counts().items():
         counts[kind] = max(counts.get(kind, 0), number)
@@ -136,46 +135,46 @@ def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch
     due.mark_at(process, space_id, conversation_id, process.clock())
 
 
-def _note_sources(process: Process, saved: Saved, found: Found) -> Saved:
+def _note_sources(process: Process, saved: Stored[Receipt], found: Found) -> Stored[Receipt]:
     """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
     files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
     """
-    space_id = saved.receipt.space_id
+    space_id = saved.value.space_id
     now = {place.prefix + name for place, names in found.keys.items() for name in names}
-    now |= {keys.note(space_id, note_id) for note_id in saved.receipt.note_ids}
-    turns = (conversation_keys.parse_turn_id(one) for one in saved.receipt.turns)
+    now |= {keys.note(space_id, note_id) for note_id in saved.value.note_ids}
+    turns = (conversation_keys.parse_turn_id(one) for one in saved.value.turns)
     now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
     head = heads.load(process, space_id)
-    if head.meta.settling and saved.receipt.status == "working":
+    if head.meta.settling and saved.value.status == "working":
         now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}
-    return _save(process, saved, removing=sorted({*saved.receipt.removing, *now}))
+    return _save(process, saved, removing=sorted({*saved.value.removing, *now}))
 
 
-def _clear_versions(process: Process, saved: Saved, clear: Callable[[], Cleared]) -> Saved:
-    if saved.receipt.versions == "not_reachable":
+def _clear_versions(process: Process, saved: Stored[Receipt], clear: Callable[[], Cleared]) -> Stored[Receipt]:
+    if saved.value.versions == "not_reachable":
         return saved
     try:
         cleared = clear()
     except VersionsUnreachable:
-        told = [*saved.receipt.not_reached, VERSIONS_UNREACHABLE]
+        told = [*saved.value.not_reached, VERSIONS_UNREACHABLE]
         return _save(process, saved, versions="not_reachable", not_reached=told)
-    kept = cleared.kept or saved.receipt.versions == "removed"
+    kept = cleared.kept or saved.value.versions == "removed"
     saved = _count(process, saved, versions=cleared.removed)
     return _save(process, saved, versions="removed" if kept else "not_kept")
 
 
-def _count(process: Process, saved: Saved, **more: int) -> Saved:
-    counts = dict(saved.receipt.counts)
+def _count(process: Process, saved: Stored[Receipt], **more: int) -> Stored[Receipt]:
+    counts = dict(saved.value.counts)
     for kind, number in more.items():
         if number:
             counts[kind] = counts.get(kind, 0) + number
     return _save(process, saved, counts=counts)
 
 
-def _finish(process: Process, saved: Saved) -> Saved:
-    if saved.receipt.status == "done":
+def _finish(process: Process, saved: Stored[Receipt]) -> Stored[Receipt]:
+    if saved.value.status == "done":
         return saved
-    sections = list(_sections(process, saved.receipt))
+    sections = list(_sections(process, saved.value))
     now = clock.iso(process.clock())
     return _save(process, saved, status="done", finished_at=now, sections=sections)
 
@@ -191,8 +190,8 @@ def _sections(process: Process, receipt: Receipt) -> Iterator[Section]:
                 yield Section(path=file.path, heading=cited.heading, section=cited.path)
 
 
-def _save(process: Process, saved: Saved, **changes: object) -> Saved:
+def _save(process: Process, saved: Stored[Receipt], **changes: object) -> Stored[Receipt]:
     """Write the receipt where it changes."""
-    if all(getattr(saved.receipt, name) == value for name, value in changes.items()):
+    if all(getattr(saved.value, name) == value for name, value in changes.items()):
         return saved
     return receipts.save(process, saved, **changes)

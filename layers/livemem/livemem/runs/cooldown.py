@@ -8,13 +8,13 @@ import math
 
 from livemem.errors import PreconditionLost, TooSoon
 from livemem.process import Process
-from livemem.store import documents, keys
-from livemem.store.documents import Document
+from livemem.store import keys, stored
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Revised
 
 
-class Started(Document):
-    """`_runs/by_hand.json`: the run, whose id is new each time, so no two versions are the same."""
+class Started(Revised):
+    """`_runs/by_hand.json`: the run."""
 
     run_id: str
 
@@ -25,18 +25,15 @@ def claim(process: Process, space_id: str, run_id: str) -> None:
     if not seconds:
         return
     require_conditional_writes(process.store)
-    key, wanted = keys.started_by_hand(space_id), Started(run_id=run_id).to_bytes()
-    last = process.store.get(key)
+    key = keys.started_by_hand(space_id)
+    # What it says is for people.
+    last = stored.find(process.store, key, stored.or_none(Started))
     if last and last.age.total_seconds() < seconds:
         raise _too_soon(seconds, seconds - last.age.total_seconds())
-    condition = {"if_match": last.etag} if last else {"if_none_match": True}
     try:
-        process.store.put(key, wanted, content_type=documents.JSON, **condition)
+        stored.create(process.store, key, Started(run_id=run_id), process.new_id, over=last)
     except PreconditionLost:
-        # Perhaps our own first try, whose answer was lost.
-        now = process.store.get(key)
-        if not now or now.body != wanted:
-            raise _too_soon(seconds, seconds) from None
+        raise _too_soon(seconds, seconds) from None
 
 
 def _too_soon(seconds: int, left: float) -> TooSoon:

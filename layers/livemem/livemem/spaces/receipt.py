@@ -4,7 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Count, Document, Line, Moment
+from livemem.store.documents import Count, Line, Moment
+from livemem.store.stored import Revised
 
 
 class Section(BaseModel, defer_build=True):
@@ -15,7 +16,7 @@ class Section(BaseModel, defer_build=True):
     section: list[str]
 
 
-class Receipt(Document):
+class Receipt(Revised):
     """`_erasures/{id}.json`. `counts`: objects, and former versions of objects, from which something was erased."""
 
     most_bytes: ClassVar[int] = 64 << 20
@@ -43,7 +44,6 @@ class Receipt(Document):
     not_reached: list[str] = []
     removing: list[str] = []
     """Keys of the objects that held it, or that may come back, whose former versions go at the end."""
-    rev: Count = 1
 
     @property
     def ids(self) -> frozenset[str]:

@@ -8,11 +8,11 @@ bytes.
 
 import hashlib
 import logging
-from typing import Any
+from collections.abc import Mapping
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost
+from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.jobs.maintainable import Damaged
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -20,7 +20,7 @@ from livemem.spaces import markers
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
 from livemem.spaces.quarantine import Quarantined
-from livemem.store import documents, keys
+from livemem.store import documents, keys, stored
 from livemem.store.objects import Entry, Object
 from livemem.store.probe import require_conditional_writes
 from livemem.upkeep import unreadable
@@ -71,10 +71,7 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
         instead=_sha256(body) if body is not None else None,
     )
     _keep(process, space_id, kept)
-    try:
-        _replace(process, found, body)
-    except PreconditionLost:
-        raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1) from None
+    _replace(process, key, found, body)
     marks.remove(process, key)
     logger.warning("object set aside", extra={"space_id": space_id, "key": key, "quarantine_id": quarantine_id})
     return kept
@@ -96,19 +93,13 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
     key = keys.prefix(space_id) + kept.name
     name = name_of(space_id, key)
     there = process.store.get(key)
-    stored = process.store.get(keys.quarantined_bytes(space_id, quarantine_id))
-    if not stored:
+    whole = process.store.get(keys.quarantined_bytes(space_id, quarantine_id))
+    if not whole:
         raise NotFound("object", keys.quarantined_bytes(space_id, quarantine_id))
-    if not there or there.body != stored.body:
+    if not there or there.body != whole.body:
         _check_place(kept, key, there)
-        condition: dict[str, Any] = {"if_match": there.etag} if there else {"if_none_match": True}
-        try:
-            process.store.put(
-                key, stored.body, content_type=kept.content_type or BYTES, metadata=kept.metadata, **condition
-            )
-        except PreconditionLost:
-            raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1) from None
-    if not unreadable.is_readable(name, stored.body):
+        _replace(process, key, there, whole.body, kept.content_type or BYTES, kept.metadata)
+    if not unreadable.is_readable(name, whole.body):
         marks.leave(process, key)
     markers.leave(process, space_id)
     done = kept.model_copy(update={"put_back_by": principal.name, "put_back_at": clock.iso_millis(process.clock())})
@@ -172,19 +163,25 @@ def _instead(process: Process, head: Head, name: str, found: Object, quarantine_
     return made.to_bytes() if made else None
 
 
-def _replace(process: Process, found: Object, body: bytes | None) -> None:
-    """Let `body` take the object's place, or nothing. Raises PreconditionLost."""
-    if body is None:
-        if not process.store.delete(found.key, if_match=found.etag):
-            raise PreconditionLost("Somebody else changed it first.")
-        return
-    try:
-        process.store.put(found.key, body, if_match=found.etag, content_type=documents.JSON)
-    except PreconditionLost:
-        # Perhaps our own first try, whose answer was lost.
-        there = process.store.get(found.key)
-        if not there or there.body != body:
-            raise
+def _replace(
+    process: Process,
+    key: str,
+    there: Object | None,
+    body: bytes | None,
+    content_type: str = documents.JSON,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Let `body` take the place of exactly what is there, None: nothing. Raises Conflict."""
+    over = there.etag if there else None
+    done = (
+        process.store.delete(key, if_match=over)
+        if body is None
+        else stored.write_once(
+            process.store, key, body, over=over, content_type=content_type, metadata=metadata
+        ).says_so
+    )
+    if not done:
+        raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1)
 
 
 def _sha256(body: bytes) -> str:
