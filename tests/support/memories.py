@@ -11,7 +11,7 @@ from typing import Any
 from livemem.llm.embeddings import Vector
 from livemem.memories import log, storing
 from livemem.memories.memory import Draft
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.memory_keys import Kind
 from tests.support.world import World
@@ -68,7 +68,7 @@ def world_with_meaning(**settings: Any) -> tuple[World, Meaning]:
     return world, meaning
 
 
-def store(process: Process, content: str, author: str = "ann", op_id: str | None = None, **draft: Any) -> Stored:
+def store(process: Process, content: str, author: str = "ann", op_id: str | None = None, **draft: Any) -> StoredMemory:
     """Store a memory in `demo`."""
     return storing.store(process, "demo", author, Draft(content, **draft), op_id=op_id)
 

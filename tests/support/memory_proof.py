@@ -29,7 +29,7 @@ from livemem.memories import (
 )
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.splitting import Split
 from livemem.process import Process
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
@@ -206,7 +206,7 @@ class Scene:
 
     # What users and schedules do: each is given the process that does it.
 
-    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> Stored:
+    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> StoredMemory:
         if cause:
             self.asked[cause] = draft
             if draft.replace and draft.ttl:
@@ -215,7 +215,7 @@ class Scene:
         self.told.append(Told(draft.kind, stored.number, cause, draft.content, stored.memory.memory_id))
         return stored
 
-    def correct(self, process: Process, memory_id: str, wanted: Correction, cause: str) -> Stored:
+    def correct(self, process: Process, memory_id: str, wanted: Correction, cause: str) -> StoredMemory:
         self.by_hand.add(op_id(cause))
         if isinstance(wanted.ttl, str):
             self.shortens.add(op_id(cause))
@@ -228,7 +228,7 @@ class Scene:
         self.deletions.add(op_id(cause))
         forgetting.delete(process, SPACE, "ann", memory_id, "It is wrong.", op_id=cause, anyone=True)
 
-    def bring_back(self, process: Process, memory_id: str, cause: str) -> Stored:
+    def bring_back(self, process: Process, memory_id: str, cause: str) -> StoredMemory:
         self.by_hand.add(op_id(cause))
         # What was deleted for its time lives for an hour.
         self.shortens.add(op_id(cause))

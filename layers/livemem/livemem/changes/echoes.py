@@ -92,7 +92,8 @@ def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) ->
     what is older was live or gone when it was read.
     """
     head = heads.load_recent(process, space_id)
-    if any(entry.last_modified >= head.seen_at for entry in listed):
+    seen_at = head.seen_at
+    if not seen_at or any(entry.last_modified >= seen_at for entry in listed):
         head = heads.refresh(process, space_id)
     return among(process, head, listed)
 

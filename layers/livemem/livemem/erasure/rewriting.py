@@ -16,7 +16,7 @@ from livemem.errors import NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.store import documents, keys, memory_keys, stored
 from livemem.store.objects import MARKDOWN, Entry, Object
-from livemem.store.stored import Once
+from livemem.store.stored import WriteOutcome
 
 TRIES = 20
 WRITTEN_BY = "erasure"
@@ -193,7 +193,7 @@ def _rewrite_one(process: Process, place: Place, name: str, task: Task, mark: st
     raise PreconditionLost("An object changes too often.")
 
 
-def _put(process: Process, found: Object, body: bytes, mark: str | None) -> Once:
+def _put(process: Process, found: Object, body: bytes, mark: str | None) -> WriteOutcome:
     content_type = documents.JSON if found.key.endswith(".json") else found.content_type or MARKDOWN
     metadata = {**found.metadata, **({WRITTEN_BY: mark} if mark else {})}
     return stored.write_once(

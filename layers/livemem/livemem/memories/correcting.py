@@ -9,7 +9,7 @@ from livemem.errors import InvalidRequest, PreconditionLost
 from livemem.memories import expiry, log, memory, merging, operation, outcome, reading, ttl, vectors
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.store.probe import require_conditional_writes
@@ -30,7 +30,7 @@ class Correction:
 
 def correct(
     process: Process, space_id: str, author: str, memory_id: str, wanted: Correction, *, op_id: str | None = None
-) -> Stored:
+) -> StoredMemory:
     """Correct a memory: 1 LIST for each kind and 1 PUT, and 1 call of the embedding model for another content.
 
     Raises NotFound, InvalidRequest, PreconditionLost for another revision, EmbeddingUnavailable, MemoriesBroken.

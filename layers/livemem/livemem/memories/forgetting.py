@@ -8,7 +8,7 @@ from livemem.errors import Conflict, Forbidden, NotFound
 from livemem.memories import expiry, log, operation, outcome, reading
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State, expired
 from livemem.process import Process
 from livemem.store.memory_keys import Kind
@@ -50,7 +50,7 @@ def delete(
 
 def restore(
     process: Process, space_id: str, author: str, memory_id: str, *, op_id: str | None = None, anyone: bool = False
-) -> Stored:
+) -> StoredMemory:
     """Take a deletion back: 1 LIST for each kind, 1 GET and 1 PUT. What has expired since stays for an hour. One that
     is there is given as it is: the answer to who restored it may have been lost.
 
@@ -59,12 +59,12 @@ def restore(
     """
     cause = operation.op_id(op_id or f"restore/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause, deleted=True)
-    standing: Stored | None = None
+    standing: StoredMemory | None = None
 
     def decide(found: State) -> Operation | None:
         nonlocal standing
         there = found.find(memory_id, process.clock())
-        standing = Stored(there, found.number, fresh=False, repeated=True) if there else None
+        standing = StoredMemory(there, found.number, fresh=False, repeated=True) if there else None
         if standing:
             return None
         number = found.deleted.get(memory_id)

@@ -20,7 +20,7 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredMemory:
     """A memory as it stands after its operation, or as it stood then if that was `repeated`.
 
     `fresh`: it is one of its own; else `merge` says how it met the one that was there. `redacted` is what was taken out
@@ -35,10 +35,10 @@ class Stored:
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
-def told(written: Operation) -> Stored:
+def told(written: Operation) -> StoredMemory:
     """What an operation that stored something is told as."""
     standing, merged = written.memory, written.merged
     if not merged:
-        return Stored(standing, written.number, fresh=standing.revision == 1)
+        return StoredMemory(standing, written.number, fresh=standing.revision == 1)
     merge = Merge(standing.memory_id, merged.score, merged.by, merged.former, merged.kept)
-    return Stored(standing, written.number, False, merge)
+    return StoredMemory(standing, written.number, False, merge)

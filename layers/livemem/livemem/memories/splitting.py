@@ -11,7 +11,7 @@ from livemem.errors import Conflict
 from livemem.memories import expiry, forgetting, log, merging, operation, outcome, reading
 from livemem.memories.memory import Former, Memory, Provenance
 from livemem.memories.operation import Also, Merged, Operation
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.store import memory_keys as keys
@@ -30,7 +30,7 @@ _OF_CONTENT = ("content", "source", "provenance")
 class Split:
     """The memory as it stands without what was merged into it, and that, which is a memory of its own again."""
 
-    memory: Stored
+    memory: StoredMemory
     other: Memory
 
 

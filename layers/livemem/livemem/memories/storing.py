@@ -26,7 +26,7 @@ from livemem.memories.memory import Draft, Memory
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.model_judge import Pair
 from livemem.memories.operation import Merged, Operation
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
 from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process
@@ -71,7 +71,7 @@ def store(
     *,
     op_id: str | None = None,
     until: datetime | None = None,
-) -> Stored:
+) -> StoredMemory:
     """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it
     expires, and 2 for every 100th. In between the LLM is asked once of all memories that are near to it, and once more
     of those that others have stored meanwhile (`model_judge.judge`). Where it says nothing they are linked.
@@ -94,7 +94,7 @@ def store_all(
     *,
     op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
-) -> list[Stored | Failed]:
+) -> list[StoredMemory | Failed]:
     """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them, and at
     most 1 call of the LLM for each ten (`batch.judged`).
 
@@ -113,7 +113,7 @@ def store_all(
     found: Sequence[Floats | None] = vectors.embed(process, texts) if process.embed else [None] * len(texts)
     asked = [batch.Wanted(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)]
     verdicts = batch.judged(process, space_id, asked, until) if len(wanted) > 1 else None
-    done: list[Stored | Failed] = []
+    done: list[StoredMemory | Failed] = []
     for one, vector in zip(wanted, found, strict=True):
         try:
             done.append(_store(process, space_id, author, one, vector, until, verdicts))
@@ -164,7 +164,7 @@ def _store(
     vector: Floats | None,
     until: datetime | None,
     known: Mapping[Pair, Verdict] | None = None,
-) -> Stored:
+) -> StoredMemory:
     """`known`: the verdicts of a batch, which asks of all its memories together and once."""
     rows: Rows | None = None
     verdicts: dict[Pair, Verdict] = dict(known or {})
@@ -244,7 +244,7 @@ def _linked(process: Process, wanted: _Wanted, there: Sequence[Near], judge: nea
     return memory.model_copy(update={"similar_to": links}) if links else memory
 
 
-def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> Stored:
+def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> StoredMemory:
     """What the first of the same requests was told; raises InvalidRequest if it was another one."""
     first = log.operation_at(process, space_id, wanted.kind, number)
     # Of one that was erased nobody can tell any more what it was.

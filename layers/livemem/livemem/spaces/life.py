@@ -111,7 +111,7 @@ def find_room(process: Process, space_id: str) -> Head | None:
         left = TOMBSTONE_LIFE - head.age
         raise Conflict(
             f"The space {space_id!r} was deleted a short time ago; its id is free again at "
-            f"{clock.iso(head.seen_at + left)}.",
+            f"{clock.iso((head.seen_at or process.clock()) + left)}.",
             retry_after=math.ceil(left.total_seconds()),
         )
     if clear_remains(process, head):

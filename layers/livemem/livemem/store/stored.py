@@ -16,7 +16,7 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import EllipsisType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -32,7 +32,6 @@ UPDATE_TRIES = 60
 PAUSE = 0.02
 """Seconds to wait at most after a first lost race; twice as long after each further one."""
 DOUBLED = 5
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Stampable(Protocol):
@@ -73,12 +72,12 @@ class Stored(Generic[T]):
     etag: str
     age: timedelta = timedelta()
     """Since it was written, by the store's clock, when it was read."""
-    seen_at: datetime = LONG_AGO
-    """When it was read, by the store's clock; for one that was written and not read it is as if that were long ago."""
+    seen_at: datetime | None = None
+    """When it was read, by the store's clock; None for one that was written and not read."""
 
 
 @dataclass(frozen=True)
-class Once:
+class WriteOutcome:
     """What stands after `write_once`."""
 
     etag: str
@@ -200,7 +199,7 @@ def write_once(
     over: str | None = None,
     content_type: str = documents.JSON,
     metadata: Mapping[str, str] | None = None,
-) -> Once:
+) -> WriteOutcome:
     """Write bytes where nothing is, or over exactly the version with the ETag `over`, and return what stands: 1 PUT,
     and 1 GET if the race is lost, or the answer was.
 
@@ -210,12 +209,12 @@ def write_once(
     """
     etag = write_if(store, key, body, over=over, content_type=content_type, metadata=metadata)
     if etag:
-        return Once(etag)
+        return WriteOutcome(etag)
     found = store.get(key)
     if not found:
-        return Once("")
+        return WriteOutcome("")
     same = found.body == body and (metadata is None or dict(found.metadata) == dict(metadata))
-    return Once(found.etag, None if same else found)
+    return WriteOutcome(found.etag, None if same else found)
 
 
 def write_if(

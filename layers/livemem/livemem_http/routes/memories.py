@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from livemem import clock
 from livemem.memories import changes, correcting, forgetting, operation, reading, splitting, storing
 from livemem.memories.memory import SUBJECT_CHARACTERS
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.storing import Failed
 from livemem.store import cursors
 from livemem_http import remembered, views
@@ -93,7 +93,7 @@ def store_memory(space_id: str, body: NewMemory, idempotency_key: Key = None) ->
     return api.json(_status(stored), Written.of_stored(stored))
 
 
-def _status(done: Stored | Failed) -> int:
+def _status(done: StoredMemory | Failed) -> int:
     if isinstance(done, Failed):
         return done.error.status
     return HTTPStatus.CREATED if done.fresh and not done.repeated else HTTPStatus.OK

@@ -21,7 +21,7 @@ from livemem.memories.memory import (
     Origin,
 )
 from livemem.memories.operation import By, Kept
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.memories.reading import Answer, Found
 from livemem.memories.splitting import Split
 from livemem.memories.storing import BATCH, Failed
@@ -307,11 +307,11 @@ class Written(MemoryView):
     redacted: Redacted = None
 
     @classmethod
-    def of_stored(cls, stored: Stored) -> "Written":
+    def of_stored(cls, stored: StoredMemory) -> "Written":
         return cls.model_validate(written(stored))
 
 
-def written(stored: Stored) -> dict[str, Any]:
+def written(stored: StoredMemory) -> dict[str, Any]:
     """What is told of a memory that was stored."""
     told_of = fields(stored.memory)
     if stored.merge:
@@ -330,7 +330,7 @@ class BatchItem(Sparse):
     detail: Annotated[str | None, told("The same in words.")] = None
 
     @classmethod
-    def of(cls, index: int, status: int, done: Stored | Failed) -> "BatchItem":
+    def of(cls, index: int, status: int, done: StoredMemory | Failed) -> "BatchItem":
         if isinstance(done, Failed):
             return cls(index=index, status=status, code=done.error.code, detail=done.error.detail)
         return cls(index=index, status=status, memory=Written.of_stored(done))
