@@ -392,14 +392,14 @@ def test_who_reads_says_what_an_unreadable_document_is():
         stored.swap(world.store, empty, Toy(marks=["b"]), world.ids)
 
 
-def test_only_the_version_that_was_read_is_removed():
+def test_only_the_version_that_was_read_is_removed_and_what_is_removed_is_not_swapped():
     world = begin(GOOD)
     seen = stored.find(world.store, KEY, READ)
     assert seen
     newer = stored.swap(world.store, seen, seen.value.marked("a"), world.ids)
 
-    assert not stored.remove(world.store, seen)
-    actor = Actor("a", world, lambda actor: stored.remove(actor.process.store, newer), world.clock())
+    assert not world.store.delete(KEY, if_match=seen.etag)
+    actor = Actor("a", world, lambda actor: actor.process.store.delete(KEY, if_match=newer.etag), world.clock())
     actor.loses = "again"
     actor.finish()
     assert actor.result is True

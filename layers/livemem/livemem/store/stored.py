@@ -244,15 +244,6 @@ def stands(store: Store, key: str, body: bytes) -> bool:
     return found is not None and found.body == body
 
 
-def remove(store: Store, stored: Stored[Any]) -> bool:
-    """Remove exactly the version that was read or written: 1 DELETE. False if another one stands.
-
-    What is gone counts as removed, so a lost answer is no matter. Stores that don't know conditional deletes ignore the
-    condition: this saves work, and nothing rests on it alone. Raises StoreUnavailable.
-    """
-    return store.delete(stored.key, if_match=stored.etag)
-
-
 def _pause(attempt: int, write_id: str) -> float:
     """Seconds to wait; at random, so that those who lost do not meet again."""
     most: float = PAUSE * 2 ** min(attempt, DOUBLED)
