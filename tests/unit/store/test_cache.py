@@ -106,7 +106,7 @@ def world() -> World:
     return made
 
 
-FOLDED = "20260220T140000_ann_progress_00000002"
+FOLDED = "20260220T140000_ann_progress_00000003"
 READS = {
     "a page of notes": (lambda p: pages.page(p, "demo", Filter(), limit=50), {"LIST": 1}),
     "the bank with its contents": (lambda p: files.listing(p, "demo", content=True), {"LIST": 1}),
