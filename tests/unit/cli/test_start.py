@@ -31,7 +31,7 @@ def test_the_program_starts_without_what_only_a_request_needs():
     assert loaded("import live_memory.cli.main") == []
 
 
-def test_a_request_of_a_command_waits_for_no_models():
+def test_a_request_by_the_id_of_an_operation_waits_for_no_models():
     code = (
         "import httpx, live_memory\n"
         "answers = httpx.MockTransport(lambda _: httpx.Response(200, json={}))\n"
