@@ -14,6 +14,7 @@ import pytest
 from livemem.llm import embeddings, look
 from livemem.llm.embeddings import EmbeddingError, Vector
 from livemem.settings import Settings
+from tests.support.cases import each
 from tests.support.llm_server import (
     LlmServer,
     Step,
@@ -162,7 +163,7 @@ def test_for_no_texts_nobody_is_asked():
     assert server.asked == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sent"),
     [
         ("", "."),
@@ -179,7 +180,7 @@ def test_a_text_is_sent_so_that_it_can_be_taken(text: str, sent: str):
     assert server.asked[0].body["input"] == [sent]
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "answered"),
     [
         ("small", None),
@@ -202,7 +203,7 @@ def test_a_model_may_answer_under_a_form_of_its_name(asked: str, answered: Any):
         assert len(embed(server.url, embeddings_model=asked)) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "answered"),
     [
         ("text-embedding-3-small", "text-embedding-ada-002"),
@@ -268,7 +269,7 @@ WRONG: dict[str, tuple[Step, str]] = {
 }
 
 
-@pytest.mark.parametrize(("step", "code"), WRONG.values(), ids=WRONG)
+@each(("step", "code"), WRONG.values(), ids=WRONG)
 def test_nothing_wrong_gets_through_and_no_error_tells_a_key_a_page_or_an_address(step: Step, code: str):
     with serving(step) as server, pytest.raises(EmbeddingError) as failed:
         embed(server.url, ["a", "b"])
@@ -306,7 +307,7 @@ PASSING: dict[str, Step] = {
 }
 
 
-@pytest.mark.parametrize("step", PASSING.values(), ids=PASSING)
+@each("step", PASSING.values(), ids=PASSING)
 def test_what_passes_is_tried_again_with_longer_and_longer_pauses(step: Step):
     timer = HandTimer()
     with serving(step, step, step, answer(body(row(0, [1.0, 0.0])))) as server:
@@ -351,7 +352,7 @@ def throttled(value: str) -> Step:
     return step
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "slept"),
     [("3", 3.0), ("0", 0.5), ("1.5", 1.5), ("soon", 0.5), ("-7", 0.5), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.5)],
 )

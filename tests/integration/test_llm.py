@@ -12,6 +12,7 @@ from livemem.llm import look as looks
 from livemem.llm.client import LlmError, Reply
 from livemem.llm.look import Look
 from livemem.settings import Settings
+from tests.support.cases import each
 from tests.support.llm_server import (
     LlmServer,
     Step,
@@ -85,7 +86,7 @@ def test_without_a_key_something_harmless_is_sent_and_never_another_services_key
     assert server.asked[0].headers["authorization"] == "Bearer none"
 
 
-@pytest.mark.parametrize(
+@each(
     ("usage", "counted"),
     [
         (None, {}),
@@ -143,7 +144,7 @@ FAILURES: dict[str, tuple[Step, str]] = {
 }
 
 
-@pytest.mark.parametrize(("step", "code"), FAILURES.values(), ids=FAILURES)
+@each(("step", "code"), FAILURES.values(), ids=FAILURES)
 def test_each_failure_has_its_code_is_asked_once_and_tells_no_key_no_page_and_no_address(step: Step, code: str):
     with serving(step) as server, pytest.raises(LlmError) as failed:
         ask(server.url)
@@ -201,7 +202,7 @@ def test_an_answer_with_half_a_surrogate_pair_is_left_to_the_check_of_the_contra
         assert ask(server.url).text == "half a pair: \ud83d"
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@each("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed_and_the_error_names_its_status(status: int):
     with serving() as elsewhere, serving(redirect(f"{elsewhere.url}/chat/completions", status)) as server:
         with pytest.raises(LlmError) as failed:
@@ -251,8 +252,8 @@ def test_json_nested_too_deep_is_no_completion():
     assert failed.value.code == "llm_malformed"
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500, 503])
-@pytest.mark.parametrize(
+@each("status", [400, 401, 404, 422, 429, 500, 503])
+@each(
     "body",
     [
         {"error": {"message": "The model `m-1` does not exist", "type": "invalid_request_error"}},
@@ -299,7 +300,7 @@ def test_a_schema_is_sent_where_the_settings_say_so():
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"required": []},
@@ -331,7 +332,7 @@ def test_no_form_is_asked_for_where_json_mode_is_off():
     assert "response_format" not in server.asked[0].body
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "name"),
     [
         ("https://api.openai.com/v1", "max_completion_tokens"),
@@ -353,7 +354,7 @@ def test_a_key_loses_the_line_break_of_the_file_that_it_came_from():
     assert server.asked[0].headers["authorization"] == "Bearer secret-key"
 
 
-@pytest.mark.parametrize("key", ["two\nlines", "schlüssel", "tab\tinside", "nul\x00"])
+@each("key", ["two\nlines", "schlüssel", "tab\tinside", "nul\x00"])
 def test_a_key_that_no_header_can_carry_is_told_and_not_sent(key: str):
     with serving() as server:
         with pytest.raises(LlmError) as failed:
@@ -425,7 +426,7 @@ LOOKS: dict[str, tuple[Step, str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("step", "status", "detail"), LOOKS.values(), ids=LOOKS)
+@each(("step", "status", "detail"), LOOKS.values(), ids=LOOKS)
 def test_a_look_at_the_models_is_one_request_with_the_key_and_tells_what_is_wrong(
     step: Step, status: str, detail: str | None
 ):

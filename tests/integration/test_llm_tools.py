@@ -8,6 +8,7 @@ from livemem.llm import tools
 from livemem.llm.client import LlmError
 from livemem.llm.tools import Call, Said, Thread, Tool
 from livemem.settings import Settings
+from tests.support.cases import each
 from tests.support.llm_server import answer, completion, hang_up, serving, silent, unused_url
 
 MESSAGES: Thread = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who — 🦊?"}]
@@ -111,7 +112,7 @@ def test_more_calls_than_anybody_wants_are_left_out():
         assert len(converse(server.url).calls) == 32
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "code"),
     [
         (message(content=" "), "llm_empty"),

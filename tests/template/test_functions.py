@@ -9,6 +9,7 @@ import pytest
 
 from livemem.search.view import FILES_BYTES
 from livemem.settings import Settings
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -115,7 +116,7 @@ def test_there_are_exactly_the_functions_of_the_architecture(functions):
     assert {name: function["CodeUri"] for name, function in functions.items()} == FUNCTIONS
 
 
-@pytest.mark.parametrize("folder", FUNCTIONS.values())
+@each("folder", FUNCTIONS.values())
 def test_each_function_has_a_module_with_a_handler(folder):
     tree = ast.parse((ROOT / folder / "app.py").read_text())
     handlers = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "handler"]

@@ -4,9 +4,8 @@ import re
 from itertools import combinations
 from pathlib import Path
 
-import pytest
-
 from scripts import audit
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ["layers/livemem/requirements", "layers/search/requirements", "layers/mcp/requirements"]
@@ -32,7 +31,7 @@ def direct_requirements(source):
     return [line for line in lines if line and not line.startswith("-")]
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@each("name", LOCKS)
 def test_every_direct_requirement_is_exact_and_locked_at_that_version(name):
     locked = pins(f"{name}.txt")
 
@@ -41,7 +40,7 @@ def test_every_direct_requirement_is_exact_and_locked_at_that_version(name):
         assert locked[normalize(package)] == {version}, f"{requirement}: run `make lock`"
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@each("name", LOCKS)
 def test_every_locked_package_has_a_hash(name):
     text = (ROOT / f"{name}.txt").read_text()
     blocks = re.split(r"^(?=[A-Za-z0-9])", re.sub(r"^ *#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
@@ -49,7 +48,7 @@ def test_every_locked_package_has_a_hash(name):
     assert all("--hash=sha256:" in block for block in blocks if block.strip())
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@each("name", LOCKS)
 def test_a_lock_names_no_index_and_no_path_of_a_machine(name):
     text = (ROOT / f"{name}.txt").read_text()
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.cases import each
 from tests.support.policy import Request, Role, read_statement
 
 BUCKET = "arn:aws:s3:::b"
@@ -23,7 +24,7 @@ def get(key):
     return Request("s3:GetObject", f"{BUCKET}/{key}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "key", "allowed"),
     [
         ("*/_meta.json", "demo/_meta.json", True),
@@ -66,7 +67,7 @@ def test_a_condition_that_does_not_hold_makes_the_statement_say_nothing():
     assert not held.allows(Request("kms:Decrypt", "arn:key"))
 
 
-@pytest.mark.parametrize(
+@each(
     "statement",
     [
         allow("s3:*", f"{BUCKET}/*"),

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from tests.support.cases import each
 from tests.support.checklist import CHECKLIST
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -30,7 +29,7 @@ def test_all_lines_are_there_each_with_a_proof_or_a_word_on_why_not_yet():
     assert not [number for number, line in CHECKLIST.items() if not line.proofs and not line.not_there_yet]
 
 
-@pytest.mark.parametrize("number", CHECKLIST)
+@each("number", CHECKLIST)
 def test_every_proof_is_a_test_that_exists(number: int):
     named = CHECKLIST[number].proofs
 
@@ -40,7 +39,7 @@ def test_every_proof_is_a_test_that_exists(number: int):
         assert name in names_in(file), proof
 
 
-@pytest.mark.parametrize("file", OWN)
+@each("file", OWN)
 def test_every_test_that_bears_the_number_of_a_line_is_named_there(file: str):
     for name in names_in(file):
         number = re.match(r"test_(\d+)_", name)

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem import clock
+from tests.support.cases import each
 
 OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 MOMENTS = st.datetimes(timezones=OFFSETS).filter(lambda moment: 1 < moment.year < 9999)
@@ -48,7 +48,7 @@ def test_a_text_is_a_moment_in_utc_or_a_value_error(text: str):
     clock.iso(moment)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "moment"),
     [
         ("2026-02-20T14:00:00Z", datetime(2026, 2, 20, 14, tzinfo=UTC)),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from livemem import limits
 from livemem.errors import InvalidRequest, TooLarge
+from tests.support.cases import each
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))
@@ -19,7 +20,7 @@ def test_a_text_of_exactly_the_limit_passes_and_one_byte_more_does_not(text: str
     assert str(size) in refused.value.detail
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\r\n", "\u2003"])
+@each("text", ["", " ", "\n\t\r\n", "\u2003"])
 def test_blank_text_is_refused_unless_it_may_be_blank(text: str):
     with pytest.raises(InvalidRequest) as refused:
         limits.check_text("content", text, 100)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from livemem.errors import NotConfigured
 from livemem.settings import Settings, problems, settings
+from tests.support.cases import each
 from tests.support.world import BOOTSTRAP_KEY
 
 NAMES = sorted(Settings.model_fields)
@@ -198,7 +199,7 @@ def test_no_value_is_told_whichever_variable_it_is(monkeypatch: pytest.MonkeyPat
     assert "hunter2" not in "".join(traceback.format_exception(refused.value))
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         "",

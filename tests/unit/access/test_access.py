@@ -14,6 +14,7 @@ from livemem.access.registry import Registry, Token
 from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, StoreUnavailable, Unauthenticated
 from livemem.settings import Settings
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import BOOTSTRAP_KEY, START, World
 
 SECRET = "lm_" + "x" * 43
@@ -71,8 +72,8 @@ GRANTED = {
 }
 
 
-@pytest.mark.parametrize("needs", ["read", "write", "admin"])
-@pytest.mark.parametrize("granted", GRANTED, ids="-".join)
+@each("needs", ["read", "write", "admin"])
+@each("granted", GRANTED, ids="-".join)
 def test_each_permission_must_be_granted_by_its_name(granted: tuple[str, ...], needs: str):
     world = world_with(token(permissions=list(granted)))
 
@@ -85,7 +86,7 @@ def test_each_permission_must_be_granted_by_its_name(granted: tuple[str, ...], n
     assert enter(world, needs=None).name == "ann"
 
 
-@pytest.mark.parametrize(
+@each(
     ("space_ids", "space_id", "allowed"),
     [
         ([], "demo", True),
@@ -137,7 +138,7 @@ def test_a_revoked_token_is_not_let_in():
         enter(world)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"expires_at": "soon"},
@@ -206,7 +207,7 @@ def test_a_refusal_never_repeats_the_token():
     assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize("key", ["", "x" * 64, "changeme" * 8, BOOTSTRAP_KEY[:31]])
+@each("key", ["", "x" * 64, "changeme" * 8, BOOTSTRAP_KEY[:31]])
 def test_with_a_weak_bootstrap_key_nobody_is_let_in_not_even_a_valid_token(key: str):
     world = world_with(token())
     weak = world.with_parts(settings=Settings(admin_bootstrap_key=key))
@@ -217,9 +218,7 @@ def test_with_a_weak_bootstrap_key_nobody_is_let_in_not_even_a_valid_token(key: 
     assert world.client.counts == {}
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'{"tokens": [{}]}', b'{"tokens": 1}', b"\xff", b'{"tokens": [{"hash": 1}]}']
-)
+@each("body", [b"", b"{", b"[]", b'{"tokens": [{}]}', b'{"tokens": 1}', b"\xff", b'{"tokens": [{"hash": 1}]}'])
 def test_an_unreadable_registry_lets_no_token_in_but_the_bootstrap_key(body: bytes):
     world = World()
     world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=body)

@@ -11,6 +11,7 @@ from livemem.access.registry import Registry, Token
 from livemem.access.rotation import Rotated
 from livemem.errors import Conflict, InvalidRequest, LiveMemoryError, StoreUnavailable, Unauthenticated
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
 from tests.unit.access.test_access import enter
 from tests.unit.access.test_tokens import make
@@ -85,7 +86,7 @@ def test_the_bootstrap_key_is_not_rotated():
         rotate(world, enter(world, f"Bearer {BOOTSTRAP_KEY}"))
 
 
-@pytest.mark.parametrize(("first", "second"), [(None, None), (None, "k"), ("k", None), ("k", "other")])
+@each(("first", "second"), [(None, None), (None, "k"), ("k", None), ("k", "other")])
 def test_a_token_is_rotated_once(first: str | None, second: str | None):
     world, old = world_with_token()
     rotate(world, old, key=first)
@@ -219,7 +220,7 @@ def test_after_a_lost_answer_the_key_of_the_rotation_gives_a_working_token_for_t
         rotate_as_sent(world, "k", "lm_fourth")
 
 
-@pytest.mark.parametrize("key", [None, "", "other", "k ", "K", "\udcff"])
+@each("key", [None, "", "other", "k ", "K", "\udcff"])
 def test_no_other_key_opens_the_rotation_of_a_token_that_has_ended(key: str | None):
     world, old = world_with_token()
     rotate(world, old, grace=0, key="k")
@@ -263,9 +264,9 @@ def test_a_repeat_makes_no_token_that_has_ended_already():
     assert stored(world) == before
 
 
-@pytest.mark.parametrize("point", [0, 1])
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("code", [("InternalError", 500), ("PreconditionFailed", 412)])
+@each("point", [0, 1])
+@each("done", [False, True])
+@each("code", [("InternalError", 500), ("PreconditionFailed", 412)])
 def test_whatever_becomes_of_a_rotation_without_grace_its_repeat_leaves_one_token_that_works(
     point: int, done: bool, code: tuple[str, int]
 ):

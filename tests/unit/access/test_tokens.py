@@ -19,6 +19,7 @@ from livemem.errors import (
     Unauthenticated,
 )
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 from tests.unit.access.test_access import enter
 
@@ -63,7 +64,7 @@ def test_two_who_make_a_token_at_once_leave_two():
     assert [token.name for token in Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens] == ["bob", "ann"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "field"),
     [
         ({"name": "a_b"}, "name"),
@@ -121,7 +122,7 @@ def limited(*permissions: str, spaces: tuple[str, ...] = ()) -> Principal:
     return Principal("boss", frozenset(permissions), frozenset(spaces))
 
 
-@pytest.mark.parametrize(
+@each(
     ("by", "changes"),
     [
         (limited("admin", "read"), {"permissions": ["write"]}),

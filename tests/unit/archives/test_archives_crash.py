@@ -4,6 +4,7 @@ import pytest
 
 from livemem.archives import packing
 from tests.support import crash_archives as crashes
+from tests.support.cases import each
 from tests.support.crash import ERRORS, KILLS, Fault
 
 FAULTS = [*KILLS, *(fault for fault in ERRORS if fault.done or fault.code == "PreconditionFailed")]
@@ -27,7 +28,7 @@ def by_name(value: object) -> str:
     return getattr(value, "name", "")
 
 
-@pytest.mark.parametrize(("operation", "fault"), EXPORTS, ids=by_name)
+@each(("operation", "fault"), EXPORTS, ids=by_name)
 def test_whoever_asks_again_gets_the_whole_archive(operation: crashes.Operation, fault: Fault):
     _, (whole, _) = crashes.expected(operation)
     assert len(whole) == 1
@@ -45,8 +46,8 @@ def test_whoever_asks_again_gets_the_whole_archive(operation: crashes.Operation,
         assert not world.inner.uploads, point
 
 
-@pytest.mark.parametrize("fault", KILLS, ids=by_name)
-@pytest.mark.parametrize("operation", crashes.EXPORTS[1:], ids=by_name)
+@each("fault", KILLS, ids=by_name)
+@each("operation", crashes.EXPORTS[1:], ids=by_name)
 def test_what_nobody_asks_for_again_is_gone_after_a_day(operation: crashes.Operation, fault: Fault):
     for point in crashes.points(operation, fault):
         world, _ = crashes.crash(operation, fault, point)
@@ -55,8 +56,8 @@ def test_what_nobody_asks_for_again_is_gone_after_a_day(operation: crashes.Opera
         assert not world.inner.uploads, point
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=by_name)
-@pytest.mark.parametrize("operation", crashes.IMPORTS, ids=by_name)
+@each("fault", FAULTS, ids=by_name)
+@each("operation", crashes.IMPORTS, ids=by_name)
 def test_an_imported_space_is_seen_when_it_is_whole_and_the_next_try_brings_it(
     operation: crashes.Operation, fault: Fault
 ):

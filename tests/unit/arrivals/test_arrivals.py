@@ -31,6 +31,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys, timing
 from livemem.upkeep import health
 from tests.support.actors import Actor
+from tests.support.cases import each
 from tests.support.counting import Request
 from tests.support.whole import Kept, differences, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -89,7 +90,7 @@ def test_a_restore_over_an_existing_space_is_refused_and_nothing_is_written():
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("backup_id", "error"),
     [
         ("2026-02-20T02-00-00", NotFound),
@@ -109,7 +110,7 @@ def test_an_unknown_or_malformed_backup_is_refused_and_nothing_is_written(backup
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("target", ["_system", "a/b", "..", "x" * 65])
+@each("target", ["_system", "a/b", "..", "x" * 65])
 def test_a_malformed_target_is_refused_and_nothing_is_written(target: str):
     world, backup_id = backed_up()
     before = dict(world.inner.objects)
@@ -199,7 +200,7 @@ def of_kind(items: list[Item], part: str) -> Item:
     return next(item for item in items if part in item.name)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "../x",
@@ -259,7 +260,7 @@ DAMAGES: dict[str, Callable[[World, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@each("damage", DAMAGES)
 def test_a_damaged_backup_is_refused_before_anything_is_brought_and_the_tombstone_tells(damage: str):
     world, backup_id = backed_up()
     DAMAGES[damage](world, f"_backups/demo/{backup_id}/")

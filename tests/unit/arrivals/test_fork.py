@@ -24,6 +24,7 @@ from livemem.spaces import life
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit, records_of
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.rest import check_alive, check_rest
 from tests.support.whole import FOREIGN, differences, fill, objects, put, raw_note
@@ -433,7 +434,7 @@ def told(world: World, space_id: str, number: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("number", range(1, 6))
+@each("number", range(1, 6))
 def test_a_fork_at_a_change_works_as_any_space(number: int):
     world = World()
     fill(world)

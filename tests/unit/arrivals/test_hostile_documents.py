@@ -14,6 +14,7 @@ from livemem.changes import sources
 from livemem.errors import InvalidArchive
 from livemem.store import conversation_keys, keys
 from tests.support.archives import import_it, refusal
+from tests.support.cases import each
 from tests.support.every_kind import changed, files, packed
 from tests.support.world import World
 
@@ -70,7 +71,7 @@ def test_there_is_a_document_of_every_kind_and_all_of_them_are_taken():
     assert len(world.keys("copy/")) == len(files()) - 1
 
 
-@pytest.mark.parametrize("model", sorted(MODELS - {"ToolResult"}))
+@each("model", sorted(MODELS - {"ToolResult"}))
 def test_no_number_of_any_document_may_be_absurd(model):
     name, kind, body = of_model(model)
     numbers = [path for path, value in leaves(json.loads(body)) if type(value) in (int, float)]
@@ -82,7 +83,7 @@ def test_no_number_of_any_document_may_be_absurd(model):
                 pytest.fail(f"{path} {what}: {schema.read(name, changed(body, path, value), kind)}")
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+@each("model", sorted(MODELS))
 def test_no_document_of_any_kind_may_be_deep_or_crowded_or_large(model):
     name, kind, body = of_model(model)
     if model == "ToolResult":
@@ -175,9 +176,7 @@ DOCUMENTS: list[tuple[str, str, tuple[str | int, ...], Any, str]] = [
 """What is wrong, in which document, at which place, with which value; and what the refusal names too."""
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "value", "told"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS]
-)
+@each(("name", "path", "value", "told"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
 def test_a_hostile_document_is_refused_by_its_name_and_its_field_and_nothing_lands(name, path, value, told):
     world = World()
     body = packed({**files(), name: changed(files()[name], path, value)})
@@ -194,9 +193,7 @@ def test_a_hostile_document_is_refused_by_its_name_and_its_field_and_nothing_lan
     assert peak < 8 << 20
 
 
-@pytest.mark.parametrize(
-    "model", ["Run", "Record", "Receipt", "Turn", "Summary", "Operation", "Snapshot", "Input", "Done", "Job"]
-)
+@each("model", ["Run", "Record", "Receipt", "Turn", "Summary", "Operation", "Snapshot", "Input", "Done", "Job"])
 def test_a_document_under_the_name_of_another_is_refused(model):
     name, _, body = of_model(model)
     if model in ("Run", "Receipt", "Job"):

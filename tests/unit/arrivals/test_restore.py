@@ -23,6 +23,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
 from tests.support.bucket import FakeS3
+from tests.support.cases import each
 from tests.support.counting import CountingClient, Killed
 from tests.support.rest import check_alive, check_rest
 from tests.support.whole import DERIVED, differences, fill, objects, put
@@ -43,8 +44,8 @@ def gone(world: World) -> None:
     world.new_process()
 
 
-@pytest.mark.parametrize("target", ["demo", "copy"])
-@pytest.mark.parametrize("threads", [1, 16])
+@each("target", ["demo", "copy"])
+@each("threads", [1, 16])
 def test_a_restored_space_is_what_was_backed_up_object_by_object(target: str, threads: int):
     world = World(threads=threads)
     backup_id = backed_up(world)

@@ -18,6 +18,7 @@ from livemem.store import keys as all_keys
 from livemem.upkeep import packages
 from tests.support.agent import USED, calls, responds, results, says
 from tests.support.asking import Asking, talk_of
+from tests.support.cases import each
 
 LOOKS = calls(("search_memories", {"query": "ferry"}))
 
@@ -243,7 +244,7 @@ def test_without_an_llm_nothing_is_begun():
     assert asking.names("_asks/") == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "error"),
     [
         ({"message": " "}, InvalidRequest),

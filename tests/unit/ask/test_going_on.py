@@ -20,6 +20,7 @@ from livemem.store import ask_keys as keys
 from livemem.store import timing
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking, talk_of
+from tests.support.cases import each
 from tests.support.counting import Killed
 
 KEY = "job-17"
@@ -92,8 +93,8 @@ def test_a_question_of_three_turns_is_answered_by_so_many_requests():
     assert requests() < 90, scene.world.client.counts
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("recovery", ["repeat", "sweep"])
+@each("done", [False, True])
+@each("recovery", ["repeat", "sweep"])
 def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_again_and_stores_all_once(
     done: bool, recovery: str
 ):

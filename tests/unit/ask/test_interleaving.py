@@ -3,8 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from livemem.ask import question as questions
 from livemem.ask import work
 from livemem.ask.question import Wanted
@@ -15,6 +13,7 @@ from livemem.store import timing
 from tests.support.actors import Actor
 from tests.support.agent import calls, responds
 from tests.support.asking import Asking, talk_of
+from tests.support.cases import each
 
 FACTS = {"One?": "Kiel has nine cranes.", "Two?": "Ines bakes bread."}
 
@@ -86,8 +85,8 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
     assert asking.names("_asks/open/") == []
 
 
-@pytest.mark.parametrize("second", ["Two?", "One?"])
-@pytest.mark.parametrize("killed", [False, True])
+@each("second", ["Two?", "One?"])
+@each("killed", [False, True])
 def test_two_requests_of_one_user_at_once_are_each_answered_once_wherever_the_first_one_stops(
     second: str, killed: bool
 ):

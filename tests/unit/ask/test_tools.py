@@ -21,6 +21,7 @@ from livemem.memories.memory import CATEGORIES
 from livemem.recall import search
 from tests.support.agent import calls, responds, results
 from tests.support.asking import Asking
+from tests.support.cases import each
 
 FACTS = (
     "The ferry is blue.",
@@ -284,7 +285,7 @@ def test_who_may_only_read_is_offered_no_tool_that_writes_and_calls_of_them_are_
     assert "write" in PERMISSIONS
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments"),
     [
         ("search_everything", {"query": "x"}),

@@ -20,6 +20,7 @@ from livemem.errors import InvalidName, NotFound
 from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups
+from tests.support.cases import each
 from tests.support.world import EVERYONE, INVOCATION, World
 
 SPACE = "demo"
@@ -95,9 +96,7 @@ def hostile(manifest: Manifest) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize(
-    "name", hostile(Manifest(backup_id="", space_id="", uid="", trigger="api", started_at="2026-01-01"))
-)
+@each("name", hostile(Manifest(backup_id="", space_id="", uid="", trigger="api", started_at="2026-01-01")))
 def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_retention(name: str):
     world = with_backups(2)
     first, second = catalog.ids(world.process, SPACE)
@@ -119,7 +118,7 @@ def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_rete
     assert world.keys(keys.backup_prefix(SPACE, second)) == [keys.manifest(SPACE, second)]
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"size": -1},
@@ -165,9 +164,7 @@ def test_a_manifest_is_read_as_it_was_written_whole_and_by_its_first_bytes(held:
     assert json.loads(body)["objects"] is not None
 
 
-@pytest.mark.parametrize(
-    "backup_id", ["", "x", "..", "2026-02-30T00-00-00", "2026-02-20T14-00-00/x", "2026-02-20t14-00-00"]
-)
+@each("backup_id", ["", "x", "..", "2026-02-30T00-00-00", "2026-02-20T14-00-00/x", "2026-02-20t14-00-00"])
 def test_a_malformed_id_is_an_invalid_name_and_an_unknown_one_is_not_found(backup_id: str):
     world = with_backups(1)
     before = dict(world.inner.objects)
@@ -181,7 +178,7 @@ def test_a_malformed_id_is_an_invalid_name_and_an_unknown_one_is_not_found(backu
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "2026-02-30T00-00-00", "20260220", "latest"])
+@each("name", ["notes.txt", "2026-02-30T00-00-00", "20260220", "latest"])
 def test_folders_that_can_be_no_backup_are_no_backup_and_stay(name: str):
     world = with_backups(1)
     key = f"{keys.backups_prefix(SPACE)}{name}/x"

@@ -8,6 +8,7 @@ from livemem.spaces.arrival import Arrival
 from livemem.store import keys
 from livemem.upkeep import health
 from tests.support import backups
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, World
 
@@ -121,8 +122,8 @@ def die(world: World, copies: int) -> None:
     world.new_process()
 
 
-@pytest.mark.parametrize("expected", [True, False])
-@pytest.mark.parametrize("dead", [1, 6])
+@each("expected", [True, False])
+@each("dead", [1, 6])
 def test_what_dead_workers_left_is_gone_after_two_daily_looks_and_nothing_else(expected: bool, dead: int):
     world = World(backups_expected=expected)
     world.create_space(SPACE)

@@ -18,6 +18,7 @@ from livemem.store import keys
 from tests.support import backups
 from tests.support.backing_up import names, on_copy, put, take, used
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.counting import Request
 from tests.support.world import World
 
@@ -66,7 +67,7 @@ WHILE_COPYING: dict[str, tuple[str, Callable[[World], Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("moment", "act"), WHILE_COPYING.values(), ids=WHILE_COPYING)
+@each(("moment", "act"), WHILE_COPYING.values(), ids=WHILE_COPYING)
 def test_a_backup_of_a_space_that_changes_under_it_never_becomes_complete(moment: str, act: Callable[[World], Any]):
     world = used()
     on_copy(world, moment, lambda: act(world))

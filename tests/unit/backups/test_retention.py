@@ -19,6 +19,7 @@ from livemem.errors import InvalidName, InvalidRequest
 from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -154,9 +155,7 @@ def test_another_rule_may_be_asked_for():
     assert len(retain(world, keep_last=3, days=1).removed) == 2
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"keep_last": 0}, {"keep_last": 366}, {"days": 0}, {"days": 3_651}, {"keep_last": -1}]
-)
+@each("wrong", [{"keep_last": 0}, {"keep_last": 366}, {"days": 0}, {"days": 3_651}, {"keep_last": -1}])
 def test_a_rule_that_would_keep_nothing_is_refused(wrong: dict[str, Any]):
     world = nights(1)
     with pytest.raises(InvalidRequest):

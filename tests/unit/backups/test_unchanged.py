@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from livemem import clock
 from livemem.backups import catalog
 from livemem.backups.snapshots import Taken
 from livemem.store import keys
 from tests.support.backing_up import take, used
+from tests.support.cases import each
 from tests.support.world import World
 
 SPACE = "demo"
@@ -63,7 +62,7 @@ COPIED: list[Callable[[World], Taken]] = [
 ]
 
 
-@pytest.mark.parametrize("act", COPIED)
+@each("act", COPIED)
 def test_a_space_is_copied_although_there_is_a_backup(act: Callable[[World], Taken]):
     world = used()
     first = world.back_up()

@@ -6,6 +6,7 @@ from livemem.bank import files, history
 from livemem.bank import synthesis as syntheses
 from livemem.errors import InvalidName, NotFound
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World
 
 
@@ -60,7 +61,7 @@ def test_one_file_costs_one_get_and_tells_the_consolidation_that_wrote_it():
     assert files.read(world.process, "demo", "a.md").consolidation is None
 
 
-@pytest.mark.parametrize("path", ["missing.md", "Log.md", "bank/log.md", "log.md.md"])
+@each("path", ["missing.md", "Log.md", "bank/log.md", "log.md.md"])
 def test_a_file_that_is_not_there_is_not_found(path: str):
     with pytest.raises(NotFound) as missing:
         files.read(space_with_a_bank().process, "demo", path)
@@ -82,7 +83,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("path", HOSTILE)
+@each("path", HOSTILE)
 def test_a_path_that_is_none_is_refused_before_the_store_is_asked(path: str):
     world = space_with_a_bank()
 
@@ -134,9 +135,7 @@ def test_before_the_first_consolidation_there_is_no_synthesis():
     assert missing.value.code == "synthesis_not_found"
 
 
-@pytest.mark.parametrize(
-    "content", ["Plain.", "---\nnot: front\n---\nmatter", "# T\n\n---\n\nx", "", "🦊", "x\ny\n\nz"]
-)
+@each("content", ["Plain.", "---\nnot: front\n---\nmatter", "# T\n\n---\n\nx", "", "🦊", "x\ny\n\nz"])
 def test_a_synthesis_reads_back_as_it_was_written(content: str):
     text = syntheses.format_synthesis(content, consolidated_at="2026-02-20T14:00:00Z", number=7, notes_processed=3)
 
@@ -146,7 +145,7 @@ def test_a_synthesis_reads_back_as_it_was_written(content: str):
     assert found.content.strip() == content.strip()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

@@ -10,6 +10,7 @@ from livemem.errors import Busy, Conflict, InvalidName, InvalidRequest, LiveMemo
 from livemem.jobs import lease, places
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World, append_everything
 
 TEXT = "# Log\n\n## Log\n\nRewritten.\n"
@@ -109,7 +110,7 @@ BAD_CONTENT = [
 ]
 
 
-@pytest.mark.parametrize(("content", "error"), BAD_CONTENT, ids=range(len(BAD_CONTENT)))
+@each(("content", "error"), BAD_CONTENT, ids=range(len(BAD_CONTENT)))
 def test_bad_content_is_refused_and_named_before_anything_is_asked(content: str, error: type[LiveMemoryError]):
     world = space_with_a_bank()
     world.new_process()
@@ -121,7 +122,7 @@ def test_bad_content_is_refused_and_named_before_anything_is_asked(content: str,
     assert world.client.counts == {}
 
 
-@pytest.mark.parametrize("path", ["", "../x.md", "_x.md", "x.txt", "/x.md", "bank/../x.md"])
+@each("path", ["", "../x.md", "_x.md", "x.txt", "/x.md", "bank/../x.md"])
 def test_a_bad_path_is_refused_before_anything_is_asked(path: str):
     world = space_with_a_bank()
     world.new_process()

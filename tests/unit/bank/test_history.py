@@ -9,6 +9,7 @@ from livemem.errors import InvalidRequest, NotFound, ObjectUnreadable
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World
 
 
@@ -51,7 +52,7 @@ def test_the_history_shows_every_change_newest_first_with_what_is_undone():
     assert found[3].metrics["notes_processed"] == 1
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5])
+@each("limit", [1, 2, 3, 4, 5])
 def test_pages_of_the_history_show_every_change_once_and_know_what_later_pages_undid(limit: int):
     world = space_with_history()
     found: list[history.Summary] = []
@@ -188,7 +189,7 @@ def test_a_record_that_can_not_be_read_is_named_and_hides_no_other_and_is_an_err
     assert first in broken.value.detail
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1.0", "one", " 1", "1" * 10, "１x"])
+@each("text", ["", "-1", "1.0", "one", " 1", "1" * 10, "１x"])
 def test_what_is_no_number_of_a_change_is_refused(text: str):
     with pytest.raises(InvalidRequest) as refused:
         history.check_number(text)

@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from livemem.bank.paths import BankPathError, check_bank_path, normalise_bank_path
+from tests.support.cases import each
 
 PIECES = [
     "bank/",
@@ -29,15 +30,13 @@ good_parts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,15}", fullmatch=True)
 good_paths = st.lists(good_parts, min_size=1, max_size=4).map(lambda parts: "/".join(parts) + ".md")
 
 
-@pytest.mark.parametrize(
-    "path", ["progress.md", "a/b/c.md", "A-b_c.1.md", ".hidden/a.md", "a/_b.md", "x" * 197 + ".md"]
-)
+@each("path", ["progress.md", "a/b/c.md", "A-b_c.1.md", ".hidden/a.md", "a/_b.md", "x" * 197 + ".md"])
 def test_a_path_by_the_rules_is_accepted_and_is_its_own_normal_form(path):
     check_bank_path(path)
     assert normalise_bank_path(path) == path
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "reason"),
     [
         ("", "empty"),
@@ -66,7 +65,7 @@ def test_a_path_that_breaks_a_rule_is_refused_with_that_rule(path, reason):
         check_bank_path(path)
 
 
-@pytest.mark.parametrize(
+@each(
     ("proposed", "path"),
     [
         ("bank/progress.md", "progress.md"),
@@ -92,7 +91,7 @@ def test_what_models_get_wrong_in_a_path_is_repaired(proposed, path):
     assert normalise_bank_path(proposed) == path
 
 
-@pytest.mark.parametrize(
+@each(
     "proposed",
     [
         "active context.md",

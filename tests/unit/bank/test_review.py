@@ -16,6 +16,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from livemem.upkeep import health
+from tests.support.cases import each
 from tests.support.world import EVERYONE, INVOCATION, World
 
 ADMIN = EVERYONE
@@ -308,7 +309,7 @@ def plan_gone(world: World) -> None:
     world.store.delete(keys.review("demo", world.plan().run_id))
 
 
-@pytest.mark.parametrize(
+@each(
     "disturb",
     [
         by_hand,

@@ -10,6 +10,7 @@ from livemem.errors import Conflict, Forbidden, InvalidName, InvalidRequest, Liv
 from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.spaces import head as heads
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 
 AGENT = Principal("ann", frozenset(("read", "write")), frozenset())
@@ -76,7 +77,7 @@ def test_it_can_be_undone():
     assert world.bank() == {"log.md": LOG}
 
 
-@pytest.mark.parametrize(
+@each(
     ("principal", "allowed", "may"),
     [
         (AGENT, "write", True),
@@ -135,7 +136,7 @@ BAD_EDITS = [
 ]
 
 
-@pytest.mark.parametrize(("edits", "error", "field"), BAD_EDITS, ids=range(len(BAD_EDITS)))
+@each(("edits", "error", "field"), BAD_EDITS, ids=range(len(BAD_EDITS)))
 def test_bad_edits_are_refused_and_named_before_anything_is_asked(
     edits: list[Edit], error: type[LiveMemoryError], field: str
 ):

@@ -10,6 +10,7 @@ from livemem.bank import corrections, files, history, time_travel
 from livemem.changes import records
 from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.crash import several_files
 from tests.support.world import World
@@ -179,7 +180,7 @@ def test_a_time_means_the_last_change_committed_at_or_before_it():
     assert missing.value.code == "consolidation_not_found"
 
 
-@pytest.mark.parametrize("at", ["", "yesterday", "-1", "1.5", "2026-02-31", "1" * 10])
+@each("at", ["", "yesterday", "-1", "1.5", "2026-02-31", "1" * 10])
 def test_what_is_neither_a_number_nor_a_time_is_refused(at: str):
     world, _ = changed_many_times()
 
@@ -211,7 +212,7 @@ def records_read(world: World) -> int:
     return sum(verb == "GET" and key.startswith(prefix) for verb, key in world.client.requests)
 
 
-@pytest.mark.parametrize(
+@each(
     ("ask", "most"),
     [
         (lambda process: history.bank(process, "demo", at="190", content=True), 1 + 10),

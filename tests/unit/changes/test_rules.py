@@ -12,6 +12,7 @@ from livemem.jobs import lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World, append_everything
 
 OLD, NEW = "Keep a log.", "Keep a log, newest first."
@@ -80,7 +81,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "error", "field"), BAD, ids=range(len(BAD)))
+@each(("wanted", "error", "field"), BAD, ids=range(len(BAD)))
 def test_bad_rules_are_refused_and_named_before_anything_is_asked(
     wanted: NewRules, error: type[LiveMemoryError], field: str
 ):

@@ -8,6 +8,7 @@ from livemem.notes import pages
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.audit import audit
+from tests.support.cases import each
 from tests.support.crash import several_files
 from tests.support.world import World
 
@@ -134,7 +135,7 @@ def test_an_undo_is_not_undone_but_folded_again():
     assert "3 is an undo" in unchanged_after(world, Conflict, 3)
 
 
-@pytest.mark.parametrize("number", [0, 3, -1, 10**9])
+@each("number", [0, 3, -1, 10**9])
 def test_a_change_that_never_was_can_not_be_undone(number: int):
     world = space_with_two_consolidations()
 

@@ -9,6 +9,7 @@ import pytest
 from live_memory.cli import config
 from live_memory.cli.config import Profile
 from live_memory.cli.exits import NO_ACCESS, Refused
+from tests.support.cases import each
 from tests.support.desk import TOKEN, Desk
 from tests.support.scripted import URL, problem
 
@@ -123,7 +124,7 @@ def test_with_all_in_the_environment_no_file_is_looked_at(path: Path):
     assert settle(path, **variables).token == TOKEN
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "ftp://x",
@@ -141,7 +142,7 @@ def test_what_is_no_url_of_a_service_is_refused(url: str):
         config.check_url(url)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "is_open"),
     [("http://x.org", True), ("https://x.org", False), ("http://127.0.0.1:3000", False), ("http://[::1]:3000", False)],
 )

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from live_memory import FieldProblem, LiveMemoryError
+from tests.support.cases import each
 from tests.support.scripted import NOTE, TOKEN, URL, Scripted, good, problem
 
 DOCUMENT = json.loads((Path(__file__).resolve().parents[3] / "docs" / "openapi.json").read_text())
@@ -37,7 +38,7 @@ def test_a_problem_document_becomes_an_error_with_all_that_it_says():
     assert str(error) == "422 invalid_request: category: must be one of"
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "code", "retry_after", "curable"),
     [
         (409, "busy", 10, True),
@@ -54,7 +55,7 @@ def test_an_error_says_whether_the_same_may_succeed_later(status, code, retry_af
     assert error_of(problem(status, code, retry_after)).curable is curable
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "code", "says"),
     [
         (httpx.Response(502, html="<html>Bad Gateway</html>"), "not_the_service", "502 Bad Gateway, text/html"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from live_memory import UNSET, BadArgument, models
 from live_memory._building import build
 from live_memory.operations import OPERATIONS, Operation
+from tests.support.cases import each
 from tests.support.scripted import NOTE, Scripted, good
 
 VALUES = {"array": [], "integer": 1, "boolean": True, "number": 1.0, "object": {}}
@@ -62,7 +63,7 @@ def stays(operation: Operation, name: str, value: str) -> None:
     assert "x-evil" not in request.headers
 
 
-@pytest.mark.parametrize("value", HOSTILE)
+@each("value", HOSTILE)
 def test_no_hostile_value_leads_any_operation_out_of_its_path(value):
     for operation, name in PLACES:
         stays(operation, name, value)
@@ -94,7 +95,7 @@ def test_a_body_arrives_as_it_was_given(value):
     assert body == {"notes": [value]}
 
 
-@pytest.mark.parametrize("value", ["\ud800", float("nan"), float("inf"), object(), b"x", {1, 2}])
+@each("value", ["\ud800", float("nan"), float("inf"), object(), b"x", {1, 2}])
 def test_what_json_has_no_form_for_is_refused_before_anything_is_sent(value):
     assert sent(OPERATIONS["append_note"], content=value) is None
 
@@ -110,7 +111,7 @@ def test_every_operation_goes_to_its_own_method_and_path():
         assert ("idempotency-key" in request.headers) == operation.takes_key
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "says"),
     [
         ("append_note", {"space_id": "demo", "category": "todo"}, "append_note needs content"),
@@ -136,7 +137,7 @@ def test_arguments_that_make_no_request_are_named(name, arguments, says):
     assert service.asked == []
 
 
-@pytest.mark.parametrize("key", ["", "x" * 201, "é", "a\r\nb"])
+@each("key", ["", "x" * 201, "é", "a\r\nb"])
 def test_a_key_that_no_header_can_hold_is_refused(key):
     with pytest.raises(BadArgument, match="idempotency_key"):
         Scripted().client().notes.append("demo", category="todo", content="x", idempotency_key=key)

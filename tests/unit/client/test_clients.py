@@ -16,6 +16,7 @@ from live_memory import AsyncClient, BadArgument, Client, LiveMemoryError, model
 from live_memory.operations import OPERATIONS
 from scripts import client as generator
 from scripts import operation_table
+from tests.support.cases import each
 from tests.support.scripted import NOTE, Scripted, good
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,7 +59,7 @@ def replay(name: str) -> Scripted:
     return Scripted(httpx.Response(status, content=json.dumps(body)) if body is not None else httpx.Response(status))
 
 
-@pytest.mark.parametrize("name", TOLD)
+@each("name", TOLD)
 def test_each_documented_example_can_be_sent_and_its_answer_is_a_model(name):
     service = replay(name)
 
@@ -243,7 +244,7 @@ def test_a_url_that_is_none_or_says_too_much_is_refused(monkeypatch, url):
     assert "pw" not in str(caught.value)
 
 
-@pytest.mark.parametrize("token", ["lm_é", "a b", "a\r\nX: 1", "a\x00"])
+@each("token", ["lm_é", "a b", "a\r\nX: 1", "a\x00"])
 def test_a_token_that_no_header_can_hold_is_refused_without_being_shown(token):
     with pytest.raises(BadArgument) as caught:
         Client("https://memory.example.org", token)

@@ -10,6 +10,7 @@ import pytest
 from live_memory import Client, LiveMemoryError
 from live_memory._building import build
 from live_memory.operations import OPERATIONS
+from tests.support.cases import each
 from tests.support.scripted import NOTE, Scripted, good, problem
 
 REFUSED = httpx.ConnectError("connection refused")
@@ -28,7 +29,7 @@ ONCE: dict[str, dict[str, Any]] = {
 """Operations that a second request would carry out twice, or that it would answer otherwise."""
 
 
-@pytest.mark.parametrize(
+@each(
     "failure", [REFUSED, LOST, CUT, problem(429, "cooldown"), problem(502, "x"), problem(503, "store_unavailable"),
                 httpx.Response(504, text="<html>")]
 )  # fmt: skip
@@ -53,8 +54,8 @@ def test_each_note_has_a_key_of_its_own_and_a_given_one_stands():
     assert third == "mine"
 
 
-@pytest.mark.parametrize("failure", [LOST, CUT, problem(502, "x"), problem(503, "store_unavailable", 1)])
-@pytest.mark.parametrize("name", ONCE)
+@each("failure", [LOST, CUT, problem(502, "x"), problem(503, "store_unavailable", 1)])
+@each("name", ONCE)
 def test_what_could_be_done_twice_is_not_sent_again(name, failure):
     service = Scripted(failure)
 
@@ -65,15 +66,15 @@ def test_what_could_be_done_twice_is_not_sent_again(name, failure):
     assert caught.value.curable
 
 
-@pytest.mark.parametrize("failure", [REFUSED, httpx.ConnectTimeout("x"), problem(429, "cooldown", 2)])
-@pytest.mark.parametrize("name", ONCE)
+@each("failure", [REFUSED, httpx.ConnectTimeout("x"), problem(429, "cooldown", 2)])
+@each("name", ONCE)
 def test_what_did_not_get_through_or_was_turned_away_is_sent_again_whatever_it_is(name, failure):
     service = Scripted(failure, good())
     service.client().call(name, ONCE[name])
     assert len(service.asked) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     "failure",
     [
         problem(400, "malformed_body"),
@@ -126,7 +127,7 @@ def test_it_waits_as_long_as_the_service_says_and_not_when_that_is_too_long():
     assert hours.waited == []
 
 
-@pytest.mark.parametrize("told", ["soon", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT", "9" * 30, "²"])
+@each("told", ["soon", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT", "9" * 30, "²"])
 def test_a_retry_after_that_is_no_number_of_seconds_is_as_if_not_said(told):
     service = Scripted(httpx.Response(503, headers={"retry-after": told.encode()}), good())
     service.client().call("get_space", {"space_id": "demo"})

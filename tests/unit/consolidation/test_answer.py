@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from livemem.consolidation import answer
 from livemem.consolidation.answer import Answer, ContractError
 from livemem.llm import contract
+from tests.support.cases import each
 
 OPS = ["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
 GOOD = {"bank_files": [{"filename": "log.md", "action": "created", "content": "# Log\n"}], "synthesis": "One."}
@@ -97,7 +98,7 @@ def test_an_answer_with_any_one_character_changed_is_parsed_or_refused(data: st.
     outcome(changed)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         json.dumps(GOOD),
@@ -181,9 +182,9 @@ def test_the_schema_is_one_that_strict_providers_take():
 
     described = list(objects_of(found))
     assert len(described) == 4
-    for each in described:
-        assert each["additionalProperties"] is False
-        assert each["required"] == list(each["properties"])
+    for one in described:
+        assert one["additionalProperties"] is False
+        assert one["required"] == list(one["properties"])
     text = json.dumps(found)
     assert not [name for name in contract.UNKNOWN_TO_PROVIDERS if f'"{name}":' in text]
     assert len(text) < 5_000

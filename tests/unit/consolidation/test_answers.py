@@ -13,6 +13,7 @@ import pytest
 
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World
 
 FOLDER = Path(__file__).parent / "answers"
@@ -91,7 +92,7 @@ def test_every_recorded_answer_is_in_the_table_and_there_are_enough_of_them():
     assert len(REFUSED) >= 40
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["name"])
+@each("case", REFUSED, ids=lambda case: case["name"])
 def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were(case: dict[str, Any]):
     world = _consolidated_once()
     before, head = _contents(world), heads.load(world.process, "demo").meta
@@ -136,7 +137,7 @@ def test_a_broken_answer_that_is_corrected_is_taken(case: dict[str, Any]):
     assert case["detail"] in world.llm.prompts[1][-1]["content"]
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case["name"])
+@each("case", ACCEPTED, ids=lambda case: case["name"])
 def test_an_odd_answer_is_accepted_for_the_reason_in_the_table(case: dict[str, Any]):
     world = _consolidated_once()
     before = world.bank()

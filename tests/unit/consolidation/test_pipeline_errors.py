@@ -12,6 +12,7 @@ from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World, append_everything
 
 
@@ -47,7 +48,7 @@ CODES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_a_failure_of_the_llm_leaves_every_note_live_and_is_not_asked_again(code: str):
     world = space_with_notes()
     before = snapshot(world)

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from livemem.changes.records import Record
 from livemem.llm.client import Reply
 from livemem.llm.usage import Usage
@@ -12,6 +10,7 @@ from livemem.notes import pages
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World, append_everything, read_prompt
 
 FOREIGN = "20260220T135959_cat_todo_0000abcd"
@@ -144,7 +143,7 @@ def test_an_agent_without_notes_leaves_nothing_to_do():
     assert len(world.live_ids()) == 2
 
 
-@pytest.mark.parametrize(("setting", "asked", "folded"), [(500, 2, 2), (2, None, 2), (2, 3, 2), (500, None, 5)])
+@each(("setting", "asked", "folded"), [(500, 2, 2), (2, None, 2), (2, 3, 2), (500, None, 5)])
 def test_max_notes_takes_the_oldest_and_the_setting_is_the_ceiling(setting: int, asked: int | None, folded: int):
     world = space_with_notes(*["ann"] * 5, consolidation_max_notes=setting)
     newest = world.live_ids()[folded:]

@@ -7,6 +7,7 @@ import pytest
 
 from livemem.consolidation import answer, placeholders
 from livemem.consolidation.answer import Answer, ContractError
+from tests.support.cases import each
 from tests.unit.consolidation.test_pipeline_notes import space_with_notes
 
 EXAMPLE_LINE = "- `ferryctl import --port kiel` loads the timetable of one port."
@@ -37,8 +38,8 @@ def test_the_example_of_the_prompt_is_an_answer_that_keeps_the_contract_with_rea
     assert "<" not in texts
 
 
-@pytest.mark.parametrize("line", ["...", "- ...", "…", "<the whole file>", "- <Markdown>", EXAMPLE_LINE])
-@pytest.mark.parametrize("made", [file_of, edit_of, lambda text: file_of("# A\n", synthesis=text)])
+@each("line", ["...", "- ...", "…", "<the whole file>", "- <Markdown>", EXAMPLE_LINE])
+@each("made", [file_of, edit_of, lambda text: file_of("# A\n", synthesis=text)])
 def test_a_placeholder_anywhere_is_refused_and_named_unless_the_space_holds_it(line: str, made: Any):
     found = made(f"Text.\n\n  {line}\n")
 
@@ -49,9 +50,7 @@ def test_a_placeholder_anywhere_is_refused_and_named_unless_the_space_holds_it(l
     placeholders.check(found, ["rules", f"A note says:\n{line.removeprefix('- ')}\n"])
 
 
-@pytest.mark.parametrize(
-    "line", ["## Import", "# Commands", "and so on...", "- wait ... then go", "a < b", "<details>"]
-)
+@each("line", ["## Import", "# Commands", "and so on...", "- wait ... then go", "a < b", "<details>"])
 def test_what_anybody_may_write_is_no_placeholder(line: str):
     placeholders.check(file_of(line), [])
 

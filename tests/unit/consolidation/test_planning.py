@@ -11,6 +11,7 @@ from livemem.bank import files, paths
 from livemem.bank.files import BankFile
 from livemem.consolidation import planning
 from livemem.consolidation.answer import Answer, ContractError, Discard, FileAnswer, SectionEdit
+from tests.support.cases import each
 from tests.unit.consolidation.test_answer import OPS
 
 T = TypeVar("T")
@@ -206,7 +207,7 @@ def test_two_new_files_that_differ_in_case_only_are_refused():
         draw_up(entry("new.md", "created", content="a"), entry("New.md", "created", content="b"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "problem"),
     [
         ("a\0b", "NUL"),
@@ -223,6 +224,6 @@ def test_content_that_no_bank_file_may_have_is_refused_and_the_reason_told(conte
     assert re.search(problem, files.content_problem(content) or "")
 
 
-@pytest.mark.parametrize("content", ["", "----\n", " ---\n", "# T\n\n---\n", "--- x\n", "x" * 500_000])
+@each("content", ["", "----\n", " ---\n", "# T\n\n---\n", "--- x\n", "x" * 500_000])
 def test_rules_and_lines_of_dashes_elsewhere_are_markdown(content: str):
     assert files.content_problem(content) is None

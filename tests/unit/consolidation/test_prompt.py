@@ -11,6 +11,7 @@ from livemem.consolidation import checks, prompt
 from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes.note import Note
+from tests.support.cases import each
 from tests.support.world import START, read_prompt
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
@@ -171,7 +172,7 @@ def test_the_estimate_for_notes_covers_what_they_take_in_the_prompt(bank: list[B
     assert window.size(build("r", None, bank, notes)) <= empty + sum(map(prompt.note_tokens, notes)) + 1
 
 
-@pytest.mark.parametrize("character", ['"', "\n", "\\", "x", "é", "\x01", "\u2028"])
+@each("character", ['"', "\n", "\\", "x", "é", "\x01", "\u2028"])
 def test_a_note_is_counted_as_it_is_sent_escapes_and_all(character: str):
     note = Note("id", "demo", "t", "ann", "todo", (), character * 10_000, 0)
 
@@ -200,7 +201,7 @@ def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language:
     assert len(messages[1]["content"].splitlines()) == len(plain.splitlines())
 
 
-@pytest.mark.parametrize(
+@each(
     "told",
     [
         "The newest note wins", "keep the old one once", "as an open question", "stay word for word",

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from livemem.consolidation import pipeline
 from livemem.jobs import lease
 from livemem.store import keys
 from tests.support.actors import Actor
 from tests.support.audit import audit
+from tests.support.cases import each
 from tests.support.world import World
 
 SPACE = "demo"
@@ -43,7 +42,7 @@ def _killed_after(before: int, after: int) -> tuple[World, dict[str, str], list[
     return world, payload, notes, ended
 
 
-@pytest.mark.parametrize("before", range(1, 31))
+@each("before", range(1, 31))
 def test_what_a_second_worker_of_an_ended_run_leaves_is_cleared_when_lambda_tries_again(before: int):
     after, ended = 0, False
     while not ended:

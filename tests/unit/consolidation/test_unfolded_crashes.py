@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from tests.support import crash
+from tests.support.cases import each
 from tests.support.crash import KILLS, RECOVERIES, SPACE, Fault, Operation
 from tests.support.world import World, append_everything
 from tests.unit.consolidation.test_set_aside import HUGE, SMALL
@@ -41,9 +40,9 @@ OPERATIONS = (
 )
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda item: item.name)
-@pytest.mark.parametrize("fault", KILLS, ids=lambda item: item.name)
-@pytest.mark.parametrize("recover", [recover for _, recover in RECOVERIES], ids=[label for label, _ in RECOVERIES])
+@each("operation", OPERATIONS, ids=lambda item: item.name)
+@each("fault", KILLS, ids=lambda item: item.name)
+@each("recover", [recover for _, recover in RECOVERIES], ids=[label for label, _ in RECOVERIES])
 def test_a_run_that_leaves_notes_live_keeps_the_promise_wherever_it_dies(
     operation: Operation, fault: Fault, recover: Any
 ):

@@ -15,6 +15,7 @@ from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCa
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -157,7 +158,7 @@ def test_an_id_that_somebody_entered_a_moment_ago_is_looked_for_behind_that_turn
     assert len(turns(talk)) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "draft",
     [
         Draft(),
@@ -238,7 +239,7 @@ def test_an_import_that_meets_a_later_line_of_its_own_on_the_way_does_not_write_
     assert [turn.message_id for turn in turns(talk)] == ["m1", "m0"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "where"),
     [
         ("", "body"),

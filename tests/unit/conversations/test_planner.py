@@ -21,6 +21,7 @@ from livemem.conversations.planner import (
     next_block,
     next_group,
 )
+from tests.support.cases import each
 
 START = datetime(2026, 2, 20, 14, tzinfo=UTC)
 profiles = st.sampled_from(["turns", "windows", "windows"])
@@ -171,7 +172,7 @@ def turn(index: int, chars: int, *, ends: bool = True, after: float = 0, close: 
 WINDOWS = Parameters(window_chars=1_000, min_flush_chars=400)
 
 
-@pytest.mark.parametrize(
+@each(
     ("turns", "expected"),
     [
         ([turn(1, 600), turn(2, 700)], [("duo", 1, 600)]),
@@ -250,7 +251,7 @@ def test_a_group_has_about_its_size_unless_one_child_alone_is_larger(wanted, lev
             assert chars + following.chars > size * MOST_GROUP
 
 
-@pytest.mark.parametrize(
+@each(
     ("sizes", "expected"),
     [
         ([500, 500], [2]),

@@ -18,13 +18,14 @@ from livemem.errors import InvalidRequest, TooLarge
 from livemem.llm.contract import ContractError
 from livemem.store import conversation_keys as keys
 from livemem.text import language
+from tests.support.cases import each
 
 paths = st.lists(
     st.sampled_from(["/", "//", "\\", "..", ".", "a", "é", "e\u0301", " ", "C:", "漢", "a b", "~"]), min_size=1
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "expected"),
     [
         ("/home/ann/", "/home/ann"),
@@ -63,7 +64,7 @@ def test_a_path_that_was_normalised_stays_as_it_is_and_goes_nowhere_up(parts):
     assert "//" not in found
 
 
-@pytest.mark.parametrize("path", ["", "  ", "a\nb", "a\x00", "\ud800"])
+@each("path", ["", "  ", "a\nb", "a\x00", "\ud800"])
 def test_what_can_be_no_path_is_refused_with_its_field(path):
     with pytest.raises(InvalidRequest) as refused:
         normalised(path, "project_path")
@@ -91,7 +92,7 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize("name", BOUNDS)
+@each("name", BOUNDS)
 def test_a_parameter_at_its_bounds_is_taken_and_beyond_is_refused_with_its_name_and_bound(name):
     least, most = BOUNDS[name]
     usual = {"window_chars": 100_000, "min_flush_chars": 1}
@@ -105,7 +106,7 @@ def test_a_parameter_at_its_bounds_is_taken_and_beyond_is_refused_with_its_name_
         assert str(bound) in field.message
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "field"),
     [
         ({"seal_policy": "never"}, "seal_policy"),
@@ -164,15 +165,13 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("code", TEXTS)
+@each("code", TEXTS)
 def test_a_language_is_told_by_its_common_words_and_no_other_is_the_same(code):
     assert language.told(TEXTS[code]) == code
     assert [other for other in TEXTS if language.differ(TEXTS[code], TEXTS[other])] == [o for o in TEXTS if o != code]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "ok", "x = y[0]; return foo(bar)", "`the and of to in is that it for was`", "漢字 " * 50]
-)
+@each("text", ["", "ok", "x = y[0]; return foo(bar)", "`the and of to in is that it for was`", "漢字 " * 50])
 def test_what_tells_no_language_differs_from_none(text):
     assert language.told(text) is None
     assert not language.differ(text, TEXTS["en"])
@@ -195,7 +194,7 @@ def test_an_answer_is_taken_with_a_fence_around_it_or_fields_that_nobody_asked_f
     assert answer.parse(text, SOURCE).summary == "It failed."
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -255,7 +254,7 @@ def test_an_answer_that_is_far_too_long_is_refused_and_one_that_is_too_long_is_a
     assert flaws[400, False] == []
 
 
-@pytest.mark.parametrize("sign", ["x", "/", ".", "`", "_ ", "a/", "\\"])
+@each("sign", ["x", "/", ".", "`", "_ ", "a/", "\\"])
 def test_no_text_of_a_megabyte_takes_long_to_tell_its_language(sign):
     # What looks for a name again from each of its characters would take days.
     assert language.told(sign * (1_000_000 // len(sign))) is None
@@ -289,7 +288,7 @@ def test_the_parts_of_a_turn_between_cuts_are_together_the_whole(user, assistant
     assert len(first + second) == cut
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "expected"),
     [
         ({"path": "src/a.py"}, ["src/a.py"]),

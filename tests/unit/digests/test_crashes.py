@@ -8,6 +8,7 @@ import pytest
 from livemem.digests import chunks, opening
 from livemem.errors import LiveMemoryError
 from livemem.store import room_keys as keys
+from tests.support.cases import each
 from tests.support.chatter import Chatter, fails_on
 from tests.support.counting import Killed
 from tests.support.crash import ERRORS, KILLS
@@ -71,8 +72,8 @@ def points(*, poison: bool = False) -> int:
     return len(chatter.world.client.requests)
 
 
-@pytest.mark.parametrize("poison", [False, True])
-@pytest.mark.parametrize("fault", [*KILLS, *ERRORS], ids=lambda fault: fault.name)
+@each("poison", [False, True])
+@each("fault", [*KILLS, *ERRORS], ids=lambda fault: fault.name)
 def test_wherever_a_digest_breaks_off_nothing_is_lost_or_digested_twice(fault, poison):
     for point in range(points(poison=poison)):
         chatter = prepared(poison=poison)
@@ -132,7 +133,7 @@ def test_a_digest_that_dies_again_and_again_asks_each_chunk_once():
     assert wrong(chatter) == []
 
 
-@pytest.mark.parametrize("stop", range(0, 60, 3))
+@each("stop", range(0, 60, 3))
 def test_two_workers_whose_requests_interleave_store_each_memory_once(stop):
     from tests.support.actors import Actor
     from tests.support.world import INVOCATION

@@ -3,11 +3,11 @@
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.digests import slots
+from tests.support.cases import each
 
 
 def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> datetime:
@@ -76,7 +76,7 @@ def test_a_two_oclock_that_comes_twice_in_paris_comes_once():
         assert slots.latest(utc(2026, 10, 25) + timedelta(minutes=minutes), paris, HOURS) == utc(2026, 10, 25)
 
 
-@pytest.mark.parametrize(
+@each(
     ("zone", "day", "first"),
     [
         ("America/New_York", date(2026, 3, 8), utc(2026, 3, 8, 7)),

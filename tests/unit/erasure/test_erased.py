@@ -4,14 +4,13 @@ import base64
 import json
 from datetime import date
 
-import pytest
-
 from livemem.changes.records import NoteSource, Record
 from livemem.erasure.erased import fate, is_stub, stub
 from livemem.erasure.scrubbing import pieces_of
 from livemem.erasure.task import Fate, Task
 from livemem.notes import note as notes
 from livemem.store import keys
+from tests.support.cases import each
 
 NOTE = "20260220T140000_ann_progress_00000001"
 OTHER = "20260220T140001_bob_progress_00000002"
@@ -35,10 +34,8 @@ def body_of(name: str, body: bytes, task: Task = TASK) -> bytes:
     return wanted
 
 
-@pytest.mark.parametrize("name", ["a.json", "bank/a.md", "_runs/x.json", RECORD, "photo.bin", "live/x.txt"])
-@pytest.mark.parametrize(
-    "body", [b"", b"{}", b"[1, 2", b'{"a":  1.50,"b": "x y"}', b"\xff\xfe", b"null", b'{"notes": [1, {"raw": 2}]}']
-)
+@each("name", ["a.json", "bank/a.md", "_runs/x.json", RECORD, "photo.bin", "live/x.txt"])
+@each("body", [b"", b"{}", b"[1, 2", b'{"a":  1.50,"b": "x y"}', b"\xff\xfe", b"null", b'{"notes": [1, {"raw": 2}]}'])
 def test_what_holds_nothing_of_the_note_stays_byte_for_byte(name, body):
     assert fate(name, body, TASK) == Fate(body)
 
@@ -109,7 +106,7 @@ def test_a_record_is_still_one_afterwards():
     assert after.name() == whole.name()
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "stays"),
     [
         ({"note_id": NOTE, "body": "x"}, False),
@@ -132,7 +129,7 @@ def test_a_stub_says_when_and_is_known_again_also_in_another_space():
     assert is_stub(NOTE, stub("other", NOTE, DAY))
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         raw("Erased on 2026-02-21.").encode(),

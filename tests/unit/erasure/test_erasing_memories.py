@@ -30,6 +30,7 @@ from livemem.memories import (
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
 from livemem.store import keys, memory_keys, room_keys
+from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
 from tests.support.crash import ERRORS, KILLS, LATER
 from tests.support.crash_erasure import damaged_backups, left_of
@@ -373,8 +374,8 @@ def writes_of() -> list[int]:
     return [point for point, (verb, _) in enumerate(world.client.requests) if verb in WRITES.values()]
 
 
-@pytest.mark.parametrize("repeated", [True, False], ids=["repeated", "sweep"])
-@pytest.mark.parametrize("fault", [KILLS[1], *ERRORS], ids=lambda fault: fault.name)
+@each("repeated", [True, False], ids=["repeated", "sweep"])
+@each("fault", [KILLS[1], *ERRORS], ids=lambda fault: fault.name)
 def test_wherever_it_dies_or_fails_it_is_finished(fault, repeated):
     prepared, memory_id = begun()
     points = writes_of()

@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.erasure.scrubbing import ERASED, occurs, pieces_of, scrub
+from tests.support.cases import each
 
 WORDS = st.sampled_from(
     ["Alice", "lives", "in", "Paris", "with", "cats", "[erased]", "two", "a@b.eu", "パリに住む", "x"]
@@ -53,7 +53,7 @@ def test_many_pieces_are_found_as_few_are(extra):
     assert scrub(text, pieces_of(few)) == f"He said: {ERASED}. And Number 31 lives in Paris."
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "text", "expected"),
     [
         ("Alice lives in Paris.", "- Alice lives in Paris. (2026)", "- [erased]. (2026)"),

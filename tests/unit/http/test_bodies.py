@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from livemem.errors import MalformedBody, TooLarge
 from livemem_http import bodies
 from livemem_http.views import NewNotes
+from tests.support.cases import each
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -69,7 +70,7 @@ def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(monkeypatch, t
     assert refused.value.fields[0].field == "body"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"a":' * 1_000 + "1" + "}" * 1_000,
@@ -93,9 +94,7 @@ def test_what_is_no_json_object_or_not_plainly_one_is_malformed(text):
         bodies.parse(text)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": ' + "[" * 19 + "]" * 19 + "}", '{"a": "[[[[[[[[[[[[[[[[[[[[[[[[,,,"}', '{"a": 1e400}', "{}"]
-)
+@each("text", ['{"a": ' + "[" * 19 + "]" * 19 + "}", '{"a": "[[[[[[[[[[[[[[[[[[[[[[[[,,,"}', '{"a": 1e400}', "{}"])
 def test_brackets_in_texts_and_depth_up_to_the_limit_are_allowed(text):
     assert bodies.parse(text) == json.loads(text)
 

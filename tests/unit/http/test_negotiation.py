@@ -1,11 +1,10 @@
 """Markdown is what a client gets that wants it more than JSON; everybody else gets JSON."""
 
-import pytest
-
 from livemem_http.negotiation import prefers_markdown
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     "accept",
     [
         "text/markdown",
@@ -25,7 +24,7 @@ def test_markdown_is_preferred(accept):
     assert prefers_markdown(accept)
 
 
-@pytest.mark.parametrize(
+@each(
     "accept",
     [
         None,

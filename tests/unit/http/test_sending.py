@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from livemem import limits
 from livemem_http import negotiation, sending
+from tests.support.cases import each
 
 PLAIN = {"Content-Type": "application/json"}
 
@@ -78,7 +79,7 @@ def test_gzip_is_taken_where_its_weight_is_not_0_and_not_below_that_of_the_bare_
     assert negotiation.takes_gzip(header) is (gzipped > 0 and gzipped >= bare)
 
 
-@pytest.mark.parametrize("header", [None, "", "br", "gzip;q=0", "gzip;q=x", "gzip;q=2", ",", '"gzip"', "*;q=0"])
+@each("header", [None, "", "br", "gzip;q=0", "gzip;q=x", "gzip;q=2", ",", '"gzip"', "*;q=0"])
 def test_without_a_word_for_gzip_nothing_is_compressed(header: str | None):
     assert not negotiation.takes_gzip(header)
 

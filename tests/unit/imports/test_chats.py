@@ -12,6 +12,7 @@ from live_memory.cli.imports.unfit import BadPart
 from livemem import clock
 from livemem.conversations import importing
 from livemem.conversations.turn import check
+from tests.support.cases import each
 from tests.support.sources import chatgpt_chat, claude_chat, claude_message, node
 
 
@@ -181,7 +182,7 @@ def test_another_answer_to_the_same_question_is_another_turn():
     assert one[0].message_id != two[0].message_id
 
 
-@pytest.mark.parametrize("chat_id", ["../../etc", "a/b", "é", "x" * 170, "a b"])
+@each("chat_id", ["../../etc", "a/b", "é", "x" * 170, "a b"])
 def test_the_folder_of_a_conversation_is_one_name_whatever_its_id_is(chat_id):
     folder = Chat("claude.ai", chat_id, "", None, []).folder
     assert folder.startswith("/imported/claude.ai/")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from live_memory.cli.imports import elements as cutting
 from live_memory.cli.imports.elements import elements
 from live_memory.cli.imports.unfit import BadSource
+from tests.support.cases import each
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -81,9 +82,7 @@ def test_brackets_in_brackets_have_a_bound():
         list(elements([b'[{"a":' + b"[" * 100_000]))
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"{}", b"null", b'"a"', b"[1]", b"[[]]", b"PK\x03\x04", b'{"conversations": []}']
-)
+@each("text", [b"", b"{}", b"null", b'"a"', b"[1]", b"[[]]", b"PK\x03\x04", b'{"conversations": []}'])
 def test_what_is_no_list_of_objects_is_refused(text):
     with pytest.raises(BadSource):
         list(elements([text]))

@@ -10,6 +10,7 @@ from livemem.errors import Busy
 from livemem.jobs import lease, places
 from livemem.jobs.lease import Held, LeaseTaken
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World
 
 RUN, OTHER = "01HZZZZZZZ0000000000000001", "01HZZZZZZZ0000000000000002"
@@ -206,7 +207,7 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
     assert keys.lease("demo") not in world.inner.objects
 
 
-@pytest.mark.parametrize("status", ["ok", "nothing_to_do", "busy", "error"])
+@each("status", ["ok", "nothing_to_do", "busy", "error"])
 def test_the_lease_of_a_run_that_has_ended_is_free_at_once(status: str):
     world = World()
     acquire(world)

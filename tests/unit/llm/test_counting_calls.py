@@ -2,10 +2,9 @@
 
 from types import SimpleNamespace
 
-import pytest
-
 from livemem.llm.client import choice
 from livemem.llm.usage import Usage
+from tests.support.cases import each
 
 
 def test_an_estimate_counts_only_where_the_provider_counted_nothing():
@@ -13,7 +12,7 @@ def test_an_estimate_counts_only_where_the_provider_counted_nothing():
     assert Usage.of_call({}, 99) == Usage(1, 0, 0, 99)
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "counted"),
     [
         ((10**30, 10**30), {"prompt_tokens": 50_005, "completion_tokens": 1_000_000}),

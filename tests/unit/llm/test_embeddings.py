@@ -2,13 +2,13 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.llm import embeddings
 from livemem.llm.embeddings import batches, prepare
 from livemem.settings import Settings
+from tests.support.cases import each
 
 MODELS = st.text(min_size=1, max_size=80) | st.from_regex(r"[a-zA-Z0-9./:_-]{1,70}", fullmatch=True)
 
@@ -17,7 +17,7 @@ def name(model: str) -> str:
     return embeddings.name(Settings(embeddings_model=model))
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "slug"),
     [
         ("text-embedding-3-small", "text-embedding-3-small"),

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from local.config import ConfigError, read_config
+from tests.support.cases import each
 
 
 def test_variables_choose_everything_and_nothing_is_needed():
@@ -17,7 +18,7 @@ def test_what_failed_is_tried_again_when_lambda_would_unless_somebody_says_other
     assert read_config({"LIVEMEM_RETRY_SECONDS": "0.5, 2"}).retry_seconds == (0.5, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("variables", "embedded", "aws"),
     [
         ({}, True, False),
@@ -42,7 +43,7 @@ def test_the_region_is_that_of_the_store_or_else_aws_own():
     assert read_config({"S3_REGION_NAME": "eu-north-1", "AWS_REGION": "eu-west-1"}).region == "eu-north-1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "says"),
     [
         ("PORT", "x", "PORT is 'x'; it takes a number from 0 (any free port) to 65535."),
@@ -92,9 +93,7 @@ def test_the_value_of_a_secret_is_never_told():
     assert "hunter2" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "name", ["CONSOLIDATION_THRESHOLD", "BACKUP_SCHEDULE", "BACKUP_TIMEZONE", "BACKUP_SCHEDULE_STATE"]
-)
+@each("name", ["CONSOLIDATION_THRESHOLD", "BACKUP_SCHEDULE", "BACKUP_TIMEZONE", "BACKUP_SCHEDULE_STATE"])
 def test_a_long_value_is_told_in_short(name):
     with pytest.raises(ConfigError) as error:
         read_config({name: "9" * 5_000 + "x"})

@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
-import pytest
-
 from local.front.httpd import Request
 from local.front.payload import build_event
 from local.functions.expressions import Rate
 from local.functions.schedules import build_scheduled_event
 from local.functions.template import Route, Schedule, read_template
 from local.s3.events import Put, build_put_event
+from tests.support.cases import each
 
 EVENTS = Path(__file__).resolve().parents[3] / "events"
 NOW = datetime(2026, 2, 20, 14, tzinfo=UTC)
@@ -32,7 +31,7 @@ def shape(value):
     return type(value).__name__
 
 
-@pytest.mark.parametrize("name", HTTP_SAMPLES)
+@each("name", HTTP_SAMPLES)
 def test_an_http_event_is_like_its_sample(name):
     expected = sample(name)
     method, path = expected["routeKey"].split(" ")

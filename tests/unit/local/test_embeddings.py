@@ -4,12 +4,13 @@ import pytest
 
 from local.config import read_config
 from local.embeddings import Embeddings, describe, provide, read_embeddings, tell
+from tests.support.cases import each
 
 URL = "http://127.0.0.1:11434/v1"
 OFFLINE = "http://127.0.0.1:4711/v1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("variables", "chosen"),
     [
         ({}, Embeddings()),

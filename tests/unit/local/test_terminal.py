@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from local import terminal
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,7 +25,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]
     )
 
 
-@pytest.mark.parametrize("number", [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x2028, 0x202E, 0xE0041])
+@each("number", [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), 0x2028, 0x202E, 0xE0041])
 def test_every_control_character_is_shown_and_so_is_what_nobody_sees(number):
     assert terminal.clean(f"a{chr(number)}b") == f"a\\u{{{number:X}}}b"
 

@@ -11,6 +11,7 @@ from livemem.markdown import edits as edits_module
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.markdown.edits import Edit, apply_edits
 from livemem.markdown.sections import addressed, list_sections, own_text, preamble
+from tests.support.cases import each
 from tests.support.markdown import (
     DOC,
     any_text,
@@ -43,7 +44,7 @@ def test_an_appended_list_item_keeps_the_list_tight():
     assert edited(DOC, "append_to_section", "## Focus", "\n- c\n- d\n\n") == DOC.replace("- b\n", "- b\n- c\n- d\n")
 
 
-@pytest.mark.parametrize(
+@each(
     ("own", "content", "result"),
     [
         ("- a\n", "* b", "- a\n\n* b\n"),
@@ -69,7 +70,7 @@ def test_only_a_list_of_the_same_kind_goes_on_without_a_blank_line(own, content,
     assert edited(f"# A\n{gap}{own}\n# B\n", "append_to_section", "# A", content) == f"# A\n\n{result}\n# B\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("own", "content", "result"),
     [
         ("- a\n", "- 0", "- 0\n- a\n"),
@@ -148,7 +149,7 @@ def test_a_heading_that_exists_elsewhere_can_be_added_by_its_path():
     assert edited(text, "add_section", "# B > ## Notes") == text + "\n## Notes\n"
 
 
-@pytest.mark.parametrize(
+@each(
     "heading",
     ["New", "##New", "## A\ntext", "## A\n## B", "Title\n===", "##", "## ##", "", "> ## A", "- ## A", "## A\n[x]: /u",
      "[x]: /u\n## A", "# Project > ## A\r## B", "####### A"],
@@ -189,8 +190,8 @@ def test_text_does_not_become_a_heading_when_what_parted_them_is_deleted():
 # Content
 
 
-@pytest.mark.parametrize("op", ["replace_section", "append_to_section", "prepend_to_section"])
-@pytest.mark.parametrize("first", ["## Done", "##  Done ##", "\n\n   ## Done\n", "Done\n---"])
+@each("op", ["replace_section", "append_to_section", "prepend_to_section"])
+@each("first", ["## Done", "##  Done ##", "\n\n   ## Done\n", "Done\n---"])
 def test_a_repeated_heading_at_the_start_of_the_content_is_removed(op, first):
     assert edited(DOC, op, "## Done", f"{first}\n\nNew.") == edited(DOC, op, "## Done", "New.")
 
@@ -199,7 +200,7 @@ def test_a_new_section_may_repeat_its_heading_too():
     assert edited(DOC, "add_section", "## New", "## New\nx") == edited(DOC, "add_section", "## New", "x")
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     ["## Done\n\n## Done\n\nx", "x\n\n## Done", "## Other\nx", "# Top", "x\n\nTop\n===", "[x]: /u\n\n## Done"],
 )
@@ -214,9 +215,7 @@ def test_headings_in_fences_quotes_and_lists_are_fine_in_content():
     assert edited(DOC, "replace_section", "## Done", content) == DOC.replace("Text.\n", content)
 
 
-@pytest.mark.parametrize(
-    "content", ["```\nx", "~~~~\nx\n~~~", "a\n\n<!-- x", "<script>\n\nx", "<?php", "<![CDATA[", "<pre>\n\n"]
-)
+@each("content", ["```\nx", "~~~~\nx\n~~~", "a\n\n<!-- x", "<script>\n\nx", "<?php", "<![CDATA[", "<pre>\n\n"])
 def test_content_that_leaves_a_block_open_is_refused(content):
     for op in ("replace_section", "append_to_section", "prepend_to_section"):
         for heading in ("## Focus", "## Done"):
@@ -239,8 +238,8 @@ def test_a_heading_that_indentation_would_draw_into_a_list_is_protected():
     assert "place as a heading" in refusal("# A\n\n- a\n\n# B\n\n  # C\n", Edit("delete_section", "# B"))
 
 
-@pytest.mark.parametrize("op", ["append_to_section", "prepend_to_section"])
-@pytest.mark.parametrize("content", ["", " \n\t\n", "## Done", "## Done\n\n"])
+@each("op", ["append_to_section", "prepend_to_section"])
+@each("content", ["", " \n\t\n", "## Done", "## Done\n\n"])
 def test_an_edit_without_content_is_refused_rather_than_lost(op, content):
     assert "content is empty" in refusal(DOC, Edit(op, "## Done", content))
 
@@ -254,7 +253,7 @@ def test_content_cannot_make_a_second_section_of_the_same_path():
 # Addresses
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     ["## Focus", "  ##   Focus ", "## Focus ##", "##\tFocus\t#", "# Project > ## Focus", "#  Project #  >  ## Focus #",
      "Focus\n-----", "##\u00a0Focus"],
@@ -339,7 +338,7 @@ def test_a_refusal_is_short_however_long_the_file_or_the_heading():
     assert len(message) < 4000
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "Focus",
@@ -650,7 +649,7 @@ def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeyp
     assert apply_edits("# Log\n\n" + "- item\n" * 2_000, many)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "[" * 100_000,

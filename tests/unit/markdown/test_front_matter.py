@@ -11,6 +11,7 @@ from livemem.markdown import front_matter
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.store import keys
+from tests.support.cases import each
 
 NAME = keys.parse_note_id("20260220T140000_ann_todo_0000abcd")
 FIELDS = 'timestamp: "2026-02-20T14:00:00Z"\nagent: ann\ncategory: todo\n'
@@ -28,7 +29,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("head", BOMBS.values(), ids=BOMBS)
+@each("head", BOMBS.values(), ids=BOMBS)
 def test_a_note_whose_front_matter_is_beyond_the_bounds_is_read_as_malformed(head: str):
     body = f"---\n{FIELDS}{head}---\n\ntext"
 
@@ -37,7 +38,7 @@ def test_a_note_whose_front_matter_is_beyond_the_bounds_is_read_as_malformed(hea
     assert (read.malformed, read.content) == (True, body)
 
 
-@pytest.mark.parametrize("head", BOMBS.values(), ids=BOMBS)
+@each("head", BOMBS.values(), ids=BOMBS)
 def test_a_synthesis_whose_front_matter_is_beyond_the_bounds_is_all_content(head: str):
     body = f"---\nconsolidation_number: 3\n{head}---\n\ntext"
 
@@ -65,7 +66,7 @@ def test_what_is_beyond_the_bounds_is_never_built(head: str, monkeypatch: pytest
     assert len(events) < 3 * front_matter.NODES
 
 
-@pytest.mark.parametrize("character", ["a", "\x00", "\x85", "\u2028", '"', "\\", "é", "🦊", "\U0010ffff", "\ufeff"])
+@each("character", ["a", "\x00", "\x85", "\u2028", '"', "\\", "é", "🦊", "\U0010ffff", "\ufeff"])
 def test_the_longest_tags_that_a_note_may_have_are_read_back(character: str):
     tags = tuple(character * limits.TAG_CHARACTERS for _ in range(limits.TAGS))
     note = Note(NAME.note_id, "s" * 63, clock.iso(NAME.timestamp), "a" * 63, "todo", tags, "text", 4)

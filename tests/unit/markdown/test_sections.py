@@ -14,6 +14,7 @@ from livemem import limits
 from livemem.markdown.blocks import PARSE_EFFORT, SectionError, split_lines
 from livemem.markdown.edits import Edit
 from livemem.markdown.sections import list_sections, own_text, preamble, section_text
+from tests.support.cases import each
 from tests.support.markdown import DOC, any_text, attempted, documents, headings, refusal
 
 
@@ -42,7 +43,7 @@ def test_a_file_without_headings_is_all_preamble():
     assert preamble("") == ""
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "```\n# x\n```\n",
@@ -71,7 +72,7 @@ def test_what_only_looks_like_a_heading_is_text(text):
     assert list_sections(text) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "path", "start", "body"),
     [
         ("# A", "# A", 0, 1),

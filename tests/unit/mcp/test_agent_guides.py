@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
-
 from livemem_mcp import http
 from livemem_mcp.session import TOOLSETS
+from tests.support.cases import each
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [DOCS / "mcp.md", *sorted((DOCS / "agents").glob("*.md"))]
@@ -24,20 +23,20 @@ def _named(pages: list[Path]) -> list[str]:
     return [str(page.relative_to(DOCS)) for page in pages]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_named(PAGES))
+@each("page", PAGES, ids=_named(PAGES))
 def test_what_is_to_be_pasted_is_well_formed(page: Path):
     for language, text in re.findall(r"^```(\w+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
         READ.get(language, str)(text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_named(PAGES))
+@each("page", PAGES, ids=_named(PAGES))
 def test_addresses_ask_for_what_the_server_knows(page: Path):
     for address in re.findall(r"https?://[^\s\"'`)]+/mcp\?[^\s\"'`)]+", page.read_text("utf-8")):
         wanted = parse_qsl(urlsplit(address).query, keep_blank_values=True)
         assert [(name, value) for name, value in wanted if value not in VALUES[name]] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_named(PAGES))
+@each("page", PAGES, ids=_named(PAGES))
 def test_links_lead_somewhere(page: Path):
     missing = []
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):

@@ -10,6 +10,7 @@ from live_memory.cli.init.hooks import answers
 from livemem.llm.templates import json_line
 from livemem.text.invisible import visible
 from tests.support.agent import responds
+from tests.support.cases import each
 from tests.support.functions import request
 from tests.support.hidden import HOSTILE, LEGITIMATE
 from tests.support.mcp import Agents, started
@@ -112,7 +113,7 @@ def test_every_door_shows_what_nobody_sees_and_keeps_what_people_write(agents):
     assert agents.world.text("demo/bank/log.md") == content
 
 
-@pytest.mark.parametrize("text", [SAID, *LEGITIMATE])
+@each("text", [SAID, *LEGITIMATE])
 def test_a_value_in_a_prompt_is_the_same_and_nothing_in_it_is_unseen(text):
     line = json_line({"content": text})
     assert json.loads(line) == {"content": text}

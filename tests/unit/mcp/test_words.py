@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pytest
-
 from livemem_mcp import catalog
 from livemem_mcp.core import CORE
 from livemem_mcp.tool import Tool
+from tests.support.cases import each
 
 ROUTES = catalog.tools()
 EVERY = {**CORE, **ROUTES}
@@ -25,19 +24,19 @@ FOR_GOOD = re.compile(r"can't be undone|for good|for ever|not kept")
 WAY_BACK = re.compile(r"takes? it (back|away)|undone by|brings? it back")
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@each("name", ROUTES)
 def test_every_tool_that_is_made_of_a_route_has_a_title_and_a_description_of_its_own(name: str):
     assert {"title", "description"} <= TOLD.get(name, {}).keys()
 
 
-@pytest.mark.parametrize("tool", EVERY.values(), ids=EVERY)
+@each("tool", EVERY.values(), ids=EVERY)
 def test_no_tool_speaks_of_http(tool: Tool):
     said = [(tool.name, tool.title), (tool.name, tool.description), *_descriptions(tool.schema)]
 
     assert [(where, found[0]) for where, text in said for found in HTTP.finditer(text)] == []
 
 
-@pytest.mark.parametrize("tool", EVERY.values(), ids=EVERY)
+@each("tool", EVERY.values(), ids=EVERY)
 def test_words_are_few(tool: Tool):
     assert len(tool.title) in TITLE
     assert len(tool.description) in DESCRIPTION
@@ -51,19 +50,19 @@ def test_no_two_tools_have_the_same_words():
         assert sorted({text for text in said if said.count(text) > 1}) == []
 
 
-@pytest.mark.parametrize("tool", ROUTES.values(), ids=ROUTES)
+@each("tool", ROUTES.values(), ids=ROUTES)
 def test_what_destroys_says_whether_there_is_a_way_back(tool: Tool):
     told = bool(FOR_GOOD.search(tool.description) or WAY_BACK.search(tool.description))
 
     assert told or not tool.destroys
 
 
-@pytest.mark.parametrize("tool", EVERY.values(), ids=EVERY)
+@each("tool", EVERY.values(), ids=EVERY)
 def test_what_reads_neither_destroys_nor_is_told_to_repeat(tool: Tool):
     assert not (tool.reads and (tool.destroys or tool.repeats))
 
 
-@pytest.mark.parametrize("name", [name for name, tool in ROUTES.items() if tool.reads])
+@each("name", [name for name, tool in ROUTES.items() if tool.reads])
 def test_only_what_writes_is_judged(name: str):
     assert not {"destroys", "repeats"} & TOLD[name].keys()
 
@@ -77,7 +76,7 @@ def test_what_takes_something_away_is_known_to_destroy():
     assert {name for name, destroys in found.items() if not destroys} == set()
 
 
-@pytest.mark.parametrize("tool", ROUTES.values(), ids=ROUTES)
+@each("tool", ROUTES.values(), ids=ROUTES)
 def test_tools_that_the_words_name_are_there(tool: Tool):
     fields = {name for other in EVERY.values() for name in _names(other.schema)}
     named = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", tool.description))
@@ -86,7 +85,7 @@ def test_tools_that_the_words_name_are_there(tool: Tool):
     assert named - EVERY.keys() - fields - answers == set()
 
 
-@pytest.mark.parametrize("name", [name for name, words in TOLD.items() if words.get("defaults")])
+@each("name", [name for name, words in TOLD.items() if words.get("defaults")])
 def test_a_default_of_its_own_is_shown_and_is_within_its_bounds(name: str):
     properties = ROUTES[name].schema["properties"]
     for argument, value in TOLD[name]["defaults"].items():
@@ -97,7 +96,7 @@ def test_a_default_of_its_own_is_shown_and_is_within_its_bounds(name: str):
             assert shown["minimum"] <= value <= shown["maximum"]
 
 
-@pytest.mark.parametrize("tool", ROUTES.values(), ids=ROUTES)
+@each("tool", ROUTES.values(), ids=ROUTES)
 def test_a_page_is_short_unless_more_is_asked_for(tool: Tool):
     limit = tool.schema["properties"].get("limit")
 

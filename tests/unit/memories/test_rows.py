@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from livemem.memories import rows
 from livemem.search import vectors as segments
+from tests.support.cases import each
 
 
 @st.composite
@@ -43,7 +44,7 @@ def test_a_damaged_object_is_read_or_refused_and_nothing_else_happens(vectors, p
 
 
 # An archive holds the time: an id of a test must not, or two processes don't know each other's tests.
-@pytest.mark.parametrize("body", [b"", b"PK", b"{}", rows.write({})[:40]], ids=["empty", "begun", "JSON", "cut off"])
+@each("body", [b"", b"PK", b"{}", rows.write({})[:40]], ids=["empty", "begun", "JSON", "cut off"])
 def test_what_is_no_such_object_is_refused(body):
     with pytest.raises(ValueError, match=r"vectors|arrays|archive"):
         rows.read(body)

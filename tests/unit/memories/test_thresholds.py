@@ -4,10 +4,11 @@ import pytest
 
 from livemem.memories import thresholds
 from livemem.store.memory_keys import KINDS
+from tests.support.cases import each
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("model", ["text-embedding-3-small", "openai/text-embedding-3-small", "nobody-knows-it"])
+@each("kind", KINDS)
+@each("model", ["text-embedding-3-small", "openai/text-embedding-3-small", "nobody-knows-it"])
 def test_the_usual_model_and_unknown_ones_have_the_threshold_of_the_design(kind, model):
     assert thresholds.of(kind, model).same == 0.85
 
@@ -18,6 +19,6 @@ def test_a_model_is_known_by_its_name_whatever_a_provider_adds_to_it(model):
     assert thresholds.of("fact", model) != thresholds.USUAL
 
 
-@pytest.mark.parametrize("found", [*thresholds._BY_MODEL.values(), thresholds.USUAL, thresholds.LEXICAL])
+@each("found", [*thresholds._BY_MODEL.values(), thresholds.USUAL, thresholds.LEXICAL])
 def test_the_ambiguous_zone_lies_below_the_threshold(found):
     assert 0 < found.ambiguous_from <= found.same < 1

@@ -10,6 +10,7 @@ from livemem import clock
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.store import keys
+from tests.support.cases import each
 
 NAME = keys.parse_note_id("20260220T140000_ann_todo_0000abcd")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -81,7 +82,7 @@ FRONT_MATTER = 'timestamp: "2026-02-20T14:00:00Z"\nagent: ann\ncategory: todo\n'
 WORD = "unmistakable"
 
 
-@pytest.mark.parametrize(
+@each(
     "head",
     [
         "",

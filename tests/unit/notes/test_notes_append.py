@@ -18,6 +18,7 @@ from livemem.notes import note as notes
 from livemem.notes.appending import Draft
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import World
 
 
@@ -80,7 +81,7 @@ BAD_DRAFTS = [
 ]
 
 
-@pytest.mark.parametrize(("draft", "error", "field"), BAD_DRAFTS)
+@each(("draft", "error", "field"), BAD_DRAFTS)
 def test_what_is_wrong_with_a_note_is_named_and_nothing_is_asked_or_written(
     draft: Draft, error: type[LiveMemoryError], field: str
 ):
@@ -93,7 +94,7 @@ def test_what_is_wrong_with_a_note_is_named_and_nothing_is_asked_or_written(
     assert world.client.counts == {}
 
 
-@pytest.mark.parametrize(
+@each(
     "draft",
     [
         Draft("todo", "x" * 100_000),
@@ -112,7 +113,7 @@ def test_a_note_at_its_limits_is_taken(draft: Draft):
     assert pages.get(world.process, "demo", note.note_id).content == draft.content
 
 
-@pytest.mark.parametrize("agent", ["", "a_b", "a/b", "é", "a" * 65, "-a"])
+@each("agent", ["", "a_b", "a/b", "é", "a" * 65, "-a"])
 def test_an_agent_whose_name_would_not_parse_back_can_not_write(agent: str):
     world = new_world()
 
@@ -130,7 +131,7 @@ def test_a_batch_keeps_its_order_within_the_second():
     assert [note.content for note in written] == [str(number) for number in range(100)]
 
 
-@pytest.mark.parametrize("suffix", ["00000000", "ffffffff", "fffffff0", "0000007f"])
+@each("suffix", ["00000000", "ffffffff", "fffffff0", "0000007f"])
 def test_the_suffixes_of_a_batch_stay_eight_hex_digits(suffix: str):
     world = new_world()
 
@@ -141,7 +142,7 @@ def test_the_suffixes_of_a_batch_stay_eight_hex_digits(suffix: str):
     assert all(keys.parse_note_id(note.note_id) for note in written)
 
 
-@pytest.mark.parametrize(("draft", "error", "field"), BAD_DRAFTS)
+@each(("draft", "error", "field"), BAD_DRAFTS)
 def test_one_bad_note_of_a_batch_stops_all_of_it_and_is_named_by_its_place(
     draft: Draft, error: type[LiveMemoryError], field: str
 ):

@@ -10,6 +10,7 @@ from livemem.notes import note as notes
 from livemem.notes.appending import Draft
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
 
@@ -64,8 +65,8 @@ def test_a_repeat_after_the_consolidation_still_gives_the_same_note():
     assert world.live_ids() == []
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("point", range(2))
+@each("done", [False, True])
+@each("point", range(2))
 def test_a_try_that_died_is_completed_by_its_repetition(point: int, done: bool):
     world = new_world()
     append(world, key="another", draft=Draft("todo", "warm"))
@@ -143,7 +144,7 @@ def test_an_expired_key_may_come_with_another_note():
     assert append(world, Draft("todo", "Other.")) == (note, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"",
@@ -176,7 +177,7 @@ def test_a_key_has_1_to_200_characters(key: str):
     assert world.keys("demo/_idempotency/") == []
 
 
-@pytest.mark.parametrize("key", ["x" * 200, "../../_system/tokens.json", "é\n\x00", "\ud83d"])
+@each("key", ["x" * 200, "../../_system/tokens.json", "é\n\x00", "\ud83d"])
 def test_whatever_the_key_is_it_can_not_leave_its_folder(key: str):
     world = new_world()
 

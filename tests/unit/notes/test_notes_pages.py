@@ -17,6 +17,7 @@ from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import START, World
 
 ANY = Filter()
@@ -61,7 +62,7 @@ def walk(world: World, wanted: Filter, *, limit: int, oldest_first: bool = False
     raise AssertionError("the pages do not end")
 
 
-@pytest.mark.parametrize("limit", [1, 3, 4, 11, 12, 13, 500])
+@each("limit", [1, 3, 4, 11, 12, 13, 500])
 def test_pages_together_show_every_note_once_in_order(limit: int):
     world = space_with_notes()
 
@@ -102,9 +103,9 @@ FILTERS: list[tuple[Filter, Callable[[int], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize("oldest_first", [False, True])
-@pytest.mark.parametrize("limit", [1, 2, 500])
-@pytest.mark.parametrize(("wanted", "shown"), FILTERS, ids=range(len(FILTERS)))
+@each("oldest_first", [False, True])
+@each("limit", [1, 2, 500])
+@each(("wanted", "shown"), FILTERS, ids=range(len(FILTERS)))
 def test_filters_together_show_exactly_what_they_say(
     wanted: Filter, shown: Callable[[int], bool], limit: int, oldest_first: bool
 ):
@@ -228,7 +229,7 @@ def suffixes(page: pages.Page) -> list[int]:
     return [int(note.note_id[-8:], 16) for note in page.items]
 
 
-@pytest.mark.parametrize(("count", "lists"), [(50, 1), (999, 1), (1_000, 3), (2_500, 3), (50_000, 3)])
+@each(("count", "lists"), [(50, 1), (999, 1), (1_000, 3), (2_500, 3), (50_000, 3)])
 def test_what_a_page_costs_does_not_grow_with_the_number_of_notes(count: int, lists: int):
     world = space_with_notes(0)
     many(world, count)
@@ -277,7 +278,7 @@ SPREADS = {
 }
 
 
-@pytest.mark.parametrize(("apart", "age", "lists"), SPREADS.values(), ids=SPREADS)
+@each(("apart", "age", "lists"), SPREADS.values(), ids=SPREADS)
 def test_the_newest_of_20000_notes_cost_a_few_lists_whenever_they_were_written(apart: float, age: float, lists: int):
     world = space_with_notes(0)
     many(world, 20_000, apart=apart)
@@ -341,8 +342,8 @@ FILTERED = {
 }
 
 
-@pytest.mark.parametrize("oldest_first", [False, True])
-@pytest.mark.parametrize(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
+@each("oldest_first", [False, True])
+@each(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
 def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(
     wanted: Filter, newest: int, oldest: int, oldest_first: bool
 ):
@@ -444,7 +445,7 @@ def test_a_filter_is_read_from_texts_also_where_a_plus_sign_arrived_as_a_space()
     assert found == Filter("todo", "ann", None, START, datetime(2026, 2, 21, tzinfo=UTC))
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("category", "gossip"),
@@ -523,7 +524,7 @@ def test_a_note_of_an_unknown_space_tells_that_the_space_is_unknown():
     assert missing.value.code == "space_not_found"
 
 
-@pytest.mark.parametrize("note_id", ["", "x", "../x", "20260220T140000_ann_todo_ffffffff.md"])
+@each("note_id", ["", "x", "../x", "20260220T140000_ann_todo_ffffffff.md"])
 def test_what_is_no_note_id_is_refused(note_id: str):
     with pytest.raises(InvalidName):
         pages.get(space_with_notes(0).process, "demo", note_id)

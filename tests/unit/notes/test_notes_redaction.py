@@ -10,6 +10,7 @@ from livemem.notes import appending, idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.note import Note
 from livemem_http.views import NoteView
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
 
@@ -127,8 +128,8 @@ def test_a_key_knows_the_note_by_what_was_stored_so_that_nothing_tells_secrets_a
     assert append_once(world, other).note_id == first.note_id
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("point", range(2))
+@each("done", [False, True])
+@each("point", range(2))
 def test_a_try_that_died_left_no_secret_and_is_completed_by_its_repetition(point: int, done: bool):
     world = new_world()
     append(world, Draft("todo", "warm"))

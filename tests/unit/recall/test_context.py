@@ -13,6 +13,7 @@ from livemem.recall.context import Wanted
 from livemem.recall.side_by_side import Task
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.searching import run_indexer, searching_world
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -158,7 +159,7 @@ def test_bounds_are_named():
         assert "must be from" in caught.value.fields[0].message
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "source"),
     [
         ("/turns/", {"turns", "search"}),

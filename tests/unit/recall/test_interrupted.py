@@ -2,10 +2,9 @@
 
 from contextlib import suppress
 
-import pytest
-
 from livemem.errors import LiveMemoryError
 from livemem.search import database
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.searching import MODEL, find, holdings, run_indexer, searching_world, texts
 from tests.support.world import World
@@ -39,8 +38,8 @@ def requests() -> int:
 COUNT = requests()
 
 
-@pytest.mark.parametrize("point", range(COUNT))
-@pytest.mark.parametrize(("end", "done"), [("dies", False), ("dies", True), ("is refused", False)])
+@each("point", range(COUNT))
+@each(("end", "done"), [("dies", False), ("dies", True), ("is refused", False)])
 def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, done, end):
     world = busy()
     if end == "dies":
@@ -67,7 +66,7 @@ def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, done, end):
     assert find(world.process, "car").unembedded == 0
 
 
-@pytest.mark.parametrize("point", range(12))
+@each("point", range(12))
 def test_a_search_that_the_store_refuses_leaves_a_process_that_searches(point):
     world = busy()
     world.client.break_at(point, "SlowDown", 503, done=False)

@@ -18,6 +18,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import Draft
 from livemem.spaces import head as heads
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.memories import store
 from tests.support.searching import refuse, run_indexer, searching_world
 from tests.support.world import World
@@ -72,7 +73,7 @@ def test_the_blocks_are_exactly_these(world):
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("rooms", "french", "english"),
     [
         (["salon"], "du Salon", "Salon"),
@@ -205,7 +206,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("text", FORGED)
+@each("text", FORGED)
 def test_nothing_that_was_said_can_forge_a_line_or_a_heading(text):
     for lang in blocks.LANGUAGES:
         lines = shown(one(text), one("b", author=text), facts=[Fact("1", text)], lang=lang).split("\n")

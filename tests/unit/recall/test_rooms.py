@@ -11,6 +11,7 @@ from livemem.rooms.message import Draft
 from livemem.search.index import hash_of
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
+from tests.support.cases import each
 from tests.support.memories import store
 from tests.support.searching import find, holdings, ids, refuse, run_indexer, searching_world, texts
 from tests.support.talk import Talk
@@ -154,7 +155,7 @@ def test_the_indexer_embeds_what_was_said():
         assert hash_of("", "The automobile needs oil.") in view.segments.stored(64)
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "error", "field"),
     [
         ({"text": "?!"}, InvalidRequest, "q"),

@@ -12,6 +12,7 @@ from livemem.recall import indexing, search
 from livemem.recall.asked import Asked
 from livemem.search.vectors import decode
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.searching import MODEL, find, ids, refuse, run_indexer, searching_world, texts
 from tests.support.world import EVERYONE, START, World
 
@@ -64,7 +65,7 @@ def test_every_filter_admits_what_it_says():
     assert len(which(limit=2)) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "field"),
     [
         ({"text": ""}, "q"),
@@ -86,7 +87,7 @@ def test_what_can_not_be_asked_is_refused_by_name(asked, field):
     assert [error.field for error in caught.value.fields] == [field]
 
 
-@pytest.mark.parametrize("beginning", ["pars", "naïv", "прив", "καλη", "안녕하세", "tokenB"])
+@each("beginning", ["pars", "naïv", "прив", "καλη", "안녕하세", "tokenB"])
 def test_a_prefix_finds_words_of_any_script(beginning):
     world = World()
     world.create_space()

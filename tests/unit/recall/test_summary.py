@@ -15,6 +15,7 @@ from livemem.recall import summary
 from livemem.recall.summary import in_order_of
 from livemem.store import keys
 from livemem_http.views import SpaceSummary
+from tests.support.cases import each
 from tests.support.world import START, World
 
 
@@ -52,7 +53,7 @@ def test_files_are_in_the_order_of_the_rules_and_live_notes_are_there_newest_las
     assert (found.live.count, found.live.exact) == (3, True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "order"),
     [
         ("", ["a.md", "changelog.md", "log.md", "x/a.md"]),

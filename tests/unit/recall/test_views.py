@@ -18,6 +18,7 @@ from livemem.search.view import Views
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Store
+from tests.support.cases import each
 from tests.support.searching import find, holdings, ids, run_indexer, texts
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -167,7 +168,7 @@ def test_a_view_of_a_snapshot_holds_what_one_made_of_the_bucket_holds():
     assert world.keys("demo/_search/")
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database", "cut", "flipped", "schema", "uid"])
+@each("damage", [b"", b"no database", "cut", "flipped", "schema", "uid"])
 def test_a_damaged_snapshot_is_left_aside_and_made_anew(damage):
     world = in_use()
     run_indexer(world)
@@ -410,7 +411,7 @@ class History:
             holdings(self.chance.choice(self.followers))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 def test_views_of_any_history_converge(seed):
     history = History(seed)
     for _ in range(25):
@@ -443,8 +444,6 @@ def test_a_record_that_cannot_be_read_hides_nothing_else():
     assert find(world.process, "parser", scope="all").hits
 
 
-@pytest.mark.parametrize(
-    "text", ["a\0b parser", '"open parser', "a*", "NEAR(a b)", "a AND OR NOT b", "é" * 4_000, "a:b ^c"]
-)
+@each("text", ["a\0b parser", '"open parser', "a*", "NEAR(a b)", "a AND OR NOT b", "é" * 4_000, "a:b ^c"])
 def test_any_text_with_a_word_is_a_query(text):
     find(in_use().process, text)

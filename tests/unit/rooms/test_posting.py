@@ -10,6 +10,7 @@ from livemem.rooms import posting
 from livemem.rooms.message import Draft
 from livemem.rooms.posting import Posted, Refused
 from livemem.store import room_keys as keys
+from tests.support.cases import each
 from tests.support.chatter import ROOM, Chatter
 from tests.support.counting import Killed
 from tests.support.crash import ERRORS, KILLS
@@ -93,7 +94,7 @@ def test_without_an_id_a_repeat_is_another_message(chatter):
     assert len(messages_of(chatter)) == 2
 
 
-@pytest.mark.parametrize("fault", [*KILLS, *ERRORS], ids=lambda fault: fault.name)
+@each("fault", [*KILLS, *ERRORS], ids=lambda fault: fault.name)
 def test_whatever_request_fails_a_repeat_leaves_the_message_once(fault):
     point = 0
     while True:

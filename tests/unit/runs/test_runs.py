@@ -9,6 +9,7 @@ from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys, timing
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
 
@@ -129,7 +130,7 @@ def test_looking_at_a_dead_run_writes_nothing():
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("status", runs.FINAL)
+@each("status", runs.FINAL)
 def test_a_run_that_ended_stays_as_it_ended(status: runs.Status):
     world, run_id = ordered()
     saved = runs.find(world.process, "demo", run_id)
@@ -165,7 +166,7 @@ def test_a_run_is_not_found_in_a_namesake_of_its_space():
     assert missing.value.code == "run_not_found"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"run_id": 1}'])
+@each("body", [b"", b"{", b"[]", b'{"run_id": 1}'])
 def test_a_run_that_can_not_be_read_is_named_and_nobody_works_on_it(body: bytes):
     world, run_id = ordered()
     world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
@@ -187,9 +188,7 @@ def test_an_unknown_run_and_a_run_of_an_unknown_space_are_not_found():
     assert missing.value.code == "space_not_found"
 
 
-@pytest.mark.parametrize(
-    "run_id", ["", "x", "../_meta", "01hzzzzzzz0000000000000001", "01HZZZZZZZ0000000000000001.plan"]
-)
+@each("run_id", ["", "x", "../_meta", "01hzzzzzzz0000000000000001", "01HZZZZZZZ0000000000000001.plan"])
 def test_what_is_no_run_id_is_refused_before_the_store_is_asked(run_id: str):
     world, _ = ordered()
     world.client.reset()
@@ -199,7 +198,7 @@ def test_what_is_no_run_id_is_refused_before_the_store_is_asked(run_id: str):
     assert world.client.counts == {}
 
 
-@pytest.mark.parametrize("point", range(4))
+@each("point", range(4))
 def test_a_store_that_fails_before_the_llm_is_asked_leaves_the_run_to_be_repeated(point: int):
     world, run_id = ordered()
     todo = world.queued[0]

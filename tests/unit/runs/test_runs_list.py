@@ -12,6 +12,7 @@ from livemem.runs import run as runs
 from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 
 
@@ -43,8 +44,8 @@ def walk(world: World, limit: int) -> list[str]:
             return found
 
 
-@pytest.mark.parametrize("limit", [1, 3, 7, 8, 500])
-@pytest.mark.parametrize("apart", [60, 0])
+@each("limit", [1, 3, 7, 8, 500])
+@each("apart", [60, 0])
 def test_pages_together_show_every_run_once_newest_first(limit: int, apart: float):
     world, ids = with_runs(7, apart=apart)
 

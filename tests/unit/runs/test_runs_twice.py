@@ -9,6 +9,7 @@ from livemem.jobs import lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World, append_everything
 
@@ -148,7 +149,7 @@ def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed()
     assert world.live_ids() == []
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"owner": 1}'])
+@each("body", [b"", b"{", b"[]", b'{"owner": 1}'])
 def test_a_lease_that_can_not_be_read_counts_as_run_out(body: bytes):
     world = queued()
     world.inner.put_object(Bucket="b", Key=keys.lease("demo"), Body=body)

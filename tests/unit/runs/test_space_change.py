@@ -9,6 +9,7 @@ from livemem.errors import Forbidden, InvalidRequest, StoreUnavailable
 from livemem.runs import space_change
 from livemem.runs.space_change import Changed, SpaceChange
 from livemem.spaces import head as heads
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 
 AGENT = Principal("ann", frozenset(("read", "write")), frozenset())
@@ -43,7 +44,7 @@ def test_a_patch_that_resumes_a_paused_space_starts_its_run_at_once():
     assert world.live_ids() == []
 
 
-@pytest.mark.parametrize(("before", "after", "started"), [(3, 2, True), (0, 2, True), (0, 3, False), (3, 0, False)])
+@each(("before", "after", "started"), [(3, 2, True), (0, 2, True), (0, 3, False), (3, 0, False)])
 def test_a_patch_of_the_threshold_starts_a_run_that_it_makes_due(before: int, after: int, started: bool):
     world = space_with_notes(2, threshold=before)
 
@@ -100,7 +101,7 @@ def test_only_an_admin_says_who_may_correct():
     assert change(world, EVERYONE, corrections="write").meta.corrections == "write"
 
 
-@pytest.mark.parametrize("tag", ["fr", "pt-BR", "zh-Hans-CN", "es-419", "a" * 8 + "-abcdefgh" * 3])
+@each("tag", ["fr", "pt-BR", "zh-Hans-CN", "es-419", "a" * 8 + "-abcdefgh" * 3])
 def test_a_language_is_kept_until_it_is_taken_back(tag: str):
     world = space_with_notes(0, threshold=0)
 
@@ -109,9 +110,7 @@ def test_a_language_is_kept_until_it_is_taken_back(tag: str):
     assert change(world, language=None).meta.language is None
 
 
-@pytest.mark.parametrize(
-    "tag", ["", "f", "French please", "fr_FR", "fr-", "-fr", "fr\n", "é", "a-" * 20, "ab-" * 12 + "c"]
-)
+@each("tag", ["", "f", "French please", "fr_FR", "fr-", "-fr", "fr\n", "é", "a-" * 20, "ab-" * 12 + "c"])
 def test_what_is_no_language_is_refused_before_anything_is_read(tag: str):
     world = space_with_notes(0, threshold=0)
     world.new_process()

@@ -4,8 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 
-import pytest
-
+from tests.support.cases import each
 from tests.support.search_pairs import NOTES, PAIRS, Pair
 
 PROBES = [pair for pair in PAIRS if pair.kind == "probe"]
@@ -39,21 +38,19 @@ def test_every_question_has_its_note_and_every_note_is_asked_for():
     assert {pair.note for pair in PAIRS} == NOTES.keys()
 
 
-@pytest.mark.parametrize("pair", PROBES, ids=lambda pair: pair.note)
+@each("pair", PROBES, ids=lambda pair: pair.note)
 def test_a_probe_shares_no_word_that_carries_a_meaning_with_its_note(pair: Pair):
     assert words(pair.query) & words(NOTES[pair.note]) == set()
 
 
-@pytest.mark.parametrize("pair", WHOLE, ids=lambda pair: pair.query)
+@each("pair", WHOLE, ids=lambda pair: pair.query)
 def test_an_identifier_stands_as_a_whole_in_its_note_alone(pair: Pair):
     whole = re.compile(rf"(?<!\w){re.escape(pair.query)}(?!\w)")
 
     assert [name for name, text in NOTES.items() if whole.search(text)] == [pair.note]
 
 
-@pytest.mark.parametrize(
-    "pair", [pair for pair in PAIRS if pair.kind in ("french", "mixed")], ids=lambda pair: pair.query
-)
+@each("pair", [pair for pair in PAIRS if pair.kind in ("french", "mixed")], ids=lambda pair: pair.query)
 def test_other_questions_share_a_word_with_their_note(pair: Pair):
     loose = re.compile(r"\w{3,}")
 

@@ -1,13 +1,13 @@
 import re
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.search import words
 from livemem.search.dates import Date
 from livemem.search.words import Query, marks, names, parse, terms, traits
+from tests.support.cases import each
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=200)
 """Lone surrogates too."""
@@ -34,7 +34,7 @@ def test_any_text_gives_terms_that_an_ascii_tokenizer_keeps_whole(text):
         term.encode()
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_hostile_texts_give_terms_too(text):
     assert all(TERM.fullmatch(term) and len(term) <= words.LONGEST for term in terms(text))
     parse(text)
@@ -51,7 +51,7 @@ def test_case_accents_and_forms_of_characters_do_not_matter():
     assert terms("e\u0301te\u0301") == terms("\u00e9t\u00e9") == terms("ete")
 
 
-@pytest.mark.parametrize(
+@each(
     "forms",
     [
         "running runs run",
@@ -71,7 +71,7 @@ def test_forms_of_a_word_in_english_and_french_are_one_term(forms):
     assert len(set(terms(forms))) <= (2 if forms == "général généraux" else 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         ("l'auth", ["l", "auth"]),
@@ -85,7 +85,7 @@ def test_elisions_are_split_and_contractions_are_not(text, found):
     assert terms(text) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "parts"),
     [
         ("read_file", "read file"),
@@ -142,9 +142,7 @@ def test_a_query_may_hold_phrases_exclusions_and_prefixes():
     assert query.prefixes == ("deploy",)
 
 
-@pytest.mark.parametrize(
-    "text", ['x "y', "a - b", "-- x", "-5 degrees", "a* b*", "AND OR NOT (", "x:y ^2", '"" *', "--flag"]
-)
+@each("text", ['x "y', "a - b", "-- x", "-5 degrees", "a* b*", "AND OR NOT (", "x:y ^2", '"" *', "--flag"])
 def test_all_else_in_a_query_is_text(text):
     query = parse(text)
     assert not query.phrases
@@ -193,7 +191,7 @@ def test_a_query_names_an_author_by_a_word_of_the_name():
     assert not names(parse("what did the agent do"), "the")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         ("What happened in May 2023?", [Date(2023, 5, None)]),

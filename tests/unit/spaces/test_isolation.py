@@ -16,6 +16,7 @@ from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.spaces.life import NewSpace
 from livemem.upkeep import health
+from tests.support.cases import each
 from tests.support.world import EVERYONE, World
 
 COPY = "copy"
@@ -52,7 +53,7 @@ ACTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+@each("act", ACTS.values(), ids=ACTS)
 def test_a_copied_folder_is_a_broken_space_and_says_so_and_the_original_is_left_alone(act: Any):
     world = copied()
     before = dict(world.inner.objects)
@@ -93,7 +94,7 @@ def test_a_space_that_can_not_be_read_costs_no_other_one():
     assert [(problem.space_id, problem.code) for problem in problems] == [("beta", "space_broken")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "field"),
     [
         ("_lease.json", "expires_at"),
@@ -102,7 +103,7 @@ def test_a_space_that_can_not_be_read_costs_no_other_one():
         ("_meta.json", "deleted_at"),
     ],
 )
-@pytest.mark.parametrize("moment", ["yesterday", "", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "0"])
+@each("moment", ["yesterday", "", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "0"])
 def test_a_bad_date_in_one_space_stops_neither_sweep_nor_health(name: str, field: str, moment: str):
     world = World()
     for space_id in ("bad", "good"):

@@ -20,6 +20,7 @@ from livemem.store import keys
 from livemem.upkeep import sweep
 from tests.support import crash
 from tests.support.bucket import Stored, error
+from tests.support.cases import each
 from tests.support.counting import WRITES, Request
 from tests.support.rest import QUIET
 from tests.support.world import EVERYONE, World
@@ -59,9 +60,7 @@ def test_a_markers_key_parses_back_to_its_space_and_time(space_id: str, oldest: 
     assert keys.parse_marker(key) == (space_id, oldest)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "_demo", "a/b", "demo@", "demo@20260220", "demo@20260231T140000", "demo@x@y", "é"]
-)
+@each("name", ["", "_demo", "a/b", "demo@", "demo@20260220", "demo@20260231T140000", "demo@x@y", "é"])
 def test_what_is_no_marker_is_left_alone(name: str):
     world = space()
     world.inner.put_object(Bucket="b", Key=f"{keys.MARKERS}{name}", Body=b"x")
@@ -83,7 +82,7 @@ LEAVING: dict[str, Callable[[World], Any]] = {
 }
 
 
-@pytest.mark.parametrize("act", LEAVING.values(), ids=LEAVING)
+@each("act", LEAVING.values(), ids=LEAVING)
 def test_whoever_begins_what_another_may_have_to_finish_marks_the_space_first(act: Callable[[World], Any]):
     world = space(notes=1)
     world.client.reset()
@@ -214,7 +213,7 @@ def rest(world: World) -> None:
         world.settle()
 
 
-@pytest.mark.parametrize("operation", crash.OPERATIONS, ids=lambda operation: operation.name)
+@each("operation", crash.OPERATIONS, ids=lambda operation: operation.name)
 def test_after_any_operation_a_space_comes_to_rest_and_costs_nothing(operation: crash.Operation):
     world = World()
     operation.prepared(world)
@@ -331,7 +330,7 @@ WAITING: dict[str, Callable[[World], Any]] = {
 }
 
 
-@pytest.mark.parametrize("begin", WAITING.values(), ids=WAITING)
+@each("begin", WAITING.values(), ids=WAITING)
 def test_a_space_in_which_something_waits_stays_marked_however_old_the_marker_is(begin: Callable[[World], Any]):
     world = space(notes=1)
     world.count()

@@ -16,6 +16,7 @@ from livemem.errors import (
 from livemem.spaces import head as heads
 from livemem.spaces import life, rules
 from livemem.spaces.life import NewSpace
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, World
 
@@ -80,7 +81,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
     }
 
 
-@pytest.mark.parametrize("template", rules.TEMPLATES)
+@each("template", rules.TEMPLATES)
 def test_a_template_gives_the_rules(template: str):
     world = World()
 
@@ -111,7 +112,7 @@ def test_without_rules_the_standard_template_is_taken():
     assert world.text("demo/_rules.md") == rules.template("standard")
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "error", "field"),
     [
         ({"space_id": ""}, InvalidName, "space_id"),
@@ -169,8 +170,8 @@ def test_an_existing_space_is_not_created_again_and_stays_as_it_is(text: str):
 REQUESTS = 5
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("point", range(REQUESTS))
+@each("done", [False, True])
+@each("point", range(REQUESTS))
 def test_a_creation_that_died_at_any_request_is_completed_by_its_repetition(point: int, done: bool):
     world = World()
     world.client.kill_at(point, done=done)
@@ -200,7 +201,7 @@ def test_a_conditional_write_that_happened_but_was_answered_with_412_is_a_succes
     assert heads.load(world.process, "demo").meta == meta
 
 
-@pytest.mark.parametrize("point", range(REQUESTS))
+@each("point", range(REQUESTS))
 def test_an_error_of_the_store_is_told_and_a_repetition_creates_the_space(point: int):
     world = World()
     world.client.break_at(point, "InternalError", 500, done=False)
@@ -253,7 +254,7 @@ def test_of_two_creations_at_once_with_different_rules_one_wins_and_its_rules_st
     assert (meta.owner, world.text("demo/_rules.md")) == ("ann", "Keep a log.")
 
 
-@pytest.mark.parametrize("point", range(1, REQUESTS))
+@each("point", range(1, REQUESTS))
 def test_of_two_creations_at_once_with_the_same_rules_exactly_one_succeeds(point: int):
     world = World()
     outcomes: list[str] = []

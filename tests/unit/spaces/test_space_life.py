@@ -14,6 +14,7 @@ from livemem.recall import overview, summary
 from livemem.spaces import directory, life, rules
 from livemem.spaces import head as heads
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
 
@@ -206,8 +207,8 @@ def test_a_space_is_not_deleted_while_a_commit_is_written():
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("point", range(5))
+@each("done", [False, True])
+@each("point", range(5))
 def test_a_deletion_that_died_at_any_request_is_finished_by_repetition_or_by_the_sweep(point: int, done: bool):
     world = space_in_use()
     world.client.kill_at(point, done=done)

@@ -10,6 +10,7 @@ import pytest
 from livemem.memories import rows
 from livemem.search import vectors
 from livemem.search.vectors import BadSegment
+from tests.support.cases import each
 
 HASHES = np.zeros((4, 16), dtype=np.uint8)
 UNIT = np.eye(4, 8, dtype=np.float16)
@@ -67,7 +68,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("which", HOSTILE)
+@each("which", HOSTILE)
 def test_hostile_arrays_are_refused_and_cost_no_memory(which):
     body = HOSTILE[which]()
     tracemalloc.start()

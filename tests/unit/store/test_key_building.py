@@ -18,6 +18,7 @@ from livemem.settings import Settings
 from livemem.store import ask_keys, conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import KINDS
 from tests.support import hostile
+from tests.support.cases import each
 
 MODULES = (
     (keys, ""),
@@ -258,7 +259,7 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
     assert BELOW.keys() | OUTSIDE.keys() <= BUILDERS.keys()
 
 
-@pytest.mark.parametrize("text", hostile.NAMES, ids=lambda text: ascii(text[:20]))
+@each("text", hostile.NAMES, ids=lambda text: ascii(text[:20]))
 def test_a_hostile_name_passes_no_check(text: str):
     for check in (
         keys.check_space_id,
@@ -292,7 +293,7 @@ def test_a_name_that_passes_stays_below_its_space_in_a_bucket_and_in_a_file_syst
     assert not re.search(r"[\x00-\x1f\x7f]", name)
 
 
-@pytest.mark.parametrize("name", ["", "/a", "a/../b", "..", "./a", "a/.", "a\x00", "a\nb", "x" * 901, "\ud800"])
+@each("name", ["", "/a", "a/../b", "..", "./a", "a/.", "a\x00", "a\nb", "x" * 901, "\ud800"])
 def test_a_name_that_would_not_is_refused(name: str):
     with pytest.raises(InvalidName):
         keys.check_object_name(name)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidName
 from livemem.store import keys
+from tests.support.cases import each
 
 LETTERS = ascii_letters + digits
 SPACES = st.builds(str.__add__, st.sampled_from(LETTERS), st.text(LETTERS + "_-", max_size=63))
@@ -88,7 +89,7 @@ def test_a_records_key_parses_back_and_covers_exactly_the_times_between(
     assert record.covers(outside) == (times[0] <= "20260220T140000" <= times[-1])
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         "demo/_consolidations/",

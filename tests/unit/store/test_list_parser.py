@@ -5,12 +5,12 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import botocore.session
-import pytest
 from botocore.parsers import create_parser
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.store import clients, list_parser
+from tests.support.cases import each
 
 MODEL: Any = botocore.session.get_session().get_service_model("s3").operation_model("ListObjectsV2").output_shape
 SPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
@@ -60,7 +60,7 @@ def test_it_is_read_as_the_client_reads_it(objects: list[tuple[str, datetime, st
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [b"", b"<", b"no XML", b"<a/>", answer([]).replace(b"</Name>", b""), b"<Error><Code>SlowDown</Code></Error>"],
 )
@@ -72,7 +72,7 @@ def test_what_is_no_listing_is_left_to_the_client(body: bytes):
     assert (response["body"], custom) == (body, {})
 
 
-@pytest.mark.parametrize("missing", ["Key", "LastModified", "ETag", "Size"])
+@each("missing", ["Key", "LastModified", "ETag", "Size"])
 def test_objects_that_are_not_as_s3_tells_them_are_left_to_the_client(missing: str):
     body = answer([ONE]).replace(f"<{missing}>".encode(), f"<x{missing}>".encode())
     body = body.replace(f"</{missing}>".encode(), f"</x{missing}>".encode())
@@ -91,8 +91,6 @@ def test_an_error_is_left_to_the_client():
     assert custom == {}
 
 
-@pytest.mark.parametrize(
-    "text", ["Sun, 22 Nov 2026 11:00:00 GMT", "2026-11-22T11:00:00Z", "2026-11-22T11:00:00.000Z", 1_795_345_200]
-)
+@each("text", ["Sun, 22 Nov 2026 11:00:00 GMT", "2026-11-22T11:00:00Z", "2026-11-22T11:00:00.000Z", 1_795_345_200])
 def test_times_of_every_form_are_told_alike(text: str | int):
     assert clients._moment(text) == datetime(2026, 11, 22, 11, tzinfo=UTC)

@@ -7,6 +7,7 @@ import pytest
 
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
+from tests.support.cases import each
 
 SECONDS = 20
 
@@ -26,8 +27,8 @@ def within(seconds: float, work: Any) -> Any:
     return found[0]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 16])
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@each("threads", [1, 2, 3, 16])
+@each("depth", [1, 2, 3])
 def test_a_map_inside_a_map_ends_with_all_results_in_order(threads: int, depth: int):
     shared = store(threads)
 

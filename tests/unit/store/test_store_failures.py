@@ -16,6 +16,7 @@ from livemem.spaces import life
 from livemem.store import keys, probe
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3, error
+from tests.support.cases import each
 from tests.support.counting import CountingClient
 from tests.support.world import World
 from tests.unit.access.test_access import token
@@ -79,8 +80,8 @@ def test_a_conflict_that_does_not_end_is_a_failure_after_five_tries():
     assert (len(client.requests), len(slept)) == (5, 4)
 
 
-@pytest.mark.parametrize("code", ["InternalError", "SlowDown", "AccessDenied", "RequestTimeout", "InvalidRequest"])
-@pytest.mark.parametrize(
+@each("code", ["InternalError", "SlowDown", "AccessDenied", "RequestTimeout", "InvalidRequest"])
+@each(
     "ask",
     [
         lambda store: store.get("secret-key"),
@@ -183,8 +184,8 @@ NEEDING: dict[str, Callable[[World], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", IGNORING)
-@pytest.mark.parametrize("act", NEEDING.values(), ids=NEEDING)
+@each("kind", IGNORING)
+@each("act", NEEDING.values(), ids=NEEDING)
 def test_a_store_that_ignores_conditions_is_never_written_to_unprotected(
     act: Callable[[World], Any], kind: type[FakeS3]
 ):

@@ -12,6 +12,7 @@ from livemem.recall import overview
 from livemem.spaces import contents
 from livemem.store import keys, timeline
 from livemem.store.objects import Store
+from tests.support.cases import each
 from tests.support.world import START, World
 
 SECONDS = [0, 1, 2, 59, 60, 86_400, 31_536_000, 250_000_000_000]
@@ -106,7 +107,7 @@ def test_objects_of_other_names_are_left_out_wherever_they_sort(most: int):
     assert [entry.key for entry in contents.all_live_notes(world.process, "demo")] == made
 
 
-@pytest.mark.parametrize(
+@each(
     ("apart", "age", "rounds", "lists"),
     [(600, 0, 3, 33), (DAY / 20_000, 0, 3, 33), (DAY / 20_000, 90 * DAY, 5, 60), (1.5, -3 * 3_600, 9, 25)],
     ids=["over months", "in a day", "in a day months ago", "the reader's clock is behind"],

@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.text.excerpt import CHARACTERS, excerpt
+from tests.support.cases import each
 
 KEY = "sk-proj-Zx81kQ-secret"
 
@@ -15,7 +15,7 @@ def said(message: str, key: str = KEY) -> str:
     return excerpt({"message": message}, key)
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "shown"),
     [
         ("The model `Qwen/Qwen3-235B-A22B-Instruct-2507-FP8` does not exist.", None),
@@ -40,9 +40,7 @@ def test_a_message_is_kept_and_what_looks_like_a_credential_is_not(message: str,
     assert said(message) == (message if shown is None else shown)
 
 
-@pytest.mark.parametrize(
-    "body", [None, 7, [], {}, {"message": None}, {"message": 3}, {"error": {"code": 1}}, [{"a": 1}]]
-)
+@each("body", [None, 7, [], {}, {"message": None}, {"message": 3}, {"error": {"code": 1}}, [{"a": 1}]])
 def test_a_body_without_a_message_says_nothing(body: object):
     assert excerpt(body, KEY) == ""
 

@@ -3,22 +3,22 @@
 import json
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.text import invisible
 from livemem.text.invisible import has_controls, json_escaped, visible, visible_values
+from tests.support.cases import each
 from tests.support.hidden import HIDDEN, LEGITIMATE
 
 
-@pytest.mark.parametrize("text", LEGITIMATE)
+@each("text", LEGITIMATE)
 def test_what_people_write_stays_as_it_is(text: str):
     assert visible(text) == text
     assert json_escaped(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("character", HIDDEN)
+@each("character", HIDDEN)
 def test_a_letter_that_nobody_sees_is_shown_wherever_it_stands(character: str):
     shown = f"\\u{{{ord(character):X}}}"
     for place in ("{}", "a{}", "{}b", "a{}\nb", "\U0001f600 {}x", "שלום {}", "ไทย {}"):
@@ -66,7 +66,7 @@ def test_json_says_the_same_and_shows_what_it_says(text: str):
     assert visible_values({text: [text, 1]}) == {visible(text): [visible(text), 1]}
 
 
-@pytest.mark.parametrize("text", ["a\u0000", "\x1b[31m", "a\tb", "a\nb", "\x9b", "\u2028", "\x7f"])
+@each("text", ["a\u0000", "\x1b[31m", "a\tb", "a\nb", "\x9b", "\u2028", "\x7f"])
 def test_a_name_with_a_control_is_none(text: str):
     assert has_controls(text)
     assert not has_controls("Zoé \U0001f468\u200d\U0001f469 שלום")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from livemem.text.redaction import KINDS, Redaction, redact
 from tests.support import leaks
+from tests.support.cases import each
 
 HEX = "0123456789abcdef"
 MIXED = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -38,7 +39,7 @@ def test_a_secret_key_of_aws_is_known_by_its_name(place: str, name: str, secret:
     assert redact(place.format(name, secret)) == (place.format(name, "[redacted:aws]"), {"aws": 1})
 
 
-@pytest.mark.parametrize(
+@each(
     "place",
     [
         "export AWS_SECRET_ACCESS_KEY={}\n",
@@ -60,7 +61,7 @@ def test_a_password_is_known_by_its_name_or_its_place_in_a_url(place: str, secre
     assert redact(place.format(secret)) == (place.format(mark), {"password": 1})
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "mark"),
     [
         ("Authorization: Bearer abc123def456", "Authorization: Bearer ***"),
@@ -115,7 +116,7 @@ def test_a_private_key_within_a_string_is_replaced(key: str):
     )
 
 
-@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\n  ", "\n> ", "\\n", '" +\n  "', " "])
+@each("line_break", ["\n", "\r\n", "\n  ", "\n> ", "\\n", '" +\n  "', " "])
 def test_a_private_key_that_was_cut_off_is_replaced_as_far_as_its_lines_go(line_break: str):
     text = line_break.join([BEGIN, "Proc-Type: 4,ENCRYPTED", KEY_LINE, KEY_LINE, "And then it stops."])
 
@@ -148,7 +149,7 @@ def test_secrets_of_several_kinds_are_counted_by_kind():
     assert found == {"github": 2, "token": 1}
 
 
-@pytest.mark.parametrize(
+@each(
     "secret",
     [
         "xapp-1-A0" + "B1C2D3E4F-1234567890123-" + "a1b2" * 16,
@@ -224,7 +225,7 @@ NO_SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("text", NO_SECRETS)
+@each("text", NO_SECRETS)
 def test_what_is_no_secret_stays(text: str):
     assert redact(text) == (text, {})
 
@@ -254,7 +255,7 @@ def test_any_text_is_redacted_once_and_for_all_and_never_grows(text: str):
     assert (out != text) == (found.total() > 0)
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     [
         "sk-", "sk-a", "eyJ", "eyJ-", "eyJ.", "eyJ.eyJ.", "eyJhbGciOiJIUzI1-", "eyJhbGciOiJIUzI1NiJ9.", "xoxb-",

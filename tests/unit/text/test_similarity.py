@@ -1,16 +1,16 @@
 """How like two contents are, by their text alone."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.text import similarity
+from tests.support.cases import each
 
 WORDS = st.text(alphabet="abcdefghij é", min_size=1, max_size=60)
 ANY = st.text(max_size=120)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("The port is 8080.", "the port  is 8080"),
@@ -26,7 +26,7 @@ def test_the_same_words_in_another_dress_are_the_same_text(one, other):
     assert similarity.normalised(one) == similarity.normalised(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("The limit is 10²", "The limit is 102"),
@@ -74,7 +74,7 @@ def test_whether_two_are_of_two_things_does_not_depend_on_their_order(one, other
     assert similarity.differs(one, other) == similarity.differs(other, one)
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old"),
     [
         ("the port is 9090", "the port is 8080 for the API"),
@@ -92,7 +92,7 @@ def test_what_says_something_new_is_never_taken_for_a_vaguer_restatement(new, ol
     assert similarity.adds(new, old)
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old"),
     [
         ("We use Postgres", "We use Postgres 15 for billing"),
@@ -106,7 +106,7 @@ def test_a_shorter_and_vaguer_restatement_adds_nothing(new, old):
     assert not similarity.adds(new, old)
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old"),
     [
         ("Ann prefers tea", "Bob prefers tea"),
@@ -125,7 +125,7 @@ def test_the_same_said_of_another_is_another_fact(new, old):
     assert similarity.differs(new, old)
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old"),
     [
         ("The backup runs at 03:00", "The backup runs at 02:00"),
@@ -143,7 +143,7 @@ def test_a_new_value_of_the_same_thing_is_no_other_fact(new, old):
     assert not similarity.differs(new, old)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("The front-end uses Vite", "The frontend uses Vite"),

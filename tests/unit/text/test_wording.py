@@ -1,15 +1,15 @@
 """Which texts say the same in the same words, so that no model is asked."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.text import similarity, wording
+from tests.support.cases import each
 
 TEXTS = st.text(alphabet="abthe lcd.,'’?-5 ", max_size=40)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("The port is 8080.", "the PORT is 8080"),
@@ -28,7 +28,7 @@ def test_case_punctuation_articles_and_a_moved_phrase_make_no_difference(one, ot
     assert wording.same(other, one)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Lyon to Nice", "Nice to Lyon"),

@@ -23,6 +23,7 @@ from livemem.store import keys
 from livemem.upkeep import garbage
 from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
 from tests.support.world import EVERYONE, World
 
@@ -160,7 +161,7 @@ def test_a_space_at_rest_costs_2_get_and_3_list():
 # Which notes are old
 
 
-@pytest.mark.parametrize(("days", "old"), [(30, 2), (31, 2), (32, 0), (3_650, 0)])
+@each(("days", "old"), [(30, 2), (31, 2), (32, 0), (3_650, 0)])
 def test_a_note_is_old_from_so_many_days_on(days: int, old: int):
     world = with_old_notes()
 
@@ -170,8 +171,8 @@ def test_a_note_is_old_from_so_many_days_on(days: int, old: int):
     assert [found.oldest for found in report.spaces] == (["2026-02-20T14:00:00Z"] if old else [])
 
 
-@pytest.mark.parametrize("days", [0, -1, 3_651, 10**30, 1.5, 30.0, True, "30", None])
-@pytest.mark.parametrize("dry_run", [True, False])
+@each("days", [0, -1, 3_651, 10**30, 1.5, 30.0, True, "30", None])
+@each("dry_run", [True, False])
 def test_an_age_that_is_none_is_refused_before_anything_is_done(days: Any, dry_run: bool):
     world = with_old_notes()
 
@@ -196,7 +197,7 @@ def test_a_token_with_a_list_of_spaces_reaches_these_alone():
     assert asked == {"alpha", "gamma", "gone", "_pending", "_backups"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "refusal"),
     [
         (("alpha", "beta"), Forbidden),
@@ -319,9 +320,7 @@ def _ticking(world: World) -> Any:
 # Consolidations
 
 
-@pytest.mark.parametrize(
-    "change", [{}, {"threshold": 5}, {"auto_paused": True}, {"threshold": 1_000, "auto_paused": True}]
-)
+@each("change", [{}, {"threshold": 5}, {"auto_paused": True}, {"threshold": 1_000, "auto_paused": True}])
 def test_old_notes_get_a_consolidation_also_where_nothing_starts_by_itself(change: dict[str, Any]):
     world = with_old_notes(consolidation_cooldown_seconds=3_600)
     heads.patch(world.process, "demo", **change)

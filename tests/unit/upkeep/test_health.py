@@ -18,6 +18,7 @@ from livemem.store.objects import Store
 from livemem.upkeep import health
 from livemem.upkeep.health import Health
 from tests.support.bucket import FakeS3, error
+from tests.support.cases import each
 from tests.support.llm_server import LlmServer, answer, serving, unused_url
 from tests.support.world import BOOTSTRAP_KEY, World
 from tests.unit.runs.test_counter import IgnoringS3
@@ -85,7 +86,7 @@ def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
     assert found == Health("ok", {**parts, "memories_compared_by": "lexical", "memory_merge": "model"})
 
 
-@pytest.mark.parametrize("key", ["", "short", "x" * 64, "changeme" * 8])
+@each("key", ["", "short", "x" * 64, "changeme" * 8])
 def test_a_weak_bootstrap_key_is_an_error_that_tells_nothing_else(key: str):
     found = health.shallow(healthy().with_parts(settings=settings(None, admin_bootstrap_key=key)))
 

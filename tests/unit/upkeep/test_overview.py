@@ -11,6 +11,7 @@ from livemem.spaces import rules
 from livemem.store import keys
 from livemem.upkeep import about
 from livemem_http.views import WhoAmI
+from tests.support.cases import each
 from tests.support.world import World
 
 
@@ -57,7 +58,7 @@ def start(world: World, who: Principal, agent: str | None, space_id: str = "demo
     return queue.order(world.process, who, space_id, Order(trigger="api", agent=agent, requested_by=who.name)).run_id
 
 
-@pytest.mark.parametrize(
+@each(
     ("permissions", "agent", "allowed"),
     [
         (("read", "write"), None, True),

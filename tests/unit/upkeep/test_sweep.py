@@ -17,6 +17,7 @@ from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.upkeep import sweep
 from tests.support.audit import audit
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.searching import run_indexer
 from tests.support.world import World
@@ -238,7 +239,7 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("key", OURS)
+@each("key", OURS)
 def test_what_was_written_without_a_space_is_cleared_away(key: str):
     world = World()
     world.inner.put_object(Bucket="b", Key=key, Body=b"x")
@@ -264,7 +265,7 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("names", FOREIGN, ids=lambda names: names[0])
+@each("names", FOREIGN, ids=lambda names: names[0])
 def test_folders_that_are_not_ours_are_left_alone(names: list[str]):
     world = World()
     for key in names:
@@ -300,7 +301,7 @@ def test_a_function_service_that_fails_for_one_space_does_not_stop_the_others():
     assert (report.failed, report.did("started")) == (["alpha"], ["beta"])
 
 
-@pytest.mark.parametrize(("seconds", "looked_at"), [(10, 0), (30, 0), (31, 64), (900, 70)])
+@each(("seconds", "looked_at"), [(10, 0), (30, 0), (31, 64), (900, 70)])
 def test_a_daily_sweep_that_runs_out_of_time_stops_between_two_rounds_and_marks_the_rest(seconds: int, looked_at: int):
     world = World()
     for number in range(70):

@@ -11,6 +11,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys, keys
 from livemem.upkeep import packages, sweep
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.every_kind import changed
 from tests.support.talk import Talk
@@ -112,7 +113,7 @@ def test_a_sweep_that_has_ended_begins_at_the_beginning_again():
     assert heads_read[0] == "space-000/_meta.json"
 
 
-@pytest.mark.parametrize("body", [b"", b"[" * 5_000, b'{"behind": "a\\nb"}', b'{"behind": 7}', b"x" * 9_999])
+@each("body", [b"", b"[" * 5_000, b'{"behind": "a\\nb"}', b'{"behind": 7}', b"x" * 9_999])
 def test_a_note_of_the_place_that_can_not_be_read_costs_nothing_but_the_place(body):
     world = with_spaces(*(f"space-{number:03}" for number in range(70)))
     world.inner.put_object(Bucket="b", Key=keys.sweep_place("all"), Body=body)

@@ -25,6 +25,7 @@ from livemem.upkeep import health, usage
 from livemem.upkeep.usage import Report
 from tests.support.actors import Actor
 from tests.support.bucket import error
+from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.runs.test_runs import die
@@ -77,7 +78,7 @@ def test_runs_notes_calls_and_tokens_are_counted_by_the_day_on_which_they_were_q
     assert of_space(world, days=1, until=TODAY).total == report.days[TODAY]
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "expected"),
     [
         (LlmError("llm_cut_off", "x", usage={"prompt_tokens": 90, "completion_tokens": 10}), (90, 10, 0)),
@@ -502,8 +503,8 @@ def test_whatever_the_order_of_their_requests_calls_of_many_spaces_use_no_more_t
     assert of_all(world).total.usage == Usage(len(made), 300 * len(made), 100 * len(made))
 
 
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("kill", [True, False])
+@each("done", [False, True])
+@each("kill", [True, False])
 def test_a_call_counts_once_wherever_its_worker_dies_or_the_answer_to_a_write_is_lost(done: bool, kill: bool):
     point, requests = 0, 1
     while point < requests:
@@ -540,8 +541,8 @@ def test_a_call_counts_once_wherever_its_worker_dies_or_the_answer_to_a_write_is
     assert point > 3
 
 
-@pytest.mark.parametrize("limits", [{}, {"llm_daily_token_budget": 10_000}])
-@pytest.mark.parametrize("done", [False, True])
+@each("limits", [{}, {"llm_daily_token_budget": 10_000}])
+@each("done", [False, True])
 def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_dies(done: bool, limits: dict[str, int]):
     point, died = 0, True
     while died:
@@ -606,7 +607,7 @@ def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
     assert of_space(world).total.usage == Usage(1, 100, 20)
 
 
-@pytest.mark.parametrize(
+@each(
     "more",
     [{}, {"estimated_tokens": 10**30}, {"x": 1e400}, {"x": json.loads("[" * 60 + "]" * 60)}],
     ids=["as others", "beyond its bounds", "no number", "deep"],

@@ -87,8 +87,14 @@ def schema(kind: type[BaseModel]) -> dict[str, Any]:
     Every property is required, what may be absent is nullable, and nothing else is allowed. Lengths and numbers of
     items are left out, which not all of them know.
     """
-    found: dict[str, Any] = _strict(kind.model_json_schema())
+    found: dict[str, Any] = _strict(_json_schema(kind))
     return found
+
+
+@cache
+def _json_schema(kind: type[BaseModel]) -> dict[str, Any]:
+    """Made once for each model: that takes milliseconds, and an agent is offered a dozen tools with each question."""
+    return kind.model_json_schema()
 
 
 def _strict(node: Any) -> Any:

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 
 from live_memory.cli.init import blocks
 from live_memory.cli.init.problems import NotPlain
+from tests.support.cases import each
 from tests.unit.cli.init.support import markdown_texts
 
 
@@ -25,7 +26,7 @@ def test_a_block_that_is_put_in_twice_is_there_once_and_where_it_was(text):
     assert blocks.put(moved, blocks.MARKDOWN, "two") == moved.replace("one", "two")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "<!-- livemem:begin -->\nwithout an end\n",

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from live_memory.cli.init import jsontext
 from live_memory.cli.init.problems import NotPlain
+from tests.support.cases import each
 from tests.unit.cli.init.support import OBJECTS, VALUES, json_texts
 
 PATHS = st.lists(st.sampled_from(["mcpServers", "livemem", "hooks", "new", "é"]), min_size=1, max_size=3)
@@ -86,7 +87,7 @@ def test_nothing_but_space_is_an_object_without_members():
     assert jsontext.parse(" \n") == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ('{\n// why\n"a": 1}', "comments"),

@@ -7,6 +7,7 @@ import pytest
 from local.demo.report import Progress, check_notes, show_file, table_of_runs
 from local.demo.service import DemoError, running_service
 from local.demo.tour import read_notes
+from tests.support.cases import each
 
 SENT = {"content": "Text", "category": "todo", "tags": ["a"], "agent": "lead"}
 LIVE = SENT | {"status": "live", "consolidation": None}
@@ -22,7 +23,7 @@ def test_a_note_in_exactly_one_place_is_accounted_for() -> None:
     assert check(FOLDED, [], {1: [], 2: ["n1"]}) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "live", "records", "problem"),
     [
         (LIVE, [], {}, "n1 is in 0 places of the bucket: none"),

@@ -3,13 +3,14 @@ import pytest
 from local.config import read_config
 from local.front.guard import is_from_web_page, is_in_networks
 from local.front.httpd import Request
+from tests.support.cases import each
 
 
 def is_foreign(headers: dict[str, str], *names: str, server: str = "127.0.0.1") -> bool:
     return is_from_web_page(Request("POST", "/", tuple(headers.items()), server=server), names)
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     ["127.0.0.1:3000", "127.0.0.1", "127.8.8.8:1", "localhost", "LOCALHOST:3000", "[::1]:3000", "[::1]", ""],
 )
@@ -21,7 +22,7 @@ def test_a_client_that_names_no_host_is_no_browser():
     assert not is_foreign({})
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     [
         "evil.example:3000",
@@ -64,7 +65,7 @@ def test_a_page_of_the_browser_is_recognised_by_what_the_browser_adds(name):
     assert is_foreign({"Host": "localhost"} | name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "allowed"),
     [
         ("127.0.0.1", True),

@@ -11,6 +11,7 @@ from local.front.http_api import Router
 from local.front.httpd import Request
 from local.front.payload import MalformedAnswerError, build_event, read_answer
 from local.functions.template import Function, Route
+from tests.support.cases import each
 
 NOW = datetime(2026, 11, 21, 4, 5, 6, 789000, UTC)
 SEGMENT = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1)
@@ -63,7 +64,7 @@ def test_repeated_query_parameters_are_joined_by_commas():
     assert event["rawQueryString"] == "t=x&t=y%20z&empty=&plus=a+b&%C3%A9=1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("content_type", "body", "encoded"),
     [
         ("application/json", b'{"a": "\xc3\xa9"}', False),
@@ -125,7 +126,7 @@ def test_an_answer_in_base64_is_decoded():
     assert answer(value)[2] == b"\x00\xff"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "body"),
     [({"a": 1}, b'{"a": 1}'), ("text", b"text"), ([1], b"[1]"), (None, b"null"), (3, b"3")],
 )
@@ -137,7 +138,7 @@ def test_text_is_the_default_content_type():
     assert answer({"statusCode": 200, "body": "x"})[1] == {"content-type": "text/plain;charset=UTF-8"}
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         {"statusCode": "many"},
@@ -178,8 +179,6 @@ def test_the_most_specific_route_wins():
     assert found("BREW", "/x\ny") == "ANY /$default"
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/spaces", "/v1/spaces/", "/v1/spaces//notes", "/v1/spaces/a/notes/", "/V1/spaces/a/notes"]
-)
+@each("path", ["/v1/spaces", "/v1/spaces/", "/v1/spaces//notes", "/v1/spaces/a/notes/", "/V1/spaces/a/notes"])
 def test_a_path_that_only_resembles_a_route_is_not_found(path):
     assert Router((function(Route("GET", "/v1/spaces/{x}/notes")),)).find("GET", path) is None

@@ -19,6 +19,7 @@ from local.offline_llm.agent import next_calls
 from local.offline_llm.api import ApiError
 from local.offline_llm.chat import complete_chat
 from tests.support.asking import Asking
+from tests.support.cases import each
 
 
 def body(messages: Any, tools: Sequence[Tool], **more: Any) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def test_an_answer_that_is_longer_than_it_may_be_is_cut_off():
     assert found["choices"][0]["finish_reason"] == "length"
 
 
-@pytest.mark.parametrize("tools", ["x", [1], [{"function": {}}], [{"function": {"name": "search"}}]])
+@each("tools", ["x", [1], [{"function": {}}], [{"function": {"name": "search"}}]])
 def test_tools_that_are_none_are_refused(tools: Any):
     with pytest.raises(ApiError):
         complete_chat({"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": tools}, "c", 0)

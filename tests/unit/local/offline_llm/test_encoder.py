@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from local.offline_llm import encoder
 from local.offline_llm.encoder import Encoder, Unavailable, by_hash, readable
+from tests.support.cases import each
 
 
 class Model:
@@ -54,9 +55,7 @@ def test_it_is_loaded_for_the_first_text_once_and_asked_in_turns():
     assert all([vector.tolist() for vector in pair] == [GOOD, GOOD] for pair in found)
 
 
-@pytest.mark.parametrize(
-    "row", [[0.0] * 512, [math.nan] * 512, [math.inf] + [0.0] * 511, [1e-9] * 512, [1.0] * 512, [1.0], []]
-)
+@each("row", [[0.0] * 512, [math.nan] * 512, [math.inf] + [0.0] * 511, [1e-9] * 512, [1.0] * 512, [1.0], []])
 def test_a_vector_that_points_nowhere_is_replaced_by_one_that_the_text_has_alone(row: Any):
     one, same, other = Encoder(Model(row).load).encode(["a", "a", "b"])
 

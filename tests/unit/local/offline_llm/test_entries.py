@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
 from local.offline_llm.entries import Closed, first_paragraph, own_text, write_entry
+from tests.support.cases import each
 from tests.unit.local.offline_llm.support import CONTENTS, make_note, visible_text
 
 
@@ -21,7 +21,7 @@ def test_further_paragraphs_stand_indented_below_the_first() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "bullet"),
     [
         ("# Title\nText", "- **Title**\n  Text (2026-11-21, core-dev)"),
@@ -106,7 +106,7 @@ def test_the_text_of_an_entry_is_the_same_whoever_wrote_it_and_when(content: str
     assert own_text(one) == own_text(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("item", "text"),
     [
         (("- Text. (2026-11-21, core-dev)",), "Text."),

@@ -4,6 +4,7 @@ import pytest
 
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
+from tests.support.cases import each
 from tests.unit.local.offline_llm.support import (
     JOURNAL,
     RESEARCH,
@@ -32,7 +33,7 @@ def bank_of(rules: str, *batches: Sequence[Note]) -> dict[str, str]:
 # Where notes go
 
 
-@pytest.mark.parametrize(
+@each(
     ("category", "content", "filename", "heading"),
     [
         ("todo", "Write the benchmark of the store.", "activeContext.md", "## Next steps"),
@@ -57,7 +58,7 @@ def test_a_note_goes_to_the_section_of_its_category_and_subject(
     assert content in section(bank[filename], heading)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "category", "content", "filename", "heading"),
     [
         (RESEARCH, "observation", "Li (2024) reports that caches halve the load.", "findings.md", "## Observations"),
@@ -189,7 +190,7 @@ def test_a_done_todo_leaves_the_open_ones_and_stands_with_the_results() -> None:
     assert all(file["reason"] for file in answer["bank_files"] if file["filename"] == "activeContext.md")
 
 
-@pytest.mark.parametrize(
+@each(
     ("opened", "closing"),
     [
         (("todo", "Pin the packages with hashes."), ("progress", "Pin the packages with hashes.")),
@@ -214,7 +215,7 @@ def test_an_open_entry_is_closed_by_a_note_that_says_so(opened: tuple[str, str],
         assert closing[1] in text
 
 
-@pytest.mark.parametrize(
+@each(
     "closing",
     [
         ("progress", "The packages with hashes are not pinned yet, which is to be done."),
@@ -405,7 +406,7 @@ def test_many_large_notes_and_a_large_bank_are_folded() -> None:
 # What a note says of itself
 
 
-@pytest.mark.parametrize(
+@each(
     ("category", "content", "filename", "heading"),
     [
         (
@@ -458,7 +459,7 @@ def test_an_issue_that_says_how_it_is_now_is_a_lesson_and_no_known_issue(content
     assert content not in section(bank["progress.md"], "## Known issues")
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         "The parser now drops tabs.",

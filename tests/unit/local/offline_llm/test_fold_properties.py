@@ -3,13 +3,13 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
 from local.offline_llm.outline import NOTHING_HERE
+from tests.support.cases import each
 from tests.unit.local.offline_llm.support import (
     CATEGORIES,
     JOURNAL,
@@ -243,7 +243,7 @@ def test_any_present_file_takes_the_notes_and_keeps_its_lines(lines: list[str], 
         ]
 
 
-@pytest.mark.parametrize("rules", [STANDARD, JOURNAL, RESEARCH, SUPPORT])
+@each("rules", [STANDARD, JOURNAL, RESEARCH, SUPPORT])
 def test_notes_of_all_categories_spread_over_sections(rules: str) -> None:
     notes = [
         make_note(number, category, f"Subject {number} of its own") for number, category in enumerate(CATEGORIES, 1)

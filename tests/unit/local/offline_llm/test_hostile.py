@@ -1,8 +1,7 @@
 """Notes and rules that are made to take long or to break out. A regression shows as a hang or as a refused answer."""
 
-import pytest
-
 from local.offline_llm.fold import fold
+from tests.support.cases import each
 from tests.unit.local.offline_llm.support import STANDARD, accounted, apply_answer, fold_into, headings, make_note
 
 SIZE = 8_000
@@ -26,7 +25,7 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())
+@each("content", CONTENTS.values(), ids=CONTENTS.keys())
 def test_a_note_of_any_form_is_folded_and_leaves_the_headings(content: str) -> None:
     empty = fold_into({}, STANDARD, [])
     answer = fold(STANDARD, empty, [make_note(1, "todo", "Pin packages."), make_note(2, "progress", content)])
@@ -37,7 +36,7 @@ def test_a_note_of_any_form_is_folded_and_leaves_the_headings(content: str) -> N
     assert [headings(text) for text in after.values()] == [headings(text) for text in empty.values()]
 
 
-@pytest.mark.parametrize(
+@each(
     "rules",
     [
         "# a" + " " * SIZE + "b",

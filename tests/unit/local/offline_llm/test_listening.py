@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from livemem.digests import answer, prompt
 from livemem.digests.papers import Fact
 from livemem.memories.memory import Memory, Provenance
 from livemem.rooms.message import Message
 from local.offline_llm.chat import complete_chat
+from tests.support.cases import each
 from tests.support.world import START
 
 ROOM = Path(__file__).resolve().parents[4] / "examples" / "room.ndjson"
@@ -42,7 +41,7 @@ def listen(messages: list[Message], *memories: Memory) -> list[Fact]:
     return answer.parse(completion["choices"][0]["message"]["content"], messages, START)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "We decided to move the import to the new API.",
@@ -63,7 +62,7 @@ def test_decisions_changes_and_who_does_what_are_facts_in_the_words_of_the_messa
     assert found.subjects
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Good morning all.",
@@ -79,7 +78,7 @@ def test_small_talk_and_questions_are_not_worth_it(text):
     assert listen(said(text)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "ttl"),
     [
         ("Today the end-to-end tests run on MinIO only, because sam is out.", "1d"),

@@ -3,6 +3,7 @@ import pytest
 from livemem.spaces.rules import TEMPLATES, template
 from local.offline_llm.layout import FileSpec, for_days
 from local.offline_llm.rules import read_layout
+from tests.support.cases import each
 from tests.unit.local.offline_llm.support import JOURNAL, RESEARCH, STANDARD, SUPPORT
 
 
@@ -57,14 +58,14 @@ def test_the_support_template_keeps_cases_problems_answers_customers_and_practic
     }
 
 
-@pytest.mark.parametrize("rules", [template(name) for name in TEMPLATES], ids=TEMPLATES)
+@each("rules", [template(name) for name in TEMPLATES], ids=TEMPLATES)
 def test_the_templates_are_short_and_describe_each_section_in_a_sentence(rules: str) -> None:
     assert len(rules.encode()) < 6_000
     sections = [section for spec in read_layout(rules) for section in spec.sections]
     assert all(len(section.description.split()) > 4 for section in sections)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "layout"),
     [
         pytest.param("Write briefly.", {"notes.md": []}, id="no file named"),
@@ -121,7 +122,7 @@ def test_a_section_is_described_by_the_first_sentence_behind_it() -> None:
     assert spec.sections[0].description == "what was seen."
 
 
-@pytest.mark.parametrize(
+@each(
     ("rules", "title"),
     [
         ("- activeContext.md", "Active context"),

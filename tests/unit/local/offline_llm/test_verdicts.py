@@ -6,6 +6,7 @@ import pytest
 
 from livemem.memories import model_judge
 from local.offline_llm.chat import complete_chat
+from tests.support.cases import each
 
 
 def judged(*pairs):
@@ -26,7 +27,7 @@ def test_the_same_words_are_the_same(new, old):
     assert judged((new, old)) == {1: "same"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "old"),
     [
         ("The daily backup is kept.", "The daily backup is kept for 30 days."),

@@ -8,6 +8,7 @@ from moto.s3.models import FakeKey, S3Backend
 
 from local.s3.listing import KeyIndex, Listed, render_listing
 from local.s3.operations import S3Error
+from tests.support.cases import each
 
 KEYS = st.sets(st.text("ab/.é", min_size=1, max_size=6), max_size=25)
 NAMESPACE = "{http://s3.amazonaws.com/doc/2006-03-01/}"
@@ -89,7 +90,7 @@ def test_no_keys_at_all_can_be_asked_for():
     assert (found["KeyCount"], found["IsTruncated"]) == (["0"], ["false"])
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         {"max_keys": "x"},

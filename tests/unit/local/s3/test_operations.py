@@ -2,6 +2,7 @@ import pytest
 
 from local.front.httpd import Request
 from local.s3.operations import Operation, S3Error, classify, parse_target
+from tests.support.cases import each
 
 
 def find(method: str, target: str, **headers: str) -> Operation:
@@ -9,7 +10,7 @@ def find(method: str, target: str, **headers: str) -> Operation:
     return classify(request, parse_target(request))
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "target", "operation"),
     [
         ("GET", "/", Operation.LIST_BUCKETS),
@@ -37,7 +38,7 @@ def test_a_copy_is_not_a_put():
     assert find("PUT", "/bkt/k?uploadId=a&partNumber=1", x_amz_copy_source="/b/a") is Operation.UPLOAD_PART_COPY
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "target", "headers"),
     [
         ("PUT", "/bkt?versioning", {}),

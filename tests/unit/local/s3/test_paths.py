@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from local.s3.paths import decode_key, encode_key
+from tests.support.cases import each
 
 PARTS = st.one_of(
     st.sampled_from(
@@ -36,7 +36,7 @@ def test_two_keys_never_want_the_same_file_nor_a_file_where_the_other_has_a_fold
         assert not second.startswith(f"{first}/")
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "path"),
     [
         ("space/live/20260220T140000_agent_todo_1a2b3c4d.md", "space/live/20260220T140000_agent_todo_1a2b3c4d.md"),
@@ -53,6 +53,6 @@ def test_names_are_readable(key, path):
     assert encode_key(key) == path
 
 
-@pytest.mark.parametrize("path", ["a b.md", "a%%%.md", "%zz.md", "a", "a.b/c.md", "%C3%.md", "x.md%"])
+@each("path", ["a b.md", "a%%%.md", "%zz.md", "a", "a.b/c.md", "%C3%.md", "x.md%"])
 def test_a_file_that_nobody_named_so_is_no_object(path):
     assert decode_key(path) is None

@@ -13,6 +13,7 @@ from botocore.credentials import Credentials
 from local.front.httpd import Request
 from local.s3.operations import S3Error
 from local.s3.signatures import MAX_SKEW
+from tests.support.cases import each
 from tests.unit.local.s3.support import ACCESS_KEY, HOST, NOW, SECRET_KEY, checker, presign, sign
 
 SECOND = timedelta(seconds=1)
@@ -37,7 +38,7 @@ def test_what_was_signed_with_the_key_is_let_in():
     checker().check(sign("PUT", "/b/k", b"body", payload="UNSIGNED-PAYLOAD"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "code"),
     [
         ((ACCESS_KEY, "guessed"), "SignatureDoesNotMatch"),
@@ -51,7 +52,7 @@ def test_another_key_is_refused(keys, code):
     assert (status, found) == (400 if code == "AuthorizationHeaderMalformed" else 403, code)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"method": "DELETE"},
@@ -77,7 +78,7 @@ def test_a_body_that_was_exchanged_is_refused():
     )
 
 
-@pytest.mark.parametrize("payload", ["", "UNSIGNED", "abc", "A" * 64])
+@each("payload", ["", "UNSIGNED", "abc", "A" * 64])
 def test_a_request_says_what_its_body_is(payload):
     assert refusal(sign("PUT", "/b/k", b"body", payload=payload)) == (403, "AccessDenied")
 
@@ -102,7 +103,7 @@ def test_a_clock_may_be_a_quarter_of_an_hour_off(direction):
     assert timedelta(minutes=15) == MAX_SKEW
 
 
-@pytest.mark.parametrize(
+@each(
     "authorization",
     [
         "",
@@ -120,7 +121,7 @@ def test_an_authorization_of_another_form_is_refused(authorization):
     assert refusal(with_header(sign("GET", "/b/k"), "Authorization", authorization)) == (403, "AccessDenied")
 
 
-@pytest.mark.parametrize(
+@each(
     "credential",
     [
         "ours/20261121/us-east-1/sqs/aws4_request",

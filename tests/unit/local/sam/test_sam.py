@@ -11,6 +11,7 @@ from local.sam import minio, warm_up
 from local.sam.config import read_config
 from local.sam.variables import Store, functions_variables, sam_variables
 from local.sam.warm_up import first_event
+from tests.support.cases import each
 
 STORE = Store("http://172.17.0.1:3002", "memory", "key", "secret")
 
@@ -31,7 +32,7 @@ def variables(outer=None, *, template=None, embeddings=Embeddings()):  # noqa: B
     )
 
 
-@pytest.mark.parametrize("port", ["5000", "4997", "8999", "80", "65534", "http"])
+@each("port", ["5000", "4997", "8999", "80", "65534", "http"])
 def test_a_port_that_sam_or_the_system_may_take_is_refused(port):
     with pytest.raises(ConfigError, match="PORT is"):
         read_config({"PORT": port})
@@ -41,8 +42,8 @@ def test_the_four_ports_are_neighbours():
     assert read_config({"PORT": "14300"}).ports.all() == (14300, 14301, 14302, 14303)
 
 
-@pytest.mark.parametrize("url", ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8000/v1"])
-@pytest.mark.parametrize("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL"])
+@each("url", ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://[::1]:8000/v1"])
+@each("name", ["LLMAAS_API_URL", "EMBEDDINGS_API_URL"])
 def test_a_model_that_containers_would_look_for_in_themselves_is_refused(name, url):
     with pytest.raises(ConfigError, match=f"{name} is .+ the container itself"):
         read_config({name: url})
