@@ -81,7 +81,7 @@ proof: setup ## every proof whole: all kills, errors, pairs and 20,000 histories
 	@$(PYTHON_BIN) -m benchmarks.backup_crash_table
 	@$(PYTHON_BIN) -m benchmarks.conversations_proof $(ARGS)
 	@$(PYTHON_BIN) -m benchmarks.memories_proof $(ARGS)
-	@OPENAPI_EXAMPLES=20 $(PYTHON_BIN) -m pytest -q tests/e2e/test_openapi.py
+	@OPENAPI_EXAMPLES=20 $(PYTHON_BIN) -m pytest -q tests/integration/test_openapi.py
 
 .PHONY: proof-memories
 proof-memories: setup ## the whole proof of memories and digests: kills, pairs, 20,000 histories (docs/reliability.md)

@@ -36,8 +36,8 @@ OWN_SERVERS = {"local": ("api",), "sam": ("api", "lambda", "s3")}
 PART_IS_MISSING = 3
 """Exit status of `python -m local.sam` if something has to be installed first."""
 
-# The demo starts a runtime of its own, which would prove nothing elsewhere; hundreds of odd requests would take long.
-collect_ignore = [] if KIND == "local" else ["test_demo.py", "test_openapi.py"]
+# The demo starts a runtime of its own, which would prove nothing elsewhere.
+collect_ignore = [] if KIND == "local" else ["test_demo.py"]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The functions of `service` behind the front of the local runtime: real HTTP, the template's routes, our handlers."""
+"""Functions of this process behind the front of the local runtime: real HTTP, the template's routes, our handlers."""
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,17 +16,20 @@ from local.functions.template import Function, read_template
 from tests.support.functions import ROOT
 from tests.support.service import Service
 
+Invoke = Callable[[Function, dict[str, Any]], Any]
+"""What a function answers to an event."""
+
 
 @dataclass(frozen=True)
 class _Pool:
     """One function, called where it is."""
 
-    service: Service
+    invoke: Invoke
     function: Function
 
     def submit(self, payload: bytes) -> "Future[Outcome]":
         done: Future[Outcome] = Future()
-        answer = self.service.invoke(self.function.code.name, json.loads(payload))
+        answer = self.invoke(self.function, json.loads(payload))
         done.set_result(Outcome(json.dumps(answer).encode()))
         return done
 
@@ -49,9 +52,16 @@ class Front:
 
 @contextmanager
 def opened(service: Service) -> Iterator[Front]:
-    """The front, until the end of the block."""
+    """The front of a service on moto, until the end of the block."""
+    with before(lambda function, event: service.invoke(function.code.name, event)) as door:
+        yield door
+
+
+@contextmanager
+def before(invoke: Invoke) -> Iterator[Front]:
+    """The front of all functions that have routes, until the end of the block."""
     functions = tuple(function for function in read_template(ROOT / "template.yaml").functions if function.routes)
-    pools = {function.logical_id: cast("FunctionPool", _Pool(service, function)) for function in functions}
+    pools = {function.logical_id: cast("FunctionPool", _Pool(invoke, function)) for function in functions}
     server = Server("127.0.0.1", 0, HttpApi(functions, pools).answer, max_body=MAX_BODY_BYTES)
     server.start()
     try:

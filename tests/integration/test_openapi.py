@@ -1,6 +1,7 @@
 """The service answers as docs/openapi.json says, whatever it is asked: generated requests to every operation."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from livemem_http import negotiation
-from tests.e2e.spaces import fresh_space, post_notes
+from tests.support import damaged, front
+from tests.support.damaged import Whole
+from tests.support.world import BOOTSTRAP_KEY
 
 EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 2)
 """Requests to each operation; `make proof` sends more."""
@@ -39,25 +42,24 @@ DOCUMENT = schemathesis.openapi.from_path(Path(__file__).resolve().parents[2] / 
 
 
 @pytest.fixture(scope="module")
-def space(service):
-    """A space with live notes, a bank and a history."""
-    with fresh_space(service, 0) as space_id:
-        post_notes(service, space_id, 2)
-        run_id = service.send("POST", f"/spaces/{space_id}/consolidations").body["run_id"]
-        service.ended(space_id, run_id)
-        post_notes(service, space_id, 2)
-        yield space_id
+def whole() -> Iterator[Whole]:
+    """A space with every kind of document."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
+        yield damaged.built()
 
 
 @pytest.fixture(scope="module")
-def conversation(service, space):
-    """A conversation in it that has summaries."""
-    path = f"/spaces/{space}/conversations"
-    made = service.send("POST", path, {"cwd": "/home/ann/ferry"}).body["conversation_id"]
-    turn = {"user_message": "Why does the import fail?", "assistant_message": "Port Kiel answers 503."}
-    assert service.send("POST", f"{path}/{made}/turns", turn).status == 201
-    service.wait_until(lambda: service.conversations.list_summaries(space, made, state="sealed").items, bool)
-    return made
+def url(whole: Whole) -> Iterator[str]:
+    """Real HTTP before the functions, which work in that space's world."""
+    with pytest.MonkeyPatch.context() as patch:
+        agents, _ = damaged.opened(patch, whole)
+
+        def invoke(function, event):
+            return agents.invoke(function.logical_id.removesuffix("Function").lower(), event)
+
+        with front.before(invoke) as door:
+            yield f"http://127.0.0.1:{door.port}"
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +71,16 @@ def session():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("LIVEMEM_URL" in os.environ, reason="it creates spaces that nobody removes")
 @DOCUMENT.parametrize()
 @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_one_that_the_document_describes(case, service, space, conversation, session):
-    if "space_id" in case.path_parameters and case.method != "DELETE":
-        case.path_parameters["space_id"] = space
-        if "conversation_id" in case.path_parameters:
-            case.path_parameters["conversation_id"] = conversation
+def test_every_answer_is_one_that_the_document_describes(case, whole, url, session):
+    there = {"space_id": "demo", "path": "log.md", "number": "1", "turn_index": "2", "room": "general", **whole.ids}
+    if case.method != "DELETE":
+        case.path_parameters.update({name: there[name] for name in case.path_parameters if name in there})
     case.call_and_validate(
-        base_url=service.url,
+        base_url=url,
         session=session,
-        headers={"Authorization": f"Bearer {service.token}"},
+        headers={"Authorization": f"Bearer {BOOTSTRAP_KEY}"},
         checks=CHECKS,
         timeout=30,
     )
