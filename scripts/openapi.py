@@ -214,7 +214,7 @@ def document() -> dict[str, Any]:
             public = path.replace("<", "{").replace(">", "}").replace(".+", "{path}")
             paths.setdefault(public, {}).update(operations)
             apis |= {f"{method.upper()} {public}": api for method in operations}
-        schemas.update(part.get("components", {}).get("schemas", {}))
+        _join(schemas, part.get("components", {}).get("schemas", {}), function)
     made: dict[str, Any] = {
         "openapi": version,
         "info": INFO,
@@ -233,6 +233,13 @@ def document() -> dict[str, Any]:
             _complete(made, operation, path, method, apis[f"{method.upper()} {path}"])
     made["components"]["responses"] = dict(sorted(made["components"]["responses"].items()))
     return made
+
+
+def _join(schemas: dict[str, Any], more: dict[str, Any], function: str) -> None:
+    """Add the models of one function; raises ValueError where a name stands for another model already."""
+    for name, schema in more.items():
+        if schemas.setdefault(name, schema) != schema:
+            raise ValueError(f"{function}: the model {name} is not that of the same name in another function.")
 
 
 def _used(schemas: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:

@@ -896,6 +896,15 @@ class NewUpload(Model):
     """Its size in bytes, at most 1 GiB. The URL takes exactly so many."""
 
 
+class NoteSourceView(Model):
+    """A note that a section rests on."""
+
+    note_id: str
+    """The id of the note: when it was written (UTC), by whom, its category and 8 hex digits."""
+    consolidation: int
+    """The number of the consolidation that brought it in."""
+
+
 class NoteView(Model):
     """A note, live or consolidated."""
 
@@ -1272,6 +1281,24 @@ class SectionEdits(Model):
     """Each finds its section in what the ones before it left. All are made, or none."""
     reason: str
     """Why, in at most 500 bytes, for the history."""
+
+
+class SectionSources(Model):
+    """
+    A section and the notes it rests on, without the oldest `omitted` ones; `corrections` are the numbers of manual
+    changes of it.
+    """
+
+    heading: str
+    """The heading line; empty for the text before the first one."""
+    path: list[str]
+    """The heading lines down to the section."""
+    sources: list[NoteSourceView]
+    """The notes, oldest first."""
+    corrections: list[int]
+    """Numbers of the corrections by hand that changed the section."""
+    omitted: int | None = 0
+    """How many notes are left out, the oldest: a file keeps a bounded number of them."""
 
 
 class SectionToCorrect(Model):
@@ -2367,6 +2394,25 @@ class FileList(Model):
     """The files in the order of their paths, with `content` where it was asked for."""
 
 
+class FileWithSources(Model):
+    """A bank file, and what its sections rest on."""
+
+    path: str
+    """The path of the file below the bank."""
+    size: int
+    """Bytes of UTF-8."""
+    last_modified: AwareDatetime
+    """When it was written, UTC."""
+    content: str | None = None
+    """The file as Markdown; only where it was asked for."""
+    consolidation: int | None = None
+    """The number of the change that wrote it, if that is known; only with the content."""
+    sections: list[SectionSources] | None = None
+    """Only with `sources=true`: the sections in order."""
+    sources_since: int | None = None
+    """Set where only the newest changes could be looked at: what those before it brought in is not told."""
+
+
 class FoundMemory(Model):
     """A memory that was found."""
 
@@ -2757,24 +2803,6 @@ class SearchAnswer(Model):
     """Of a search in several spaces: those that could not be searched. What is in them is not among `items`."""
 
 
-class SectionSources(Model):
-    """
-    A section and the notes it rests on, without the oldest `omitted` ones; `corrections` are the numbers of manual
-    changes of it.
-    """
-
-    heading: str
-    """The heading line; empty for the text before the first one."""
-    path: list[str]
-    """The heading lines down to the section."""
-    sources: list[SourceView]
-    """The notes, oldest first."""
-    corrections: list[int]
-    """Numbers of the corrections by hand that changed the section."""
-    omitted: int | None = 0
-    """How many notes are left out, the oldest: a file keeps a bounded number of them."""
-
-
 class SectionsView(Model):
     """What is shown, as data: the same as in the Markdown, and as it was written."""
 
@@ -3028,25 +3056,6 @@ class ErasurePage(Model):
     """The receipts."""
     next_cursor: str | None = None
     """Send it as `cursor` to get the next page; null: this was the last one."""
-
-
-class FileWithSources(Model):
-    """A bank file, and what its sections rest on."""
-
-    path: str
-    """The path of the file below the bank."""
-    size: int
-    """Bytes of UTF-8."""
-    last_modified: AwareDatetime
-    """When it was written, UTC."""
-    content: str | None = None
-    """The file as Markdown; only where it was asked for."""
-    consolidation: int | None = None
-    """The number of the change that wrote it, if that is known; only with the content."""
-    sections: list[SectionSources] | None = None
-    """Only with `sources=true`: the sections in order."""
-    sources_since: int | None = None
-    """Set where only the newest changes could be looked at: what those before it brought in is not told."""
 
 
 class JobPage(Model):

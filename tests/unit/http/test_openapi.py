@@ -25,6 +25,14 @@ def test_the_document_is_valid_and_complete(described):
     assert openapi_check.problems(described) == []
 
 
+def test_two_models_of_one_name_are_refused():
+    there = {"View": {"properties": {"id": {"type": "string"}}}}
+
+    openapi._join(there, dict(there), "reads")
+    with pytest.raises(ValueError, match="ask: the model View"):
+        openapi._join(there, {"View": {"properties": {"id": {"type": "integer"}}}}, "ask")
+
+
 def test_every_model_names_its_fields(described):
     assert [name for name, schema in described["components"]["schemas"].items() if not schema.get("properties")] == []
 

@@ -110,7 +110,7 @@ class FileList(View):
     ]
 
 
-class SourceView(View):
+class NoteSourceView(View):
     """A note that a section rests on."""
 
     note_id: NoteId
@@ -124,7 +124,7 @@ class SectionSources(View):
 
     heading: Annotated[str, told("The heading line; empty for the text before the first one.", "## Terms")]
     path: Annotated[list[str], told("The heading lines down to the section.", ["# Glossary", "## Terms"])]
-    sources: Annotated[list[SourceView], told("The notes, oldest first.")]
+    sources: Annotated[list[NoteSourceView], told("The notes, oldest first.")]
     corrections: Annotated[list[int], told("Numbers of the corrections by hand that changed the section.", [])]
     omitted: Annotated[
         int, told("How many notes are left out, the oldest: a file keeps a bounded number of them.", 0)
