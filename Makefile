@@ -58,6 +58,10 @@ demo-conversations: setup ## show conversation memory at work on a long true tal
 test: setup ## all tests, fast ones first
 	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal --ignore tests/integration/stores tests/unit tests/template tests/integration tests/e2e
 
+.PHONY: quick
+quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -m "not slow and not process" --ignore tests/unit/proof tests/unit tests/template
+
 .PHONY: test-stores
 test-stores: setup ## the storage tests and the proof on MinIO, VersityGW and rclone (got with Go and PyPI)
 	@scripts/stores.sh

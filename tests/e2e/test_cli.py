@@ -1,4 +1,8 @@
-"""The command line from outside: the program itself against a running service."""
+"""The command line from outside: the program itself against a running service.
+
+A day and what goes on are processes of their own; all else is said to the program in this one, which starts no slower
+than it answers.
+"""
 
 import json
 import os
@@ -15,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from live_memory.cli.main import app
 from tests.e2e.client import Service
 from tests.e2e.conftest import ROOT, Running
 from tests.e2e.spaces import fresh_space
@@ -34,6 +40,12 @@ class Shell:
 
     def say(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
         """Give a command that must end with this code; returns its stdout."""
+        done = CliRunner().invoke(app, list(arguments), input=stdin, env=self.environ)
+        assert done.exit_code == code, (done.stderr, done.exception)
+        return done.stdout
+
+    def start(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
+        """The same in a process of its own."""
         done = subprocess.run(
             [*PROGRAM, *arguments],
             input=stdin,
@@ -48,6 +60,9 @@ class Shell:
 
     def json(self, *arguments: str, **options: Any) -> Any:
         return json.loads(self.say(*arguments, "--json", **options))
+
+    def started(self, *arguments: str) -> Any:
+        return json.loads(self.start(*arguments, "--json"))
 
     @contextmanager
     def follow(self, *arguments: str) -> "Iterator[Followed]":
@@ -107,27 +122,27 @@ def shell(running: Running, service: Service, tmp_path: Path) -> Iterator[Shell]
 
 
 def test_a_day_at_the_command_line(shell: Shell):
-    assert "admin" in shell.json("whoami")["permissions"]
-    first = shell.say("note", "We keep S3 as the only store.", "-c", "decision").strip()
-    shell.say("note", "-c", "issue", stdin="The parser drops tabs.\n")
-    assert "The parser drops tabs." in shell.say("show")
+    assert "admin" in shell.started("whoami")["permissions"]
+    first = shell.start("note", "We keep S3 as the only store.", "-c", "decision").strip()
+    shell.start("note", "-c", "issue", stdin="The parser drops tabs.\n")
+    assert "The parser drops tabs." in shell.start("show")
 
-    assert shell.json("consolidate", "--wait")["status"] == "ok"
-    shell.say("consolidate", "--wait", code=7)
-    (change,) = shell.json("history")["items"]
-    diff = shell.say("diff", str(change["number"]))
+    assert shell.started("consolidate", "--wait")["status"] == "ok"
+    shell.start("consolidate", "--wait", code=7)
+    (change,) = shell.started("history")["items"]
+    diff = shell.start("diff", str(change["number"]))
     assert "+" in diff
     assert "S3 as the only store" in diff
-    assert shell.json("api", "notes", "get", "--note-id", first)["status"] == "consolidated"
-    path = next(one["path"] for one in shell.json("diff", "1")["changes"] if "S3 as" in one["diff"])
-    assert first in shell.say("bank", path, "--sources")
-    assert "S3" in shell.say("search", "which store")
-    assert "S3" in shell.say("ask", "Which store do we keep?")
+    assert shell.started("api", "notes", "get", "--note-id", first)["status"] == "consolidated"
+    path = next(one["path"] for one in shell.started("diff", "1")["changes"] if "S3 as" in one["diff"])
+    assert first in shell.start("bank", path, "--sources")
+    assert "S3" in shell.start("search", "which store")
+    assert "S3" in shell.start("ask", "Which store do we keep?")
 
-    shell.say("undo", "1", "--yes")
-    assert "The parser drops tabs." in shell.say("show")
-    shell.say("bank", "nowhere.md", code=3)
-    shell.say("whoami", "--profile", code=2)
+    shell.start("undo", "1", "--yes")
+    assert "The parser drops tabs." in shell.start("show")
+    shell.start("bank", "nowhere.md", code=3)
+    shell.start("whoami", "--profile", code=2)
 
 
 def test_an_archive_comes_whole(shell: Shell, tmp_path: Path):

@@ -17,6 +17,7 @@ from livemem.store import keys
 from livemem_http import bodies
 from scripts.openapi import load
 from tests.support import front, hostile
+from tests.support.cases import each
 from tests.support.routes import ROUTES, VALUES, good
 from tests.support.service import Service
 from tests.support.tokens import REGISTRY, TOKEN, entry, write_registry
@@ -70,7 +71,7 @@ def test_8_no_name_in_a_path_that_breaks_its_rule_makes_the_store_be_asked(guard
     assert wrong == {}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(PLACES), st.text() | st.text("./\\%2eE fF0aA_-\x00md", min_size=1, max_size=12))
 @example(PLACES[0], "..")
 def test_8_whatever_stands_in_a_path_no_key_outside_of_the_space_is_asked_for(
@@ -188,7 +189,7 @@ def test_7_limits_are_kept_at_both_ends_of_every_list(guarded: Service):
             assert asked(guarded, function, event) == (422, "invalid_request", set()), (key, limit)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "status"),
     [
         ({"tags": ["x"] * 21}, 422),

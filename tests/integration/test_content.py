@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.store import copying, keys
@@ -139,7 +139,6 @@ def test_9_what_a_refused_note_holds_is_neither_answered_nor_logged(service: Ser
 FILENAMES = st.text() | st.sampled_from(hostile.PATHS) | st.sampled_from(["../other/bank/log.md", "other/bank/log.md"])
 
 
-@settings(max_examples=100, deadline=None)
 @given(FILENAMES, st.sampled_from(["created", "updated", "edited"]))
 @example("bank/../../other/bank/log.md", "updated")
 @example("../../other/_meta.json", "created")

@@ -8,6 +8,7 @@ import pytest
 from livemem import clock as clocks
 from livemem.conversations.parameters import Parameters
 from livemem_http.views.conversations import Tunables
+from tests.support.cases import each
 from tests.support.policy import BUCKET
 
 SPACE = "/v1/spaces/{space_id}"
@@ -95,7 +96,7 @@ def test_a_megabyte_five_hundred_calls_and_a_large_result_come_back_as_they_were
     assert [call["arguments"] for call in listed["items"][1]["tool_calls"]] == [call["arguments"] for call in calls]
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field"),
     [
         ({}, "user_message"),
@@ -173,7 +174,7 @@ def test_lines_are_imported_and_a_repeat_of_them_writes_nothing(talk, body, answ
     assert (again["imported"], again["repeated"], again["left"]) == (0, sum(answer), 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "status", "field"),
     [
         (None, 422, "body"),
@@ -230,7 +231,7 @@ def test_pages_of_conversations_turns_and_summaries_go_on_by_their_cursors(talk)
             assert talk.fields("GET", route, query={"cursor": cursor}) == ["cursor"], (route, cursor)
 
 
-@pytest.mark.parametrize("name", [name for name, field in Parameters.model_fields.items() if field.metadata])
+@each("name", [name for name, field in Parameters.model_fields.items() if field.metadata])
 def test_a_parameter_out_of_its_bounds_is_refused_with_them(talk, name):
     for bound in Parameters.model_fields[name].metadata:
         for kind in ("ge", "le"):
@@ -253,7 +254,7 @@ def test_what_a_request_may_say_of_parameters_is_what_the_domain_takes():
     assert Parameters.of(Tunables(**Parameters().model_dump()).changes()) == Parameters()
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field"),
     [
         ({"ratio": 0.2}, "ratio"),
@@ -355,8 +356,8 @@ def test_the_event_of_something_else_is_ignored_and_one_invocation_hears_of_many
     assert talk.service.invoke("summarize", {"Records": []}) == {"results": []}
 
 
-@pytest.mark.parametrize("field", ["space_id", "conversation_id"])
-@pytest.mark.parametrize("name", ["..", "", "a/b", "_system"])
+@each("field", ["space_id", "conversation_id"])
+@each("name", ["..", "", "a/b", "_system"])
 def test_of_an_id_in_an_invocation_nothing_is_asked_for_that_can_be_no_id(talk, field, name):
     talk.service.recorder.asked.clear()
     with pytest.raises(ValueError, match=field):

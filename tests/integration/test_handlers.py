@@ -16,6 +16,7 @@ from livemem.notes import appending
 from livemem.store import clients, keys
 from scripts.openapi import load
 from tests.support import llm_server
+from tests.support.cases import each
 from tests.support.functions import EVENTS, request, sample
 from tests.support.world import BOOTSTRAP_KEY
 
@@ -182,8 +183,8 @@ def test_keys_that_are_no_live_notes_are_ignored(demo, key):
     assert demo.invoke("counter", event) == {}
 
 
-@pytest.mark.parametrize("function", HTTP)
-@pytest.mark.parametrize("token", [None, "", "wrong", "lm_ünïcödé", "x" * 100_000, "\x00"])
+@each("function", HTTP)
+@each("token", [None, "", "wrong", "lm_ünïcödé", "x" * 100_000, "\x00"])
 def test_no_function_answers_without_a_good_token(service, function, token):
     event = sample(HTTP[function])
     if function == "reads":
@@ -198,7 +199,7 @@ def test_no_function_answers_without_a_good_token(service, function, token):
     assert [key for key in service.written() if not key.startswith("_system/")] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "status", "code"),
     [
         ("no json", 400, "malformed_body"),
@@ -340,7 +341,7 @@ def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):
     assert body(demo.http("reads", "GET", SPACE, space_id="demo"))["live"]["notes_count"] == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "status", "field"),
     [
         ({"space_id": "-x"}, 422, "space_id"),
@@ -371,9 +372,7 @@ def test_a_space_that_exists_is_a_conflict_and_an_unknown_one_is_not_found(demo)
     assert body(demo.http("reads", "GET", f"{SPACE}/synthesis", space_id="demo"))["code"] == "synthesis_not_found"
 
 
-@pytest.mark.parametrize(
-    "path", ["../x.md", "/x.md", "_x.md", "x.txt", "a//b.md", "a/./b.md", "ü.md", f"{'x' * 250}.md"]
-)
+@each("path", ["../x.md", "/x.md", "_x.md", "x.txt", "a//b.md", "a/./b.md", "ü.md", f"{'x' * 250}.md"])
 def test_a_bad_bank_path_is_refused_on_every_route(demo, path):
     for function, method in (("reads", "GET"), ("admin", "PUT"), ("admin", "DELETE")):
         sent = {"content": "# X\n"} if method == "PUT" else None
@@ -490,7 +489,7 @@ def test_an_admin_changes_the_rules_and_sees_it_in_the_history(demo):
     assert body(demo.http("reads", "GET", route, space_id="demo"))["rules"] != "Keep a log."
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "status", "field"),
     [
         ({}, 422, "rules"),
@@ -731,7 +730,7 @@ def test_the_request_id_of_every_500_is_in_a_log_line(demo, logged, monkeypatch,
     assert "secret" not in answer["body"] + str(line)
 
 
-@pytest.mark.parametrize(
+@each(
     ("what", "sent", "status", "code"),
     [
         ("approve", None, 422, "invalid_request"),
@@ -768,7 +767,7 @@ def test_who_decides_on_plans_and_on_whether_they_wait_is_told_by_the_token(demo
     assert (refusal["statusCode"], body(refusal)["code"]) == (404, "run_not_found")
 
 
-@pytest.mark.parametrize("mode", ["", "REVIEW", "manual", 1, ["review"]])
+@each("mode", ["", "REVIEW", "manual", 1, ["review"]])
 def test_another_mode_of_consolidation_is_refused_at_creation_and_later(demo, mode):
     new = {"space_id": "other", "consolidation_mode": mode}
 

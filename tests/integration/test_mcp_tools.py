@@ -14,6 +14,7 @@ from livemem.upkeep import repair
 from livemem_mcp import catalog, elsewhere
 from tests.integration.test_content import BODIES, QUERIES
 from tests.support import hostile
+from tests.support.cases import each
 from tests.support.functions import request
 from tests.support.mcp import Agents, answered, nobody, routes_of, started, token
 from tests.support.routes import VALUES
@@ -180,7 +181,7 @@ def _same_bucket(world: World, name: str) -> None:
     assert world.keys("mine/") or name == "delete_space"
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@each("name", CATALOG)
 def test_every_tool_has_words_a_valid_schema_and_annotations_that_agree_with_the_method(agents, name):
     operation, tool = CATALOG[name], agents.tools(query=FULL)[name]
 
@@ -227,7 +228,7 @@ def test_who_deletes_the_space_of_the_url_still_confirms_which_one_it_is(agents)
     assert agents.world.keys("mine/")
 
 
-@pytest.mark.parametrize("name", [name for name, one in catalog.tools().items() if one.schema.get("required")])
+@each("name", [name for name, one in catalog.tools().items() if one.schema.get("required")])
 def test_what_is_missing_or_too_much_is_told_before_any_function_is_asked(agents, name):
     missing = agents.result(name, query=FULL)
     surplus = agents.result(name, {"colour": "red"}, query=FULL)
@@ -246,7 +247,7 @@ def test_a_function_that_does_not_answer_is_told_with_what_can_be_done(agents):
     assert told["content"][0]["text"].endswith("[store_unavailable]")
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         {},
@@ -336,8 +337,8 @@ def test_no_name_that_breaks_its_rule_leads_out_of_the_space(agents, tool, name,
         assert asked == set(), text[:50]
 
 
-@pytest.mark.parametrize(("tool", "name"), [("get_conversation", "conversation_id"), ("get_space", "space_id")])
-@pytest.mark.parametrize("value", ["", "a/turns", "a/"])
+@each(("tool", "name"), [("get_conversation", "conversation_id"), ("get_space", "space_id")])
+@each("value", ["", "a/turns", "a/"])
 def test_a_name_with_a_slash_is_told_as_such_and_reaches_no_other_operation(agents, tool, name, value):
     told = agents.result(tool, {"space_id": "mine", name: value}, query=FULL)
 

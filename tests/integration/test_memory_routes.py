@@ -11,6 +11,7 @@ from livemem.memories.reading import FOUND_MOST, RECENT_MOST
 from livemem.memories.storing import BATCH
 from livemem.process import Process
 from livemem_http import environment
+from tests.support.cases import each
 from tests.support.policy import BUCKET
 
 SPACE = "/v1/spaces/{space_id}"
@@ -131,7 +132,7 @@ def test_a_key_of_one_memory_is_none_of_a_batch(memories):
     assert [item["status"] for item in done["items"]] == [201]
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field"),
     [
         ({}, "content"),
@@ -294,7 +295,7 @@ def test_without_a_question_the_newest_come_first(memories):
     assert memories.contents(f"{ALL}/recent", kind="goal") == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("route", "query", "field"),
     [
         (ALL, {"q": " "}, "q"),

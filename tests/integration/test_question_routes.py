@@ -8,6 +8,7 @@ from livemem.ask.question import MESSAGE_BYTES
 from livemem.llm.client import LlmError
 from livemem_http.routes import questions
 from tests.support.agent import calls, responds
+from tests.support.cases import each
 from tests.support.policy import BUCKET
 from tests.support.room_api import ASK, ASKED, SPACE, Rooms
 
@@ -175,7 +176,7 @@ def test_a_session_goes_on_and_that_of_another_user_does_not(rooms):
         assert (status, problem["code"]) == (404, "session_not_found")
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field"),
     [
         ({}, "message"),

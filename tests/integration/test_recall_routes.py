@@ -10,6 +10,7 @@ from livemem.rooms import message as messages
 from livemem.rooms import posting
 from livemem.store import memory_keys
 from livemem_http.environment import process
+from tests.support.cases import each
 from tests.support.service import Service
 
 SPACE = "/v1/spaces/{space_id}"
@@ -132,7 +133,7 @@ def test_a_search_of_the_space_finds_memories_and_messages(told):
     assert memory_keys.check_memory_id(memory["id"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("what", "query", "field"),
     [
         ("rooms/search", {}, "q"),

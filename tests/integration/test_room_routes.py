@@ -9,6 +9,7 @@ from livemem import clock as clocks
 from livemem.llm.client import LlmError
 from livemem.rooms.message import CONTENT_BYTES
 from livemem.rooms.posting import BATCH
+from tests.support.cases import each
 from tests.support.chatter import fact, fails_on
 from tests.support.policy import BUCKET
 from tests.support.room_api import ASK, ASKED, DIGEST, DIGESTS, MESSAGES, POSTED, RETRY, ROOMS, SPACE, Rooms
@@ -70,7 +71,7 @@ def test_messages_are_read_page_by_page_and_rooms_are_listed(rooms):
     assert rooms.good("GET", MESSAGES, room="nowhere") == {"items": [], "next_cursor": None}
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field"),
     [
         ({"author": ""}, "author"),
@@ -97,8 +98,8 @@ def test_a_clock_that_is_a_little_ahead_is_taken_for_right(rooms):
     assert rooms.post("Hello!", timestamp=ahead)["timestamp"] == ahead
 
 
-@pytest.mark.parametrize("room", ["-x", "a b", "a.b", "é", "x" * 65, ".."])
-@pytest.mark.parametrize(("method", "route"), [("POST", MESSAGES), ("GET", MESSAGES), ("POST", POSTED)])
+@each("room", ["-x", "a b", "a.b", "é", "x" * 65, ".."])
+@each(("method", "route"), [("POST", MESSAGES), ("GET", MESSAGES), ("POST", POSTED)])
 def test_a_name_that_no_room_has_is_refused(rooms, room, method, route):
     body = {"POST": {"messages": [GOOD]} if route == POSTED else GOOD}.get(method)
     assert rooms.fields(method, route, room=room, body=body) == ["room"]
@@ -113,7 +114,7 @@ def test_too_much_at_once_is_refused_and_nothing_of_it_is_kept(rooms):
     assert rooms.written("/rooms/", "/_room_ids/") == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("route", "query", "field"),
     [
         (MESSAGES, {"limit": "0"}, "limit"),
@@ -231,7 +232,7 @@ def test_only_an_admin_of_the_space_tries_anew_what_was_given_up(rooms):
     assert rooms.good("POST", RETRY, slot=slot, token=rooms.token("chief", "admin")) == {"messages": 0}
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "route", "rest"),
     [
         ("POST", MESSAGES, {"body": GOOD}),

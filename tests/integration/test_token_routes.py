@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-import pytest
-
+from tests.support.cases import each
 from tests.support.routes import ROUTES, good
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -47,7 +46,7 @@ def test_the_list_tells_that_a_token_was_used(service: Service):
     assert listed["last_used_at"] >= made["created_at"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field"),
     [
         ({"name": "a b"}, "name"),

@@ -1,7 +1,7 @@
 """A test of many cases that is one item: it goes through all of them and tells every one that fails.
 
-For questions that are asked of each route, tool or word and leave nothing behind: the cases share what the fixtures gave.
-Where each case needs a stage of its own, `pytest.mark.parametrize` is right.
+For questions that leave nothing behind, like those that are asked of each route, tool or word: the cases share what the
+fixtures gave. Where each case needs a stage of its own, `pytest.mark.parametrize` is right.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
@@ -50,6 +51,11 @@ class Front:
         return int(top.split()[1]), json.loads(body)
 
 
+@cache
+def _functions() -> tuple[Function, ...]:
+    return tuple(function for function in read_template(ROOT / "template.yaml").functions if function.routes)
+
+
 @contextmanager
 def opened(service: Service) -> Iterator[Front]:
     """The front of a service on moto, until the end of the block."""
@@ -60,9 +66,8 @@ def opened(service: Service) -> Iterator[Front]:
 @contextmanager
 def before(invoke: Invoke) -> Iterator[Front]:
     """The front of all functions that have routes, until the end of the block."""
-    functions = tuple(function for function in read_template(ROOT / "template.yaml").functions if function.routes)
-    pools = {function.logical_id: cast("FunctionPool", _Pool(invoke, function)) for function in functions}
-    server = Server("127.0.0.1", 0, HttpApi(functions, pools).answer, max_body=MAX_BODY_BYTES)
+    pools = {function.logical_id: cast("FunctionPool", _Pool(invoke, function)) for function in _functions()}
+    server = Server("127.0.0.1", 0, HttpApi(_functions(), pools).answer, max_body=MAX_BODY_BYTES)
     server.start()
     try:
         yield Front(server.port)

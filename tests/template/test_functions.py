@@ -124,7 +124,7 @@ def test_each_function_has_a_module_with_a_handler(folder):
     assert [[argument.arg for argument in handler.args.args] for handler in handlers] == [["event", "context"]]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architecture(functions, name):
     function = functions[name]
 
@@ -146,7 +146,7 @@ def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(fun
     assert room["Indexer"] >= 4 * FILES_BYTES
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_each_function_has_every_setting(functions, name):
     assert set(variables(functions[name])) >= SETTINGS
 
@@ -191,7 +191,7 @@ def test_only_what_asks_the_embedding_model_is_told_where_its_key_lies_and_never
     }
 
 
-@pytest.mark.parametrize("invoked", ["Consolidate", "Backup", "Indexer", "Summarize", "Digest", "Ask"])
+@each("invoked", ["Consolidate", "Backup", "Indexer", "Summarize", "Digest", "Ask"])
 def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
     name = functions[f"{invoked}Function"]["FunctionName"]
 
@@ -199,7 +199,7 @@ def test_what_invokes_a_function_knows_its_true_name(functions, invoked):
     assert told == {str(name)}
 
 
-@pytest.mark.parametrize("invoked", WITH_ROUTES)
+@each("invoked", WITH_ROUTES)
 def test_mcp_knows_the_true_name_of_what_carries_its_tools_out(functions, invoked):
     told = variables(functions["McpFunction"])[f"{invoked.upper()}_FUNCTION_NAME"]
 
@@ -207,7 +207,7 @@ def test_mcp_knows_the_true_name_of_what_carries_its_tools_out(functions, invoke
     assert {key.removesuffix("Function") for key in HTTP_FUNCTIONS} - {"Ingest", "Questions", "Mcp"} == set(WITH_ROUTES)
 
 
-@pytest.mark.parametrize("name", sorted(HTTP_FUNCTIONS))
+@each("name", sorted(HTTP_FUNCTIONS))
 def test_what_answers_http_gives_up_before_the_api_does(functions, name):
     assert functions[name]["Timeout"] < 29
 
@@ -219,7 +219,7 @@ def test_a_consolidation_may_wait_for_the_llm_and_still_finish(functions, source
     assert longest_wait + 60 <= 900
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_each_function_logs_json_into_a_group_of_its_own_that_forgets(functions, source, name):
     logging = functions[name]["LoggingConfig"]
     group = source["Resources"][logging["LogGroup"]["Ref"]]

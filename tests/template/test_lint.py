@@ -3,6 +3,7 @@
 import copy
 import json
 
+import pytest
 from cfnlint.decode import decode_str
 from cfnlint.rules.resources.CircularDependency import CircularDependency
 from cfnlint.template import Template as Linted
@@ -10,6 +11,7 @@ from cfnlint.template import Template as Linted
 from tests.support.template import compile_template
 
 
+@pytest.mark.slow
 def test_the_transformed_template_has_no_findings(source, findings):
     assert findings(source) == []
 
@@ -25,6 +27,7 @@ def test_a_variable_that_refers_to_the_bucket_would_be_found_as_a_circle(source,
     assert any(finding.startswith("E3004") for finding in findings(changed))
 
 
+@pytest.mark.slow
 def test_a_policy_that_refers_to_the_bucket_would_be_found_as_a_circle(source):
     # By the rule that the test above has found among all the others, which take seconds.
     assert circles(source) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import each
 from tests.support.policy import Request, as_list, object_arn, role_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,21 +48,21 @@ def test_no_role_has_a_managed_policy_but_the_one_for_logs(of_type):
     assert all(str(arn).rstrip("'}]").endswith(LOGS_POLICY) for arn in attached)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_no_statement_allows_all_actions_or_all_resources(statements, name):
     for statement in statements[name]:
         assert not any("*" in action for action in as_list(statement["Action"])), statement
         assert "*" not in as_list(statement["Resource"]), statement
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_every_statement_says_what_it_is_for(statements, name):
     own = [statement for statement in statements[name] if as_list(statement["Action"]) != ["sqs:SendMessage"]]
 
     assert all(statement.get("Sid") for statement in own)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name):
     bucket = {"Fn::Sub": BUCKET}
 
@@ -75,7 +76,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("action", "key", "allowed"),
     [
         (

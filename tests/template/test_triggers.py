@@ -6,12 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from livemem.process import Function
 from livemem.settings import Settings
 from livemem.store import timing
 from scripts.openapi import load
+from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -170,7 +169,7 @@ def test_no_route_has_two_functions(functions):
     assert [route for route, times in counted.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("name", sorted(ROUTES.keys() - NO_TABLE))
+@each("name", sorted(ROUTES.keys() - NO_TABLE))
 def test_a_function_is_sent_exactly_the_routes_that_its_code_declares(functions, name):
     code = load(functions[name]["CodeUri"].removeprefix("functions/"))
 
@@ -233,7 +232,7 @@ def test_the_sweep_looks_at_the_marked_spaces_every_quarter_of_an_hour_and_at_al
     } == {"SweepFunction": {"rate(15 minutes)": None, "rate(1 day)": '{"spaces": "all"}'}}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "retries", "age"),
     # The sweep's next run is its retry.
     [

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SEARCHING = {"search", "indexer", "memories", "rooms", "ask", "digest"}
 """Functions with the search layer: memories are compared by their vectors."""
@@ -29,6 +31,7 @@ def loaded(functions: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.process
 def test_no_other_function_loads_what_a_search_needs():
     others = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()} - SEARCHING
 
@@ -36,5 +39,6 @@ def test_no_other_function_loads_what_a_search_needs():
     assert loaded(" ".join(sorted(others))) == []
 
 
+@pytest.mark.process
 def test_a_search_does():
     assert loaded("search") == [*HEAVY]

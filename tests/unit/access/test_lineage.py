@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.access import lineage, management, rotation, secret, tokens
@@ -245,7 +245,6 @@ def test_where_no_maker_is_left_the_last_one_is_still_named(world: World):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_whatever_happens_in_between_the_end_of_a_token_is_the_end_of_all_that_came_from_it(data: st.DataObject):
     world = World()
     make(world, "0")

@@ -28,6 +28,7 @@ def by_name(value: object) -> str:
     return getattr(value, "name", "")
 
 
+@pytest.mark.slow
 @each(("operation", "fault"), EXPORTS, ids=by_name)
 def test_whoever_asks_again_gets_the_whole_archive(operation: crashes.Operation, fault: Fault):
     _, (whole, _) = crashes.expected(operation)
@@ -56,6 +57,7 @@ def test_what_nobody_asks_for_again_is_gone_after_a_day(operation: crashes.Opera
         assert not world.inner.uploads, point
 
 
+@pytest.mark.slow
 @each("fault", FAULTS, ids=by_name)
 @each("operation", crashes.IMPORTS, ids=by_name)
 def test_an_imported_space_is_seen_when_it_is_whole_and_the_next_try_brings_it(

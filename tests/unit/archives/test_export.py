@@ -82,6 +82,7 @@ def test_its_members_are_plain_files_of_the_time_of_the_backup(world):
     }
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not shutil.which("tar"), reason="no tar on this machine")
 def test_the_systems_tar_reads_names_of_any_length(world, tmp_path):
     name = f"conversations/{'x' * 200}/{'ü' * 60}.json"

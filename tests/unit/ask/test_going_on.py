@@ -93,6 +93,7 @@ def test_a_question_of_three_turns_is_answered_by_so_many_requests():
     assert requests() < 90, scene.world.client.counts
 
 
+@pytest.mark.slow
 @each("done", [False, True])
 @each("recovery", ["repeat", "sweep"])
 def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_again_and_stores_all_once(
@@ -149,6 +150,7 @@ def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_
     scene.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("done", [False, True])
 def test_a_store_that_fails_at_any_request_costs_a_repeat_and_nothing_else(done: bool):
     for point in range(requests()):

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from livemem.ask import question as questions
 from livemem.ask import work
 from livemem.ask.question import Wanted
@@ -85,6 +87,7 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
     assert asking.names("_asks/open/") == []
 
 
+@pytest.mark.slow
 @each("second", ["Two?", "One?"])
 @each("killed", [False, True])
 def test_two_requests_of_one_user_at_once_are_each_answered_once_wherever_the_first_one_stops(

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import citations, corrections, files, history
@@ -381,7 +381,6 @@ def take(diary: Diary, step: tuple[Any, ...]) -> None:
         diary.fold("yz", {**edited(edit(step[1], step[2], *step[3])), "reason": "so it is"})
 
 
-@settings(max_examples=60)
 @given(steps=STEPS)
 def test_what_is_carried_on_from_change_to_change_is_what_a_replay_of_all_records_finds(steps: list[tuple[Any, ...]]):
     diary = started()

@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.bank.paths import BankPathError, check_bank_path, normalise_bank_path
@@ -114,7 +114,6 @@ def test_paths_that_differ_only_in_case_are_different_paths():
     assert normalise_bank_path("Progress.md") != normalise_bank_path("progress.md")
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.one_of(any_text, near_paths))
 @example("bank/ bank/x.md")
 @example("\u3164x.md")
@@ -127,20 +126,17 @@ def test_a_normalised_path_passes_the_check_and_normalising_it_again_changes_not
     assert normalise_bank_path(path) == path
 
 
-@settings(deadline=None)
 @given(good_paths, st.sampled_from("\u200b\u200d\u2060\ufeff\u00ad\u202e\ufe0f"), st.integers(0, 60))
 def test_an_invisible_character_anywhere_makes_no_difference(path, invisible, at):
     assert normalise_bank_path(path[:at] + invisible + path[at:]) == normalise_bank_path(path)
 
 
-@settings(deadline=None)
 @given(st.characters(categories=["Pd"]))
 def test_every_dash_of_unicode_becomes_a_hyphen(dash):
     assert unicodedata.category(dash) == "Pd"
     assert normalise_bank_path(f"a{dash}b.md") == "a-b.md"
 
 
-@settings(deadline=None)
 @given(any_text)
 def test_the_strict_check_raises_nothing_but_its_own_error(text):
     try:

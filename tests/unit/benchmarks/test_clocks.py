@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from benchmarks.chaos.programs import ROOT
 from benchmarks.chaos.world import CLOCKS
 
@@ -37,11 +39,13 @@ def run(minutes: str) -> set[str]:
     return set(done.stdout.splitlines())
 
 
+@pytest.mark.process
 def test_each_fork_has_the_right_time_or_is_off_by_all_of_it_and_so_are_its_ids():
     found = run("2.5")
     assert found <= {"0 0", "150 150", "-150 -150"}
     assert len(found) > 1
 
 
+@pytest.mark.process
 def test_without_the_variable_all_clocks_are_right():
     assert run("0") == {"0 0"}

@@ -23,6 +23,7 @@ def environ(tmp_path: Path) -> Mapping[str, str]:
     return {**own, "PYTHONPATH": str(ROOT / "client"), "LIVEMEM_CONFIG": str(tmp_path / "config.toml")}
 
 
+@pytest.mark.process
 def test_a_reader_that_has_seen_enough_is_no_failure(environ: Mapping[str, str]):
     reads, writes = os.pipe()
     os.close(reads)
@@ -31,6 +32,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(environ: Mapping[str, str])
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_disk_that_is_full_is_told_in_one_line(environ: Mapping[str, str]):
     with Path("/dev/full").open("wb") as full:
@@ -40,6 +42,7 @@ def test_a_disk_that_is_full_is_told_in_one_line(environ: Mapping[str, str]):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_streams_that_are_closed_break_nothing(environ: Mapping[str, str], closed: str):
     line = f'"$@" {closed}'
@@ -48,6 +51,7 @@ def test_streams_that_are_closed_break_nothing(environ: Mapping[str, str], close
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_ctrl_c_while_the_program_still_loads_is_quiet(environ: Mapping[str, str]):
     code = (
         "import builtins, os, signal\n"
@@ -65,6 +69,7 @@ def test_ctrl_c_while_the_program_still_loads_is_quiet(environ: Mapping[str, str
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, b"", b"")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [("nope",), ("diff", "abc"), ("diff",), ("show", "--nope"), ("api", "nope")])
 def test_with_json_wrong_usage_is_a_document_too(environ: Mapping[str, str], arguments: tuple[str, ...]):
     done = subprocess.run([*PROGRAM, *arguments, "--json"], env=environ, capture_output=True, check=False)
@@ -73,6 +78,7 @@ def test_with_json_wrong_usage_is_a_document_too(environ: Mapping[str, str], arg
     assert told["detail"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [(), ("claude-code",), ("claude-code", "Stop", "--of-a-later-version")])
 def test_a_hook_that_this_version_does_not_know_blocks_no_client(
     environ: Mapping[str, str], arguments: tuple[str, ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from live_memory.cli import following
@@ -106,7 +106,6 @@ def take(space: Space, step: tuple[str, int]) -> str | None:
 @example(before=[("write", 0), ("consolidate", 1)], steps=[("undo", 0)], within=[], count=10)
 @example(before=[], steps=[("write", 0), ("consolidate", 1)], within=[], count=10)
 @example(before=[("write", 0)], steps=[("look", 0)], within=[None, ("write", 0), ("consolidate", 1)], count=10)
-@settings(max_examples=400)
 def test_every_note_that_is_written_meanwhile_is_told_once_and_no_earlier_one_twice(before, steps, within, count):
     space = Space()
     for step in before:

@@ -38,6 +38,7 @@ def options(operation: Operation) -> tuple[list[str], dict[str, Any]]:
     return said, meant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str):
     operation = OPERATIONS[name]
@@ -58,6 +59,7 @@ def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str)
     assert given == plain
 
 
+@pytest.mark.slow
 def test_every_operation_has_a_help_that_names_all_its_fields(desk: Desk):
     for name, operation in OPERATIONS.items():
         told = desk.say(*command(name), "--help")

@@ -27,10 +27,12 @@ def loaded(code: str) -> list[str]:
     return list(ast.literal_eval(done.stdout))
 
 
+@pytest.mark.process
 def test_the_program_starts_without_what_only_a_request_needs():
     assert loaded("import live_memory.cli.main") == []
 
 
+@pytest.mark.process
 def test_a_request_by_the_id_of_an_operation_waits_for_no_models():
     code = (
         "import httpx, live_memory\n"

@@ -4,7 +4,7 @@ import re
 from typing import TypeVar
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.bank import files, paths
@@ -85,7 +85,6 @@ ANSWERS = st.builds(
 )
 
 
-@settings(max_examples=200)
 @given(ANSWERS)
 @example(Answer(bank_files=[], synthesis="x", discarded=[Discard(note=n, reason="r") for n in (1, 2, 3)]))
 def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(found: Answer):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support import crash
 from tests.support.cases import each
 from tests.support.crash import KILLS, RECOVERIES, SPACE, Fault, Operation
@@ -40,6 +42,7 @@ OPERATIONS = (
 )
 
 
+@pytest.mark.slow
 @each("operation", OPERATIONS, ids=lambda item: item.name)
 @each("fault", KILLS, ids=lambda item: item.name)
 @each("recover", [recover for _, recover in RECOVERIES], ids=[label for label, _ in RECOVERIES])

@@ -527,7 +527,7 @@ def test_a_late_request_changes_no_job_that_has_ended():
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.sampled_from(["windows", "turns"]),
     st.lists(st.sampled_from([10, 60, 200, 400, 700, 5_500]), min_size=1, max_size=25),

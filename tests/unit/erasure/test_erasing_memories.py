@@ -374,6 +374,7 @@ def writes_of() -> list[int]:
     return [point for point, (verb, _) in enumerate(world.client.requests) if verb in WRITES.values()]
 
 
+@pytest.mark.slow
 @each("repeated", [True, False], ids=["repeated", "sweep"])
 @each("fault", [KILLS[1], *ERRORS], ids=lambda fault: fault.name)
 def test_wherever_it_dies_or_fails_it_is_finished(fault, repeated):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.cases import each
 from tests.support.functions import Context, loaded
 from tests.support.routes import ROUTES, good
 
@@ -21,7 +22,7 @@ def ask(function, key, query, raw=""):
     return answer(function, event)
 
 
-@pytest.mark.parametrize(("function", "key"), ROUTES)
+@each(("function", "key"), ROUTES)
 def test_an_unknown_query_parameter_is_named(unreachable, function, key):
     status, problem = ask(function, key, {"colour": "red", "": "x"})
 
@@ -37,7 +38,7 @@ def test_a_parameter_of_another_route_is_unknown(unreachable):
     assert problem["detail"] == "sources: unknown query parameter; this route takes at, content"
 
 
-@pytest.mark.parametrize(("function", "key"), ROUTES)
+@each(("function", "key"), ROUTES)
 def test_every_parameter_that_the_code_declares_is_known(unreachable, function, key):
     names = [field.alias for field in loaded(function).api.resolver.registered(key).dependant.query_params]
 

@@ -7,6 +7,7 @@ import pytest
 
 from livemem_http import routing
 from scripts.openapi import HTTP_FUNCTIONS
+from tests.support.cases import each
 from tests.support.functions import Context, loaded
 from tests.support.routes import ROUTES, good
 from tests.support.world import BOOTSTRAP_KEY
@@ -114,7 +115,7 @@ def test_a_token_on_a_known_route_does_reach_the_store(unreachable):
     assert answer["statusCode"] == 503
 
 
-@pytest.mark.parametrize(("function", "key"), ROUTES)
+@each(("function", "key"), ROUTES)
 def test_the_handler_gets_what_access_was_checked_on(unreachable, function, key):
     api = loaded(function).api
     event = good(key)

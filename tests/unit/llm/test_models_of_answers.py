@@ -5,6 +5,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from pydantic_core import core_schema
 
 from livemem.store.documents import Document
@@ -52,6 +53,7 @@ print(len(read), len(builders))
 """
 
 
+@pytest.mark.process
 def test_the_sdks_models_are_built_by_one_thread_before_answers_are_read_side_by_side():
     done = subprocess.run(
         [sys.executable, "-c", MANY_ANSWERS_AT_ONCE],

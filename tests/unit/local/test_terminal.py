@@ -35,6 +35,7 @@ def test_tabs_newlines_and_all_other_characters_stay():
     assert terminal.clean(text) == text
 
 
+@pytest.mark.process
 def test_what_a_program_prints_logs_or_dies_of_is_clean():
     done = run(
         "-c",
@@ -48,6 +49,7 @@ def test_what_a_program_prints_logs_or_dies_of_is_clean():
     assert not set(done.stdout + done.stderr) & {0x1B, 0x07}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("module", "arguments", "variables"),
     [

@@ -3,7 +3,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -455,7 +455,6 @@ def check_untouched(text, edit, result):
         assert not re.search(r"(\n|\r\n|\r)[ \t]*(\n|\r\n|(?<!\r)\r)$", result.replace("\r\n", "\n"))
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_lines_that_no_edit_touches_stay_byte_for_byte(data):
     text = data.draw(documents)
@@ -467,7 +466,6 @@ def test_lines_that_no_edit_touches_stay_byte_for_byte(data):
     check_untouched(text, edit, result)
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_an_edit_leaves_every_other_section_where_it_belongs(data):
     """The module proves an edit by a part of the file; this compares it with a parse of the whole result."""
@@ -493,7 +491,6 @@ def test_an_edit_leaves_every_other_section_where_it_belongs(data):
         assert any(path[-1] == edit.heading for path in added)
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_plain_content_is_accepted_and_is_in_its_section_afterwards(data):
     text = data.draw(tame_documents())
@@ -510,7 +507,6 @@ def test_plain_content_is_accepted_and_is_in_its_section_afterwards(data):
         assert (content == re.sub(r"\r\n?", "\n", own).strip()) or op != "replace_section"
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_adding_a_section_and_deleting_it_again_restores_the_text_but_for_blank_lines(data):
     text = data.draw(documents)
@@ -526,7 +522,6 @@ def test_adding_a_section_and_deleting_it_again_restores_the_text_but_for_blank_
     assert kept(restored) == kept(text)
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_edits_at_once_give_the_same_as_one_after_the_other(data):
     """What the module carries along from edit to edit must be what a fresh reading of the text would find."""
@@ -543,7 +538,6 @@ def test_edits_at_once_give_the_same_as_one_after_the_other(data):
         assert apply_edits(text, edits) == step
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     st.one_of(any_text, documents),
     st.lists(
@@ -562,7 +556,6 @@ def test_nothing_but_the_own_error_is_ever_raised(text, edits):
     assert len(error) < 6000
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.data())
 def test_what_is_known_of_a_text_after_an_edit_is_what_parsing_it_anew_finds(data):
     """All that an edit parses is its neighbourhood; where the rest begins and ends must be right all the same."""
@@ -617,6 +610,7 @@ HUGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["append_to_section", "prepend_to_section"])
 @pytest.mark.parametrize("own", HUGE.values(), ids=HUGE)
 def test_a_hundred_edits_of_one_huge_section_parse_it_about_once(parsed, own, op):

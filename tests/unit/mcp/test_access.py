@@ -8,6 +8,7 @@ import pytest
 from livemem_mcp import http
 from livemem_mcp.core import CORE
 from livemem_mcp.session import TOOLSETS
+from tests.support.cases import each
 from tests.support.mcp import NEWEST_HANDSHAKE, Agents, event_of, started, token
 
 ANN, BOB, EVE, ROOT = "lm_ann", "lm_bob", "lm_eve", "lm_root"
@@ -28,8 +29,8 @@ def service(monkeypatch) -> Agents:
     return found
 
 
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "PUT", "OPTIONS", "PATCH"])
-@pytest.mark.parametrize("plain", [None, "", "lm_nobody", "x" * 100_000, "lm_ann lm_ann", "\x00"])
+@each("method", ["POST", "GET", "DELETE", "PUT", "OPTIONS", "PATCH"])
+@each("plain", [None, "", "lm_nobody", "x" * 100_000, "lm_ann lm_ann", "\x00"])
 def test_without_a_good_token_no_method_is_answered(service, method, plain):
     headers = {"authorization": "Bearer "} if plain == "" else {}
 
@@ -40,7 +41,7 @@ def test_without_a_good_token_no_method_is_answered(service, method, plain):
     assert json.loads(answer["body"])["code"] == "unauthenticated"
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS", "PATCH", "HEAD"])
+@each("method", ["GET", "DELETE", "PUT", "OPTIONS", "PATCH", "HEAD"])
 def test_with_a_good_token_nothing_but_post_is_answered(service, method):
     answer = service.send(None, method=method, token=ANN)
 
@@ -99,7 +100,7 @@ def _summary_over_http(agents: Agents, space_id: str, headers: dict[str, str]) -
     return dict(body)
 
 
-@pytest.mark.parametrize("tool", sorted(set(CORE) - {"poll"}))
+@each("tool", sorted(set(CORE) - {"poll"}))
 def test_every_core_tool_refuses_a_space_of_others(service, tool):
     valid: dict[str, dict[str, Any]] = {
         "note": {"category": "todo", "content": "x"},
@@ -240,8 +241,8 @@ HOSTILE = [
 """None of them is the origin of a page on this machine."""
 
 
-@pytest.mark.parametrize("origin", HOSTILE)
-@pytest.mark.parametrize(("host", "source"), [("localhost:3000", "127.0.0.1"), ("api.example.com", "192.0.2.1")])
+@each("origin", HOSTILE)
+@each(("host", "source"), [("localhost:3000", "127.0.0.1"), ("api.example.com", "192.0.2.1")])
 def test_an_origin_that_only_looks_like_this_machine_is_refused(service, origin, host, source):
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     event = event_of(body, "POST", ANN, {}, {"origin": origin, "host": host})
@@ -250,7 +251,7 @@ def test_an_origin_that_only_looks_like_this_machine_is_refused(service, origin,
     assert http.handle(service.world.process, event, service.invoke)["statusCode"] == 403
 
 
-@pytest.mark.parametrize(
+@each(
     ("origin", "host", "source", "status"),
     [
         (None, "api.example.com", "192.0.2.1", 200),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from livemem_mcp import http
 from livemem_mcp.core import CORE
+from tests.support.cases import each
 from tests.support.ears import heard
 from tests.support.mcp import MODERN, NEWEST_HANDSHAKE, Agents, asked, event_of, started, token
 from tests.support.world import BOOTSTRAP_KEY
@@ -23,7 +24,7 @@ PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 BOTH = pytest.mark.parametrize("protocol", [NEWEST_HANDSHAKE, MODERN])
 NOTE = {"category": "todo", "content": "x"}
-FUZZED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZED = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ NO_REQUEST = [
 
 
 @BOTH
-@pytest.mark.parametrize("text", NO_JSON, ids=range(len(NO_JSON)))
+@each("text", NO_JSON, ids=range(len(NO_JSON)))
 def test_what_is_no_json_is_a_parse_error(agents, protocol, text):
     answer = answered(agents, text, protocol)
 
@@ -93,7 +94,7 @@ def test_what_is_no_json_is_a_parse_error(agents, protocol, text):
 
 
 @BOTH
-@pytest.mark.parametrize("text", NO_REQUEST, ids=range(len(NO_REQUEST)))
+@each("text", NO_REQUEST, ids=range(len(NO_REQUEST)))
 def test_json_that_is_no_request_is_told_so(agents, protocol, text):
     answer = answered(agents, text, protocol, "ping")
 
@@ -102,7 +103,7 @@ def test_json_that_is_no_request_is_told_so(agents, protocol, text):
 
 
 @BOTH
-@pytest.mark.parametrize("params", ["[]", "0", "false", '""', "[1]"])
+@each("params", ["[]", "0", "false", '""', "[1]"])
 def test_params_that_are_no_object_are_told_in_our_words(agents, protocol, params):
     text = '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": %s}' % params  # noqa: UP031 - braces
 
@@ -127,7 +128,7 @@ def test_a_notification_is_taken_and_makes_nothing_happen(agents, protocol):
     assert agents.world.live_ids() == []
 
 
-@pytest.mark.parametrize("version", ["2099-01-01", "1.0", "latest", "x" * 10_000, "\x00", "ü"])
+@each("version", ["2099-01-01", "1.0", "latest", "x" * 10_000, "\x00", "ü"])
 def test_a_version_in_the_header_that_is_none_is_refused_and_told_which_there_are(agents, version):
     body, headers = asked("tools/list", None, MODERN)
 
@@ -137,7 +138,7 @@ def test_a_version_in_the_header_that_is_none_is_refused_and_told_which_there_ar
     assert code_of(answer) in (UNSUPPORTED_VERSION, HEADER_MISMATCH)
 
 
-@pytest.mark.parametrize("version", ["2099-01-01", "", None, 1, {}, [], "2025-11-25"])
+@each("version", ["2099-01-01", "", None, 1, {}, [], "2025-11-25"])
 def test_a_version_in_the_request_that_is_not_that_of_the_header_is_refused(agents, version):
     body, _ = asked("tools/list", None, MODERN)
     body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = version
@@ -148,7 +149,7 @@ def test_a_version_in_the_request_that_is_not_that_of_the_header_is_refused(agen
     assert code_of(answer) in (UNSUPPORTED_VERSION, HEADER_MISMATCH, INVALID_PARAMS)
 
 
-@pytest.mark.parametrize("meta", [None, {}, [], "x", {"io.modelcontextprotocol/protocolVersion": MODERN}])
+@each("meta", [None, {}, [], "x", {"io.modelcontextprotocol/protocolVersion": MODERN}])
 def test_a_request_of_today_without_its_envelope_is_refused(agents, meta):
     body, _ = asked("tools/list", None, MODERN)
     body["params"]["_meta"] = meta
@@ -158,7 +159,7 @@ def test_a_request_of_today_without_its_envelope_is_refused(agents, meta):
     assert (answer["statusCode"], code_of(answer) in (INVALID_PARAMS, HEADER_MISMATCH)) == (400, True)
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         {"mcp-method": None},
@@ -195,7 +196,7 @@ def test_blanks_around_a_header_are_no_part_of_it(agents):
 
 
 @BOTH
-@pytest.mark.parametrize(
+@each(
     ("accept", "statuses"),
     [
         ("application/json", {200}),
@@ -216,7 +217,7 @@ def test_who_takes_no_json_is_told_so(agents, protocol, accept, statuses):
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["text/plain", "application/xml", "", "x" * 10_000, "\x00", None])
+@each("kind", ["text/plain", "application/xml", "", "x" * 10_000, "\x00", None])
 def test_a_body_of_another_type_is_refused_or_read_as_json(agents, protocol, kind):
     body, headers = asked("tools/list", None, protocol)
 
@@ -248,7 +249,7 @@ UNKNOWN = ["nothing", "", "Note", "note ", "../note", "\x00", "x" * 100_000, "__
 
 
 @BOTH
-@pytest.mark.parametrize("name", UNKNOWN, ids=range(len(UNKNOWN)))
+@each("name", UNKNOWN, ids=range(len(UNKNOWN)))
 def test_an_unknown_tool_is_an_error_of_the_protocol(agents, protocol, name):
     agents.protocol = protocol
 
@@ -263,7 +264,7 @@ def _header(name: str) -> str:
 
 
 @BOTH
-@pytest.mark.parametrize(
+@each(
     "params",
     [None, {}, {"name": 1}, {"name": None}, {"name": "note", "arguments": []}, {"name": "note", "arguments": "x"}],
 )
@@ -310,7 +311,7 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @BOTH
-@pytest.mark.parametrize(("tool", "arguments", "named"), WRONG, ids=range(len(WRONG)))
+@each(("tool", "arguments", "named"), WRONG, ids=range(len(WRONG)))
 def test_arguments_that_do_not_fit_the_schema_are_named_and_nothing_is_done(agents, protocol, tool, arguments, named):
     agents.protocol = protocol
     agents.call("start_session")
@@ -325,7 +326,7 @@ def test_arguments_that_do_not_fit_the_schema_are_named_and_nothing_is_done(agen
 
 
 @BOTH
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         '{"category": "todo", "content": "\\ud800"}',
@@ -346,7 +347,7 @@ def test_half_a_surrogate_pair_is_refused_wherever_it_stands(agents, protocol, a
 
 
 @BOTH
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "-" + "9" * 10_000, "1e-999"])
+@each("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "-" + "9" * 10_000, "1e-999"])
 def test_a_number_that_is_none_or_has_no_end_is_refused(agents, protocol, number):
     body, headers = asked("tools/call", {"name": "search", "arguments": {"query": "x", "limit": 0}}, protocol)
     text = json.dumps(body).replace('"limit": 0', f'"limit": {number}')
@@ -362,7 +363,7 @@ def _no_constant(name: str) -> Any:
 
 
 @BOTH
-@pytest.mark.parametrize("message_id", [0, -1, 2**53, "x", "", "x" * 10_000, "ü\x00", 1.5, True, None])
+@each("message_id", [0, -1, 2**53, "x", "", "x" * 10_000, "ü\x00", 1.5, True, None])
 def test_the_id_comes_back_as_it_was_sent_or_is_refused(agents, protocol, message_id):
     body, headers = asked("tools/list", None, protocol, message_id=message_id)
 
@@ -376,7 +377,7 @@ def test_the_id_comes_back_as_it_was_sent_or_is_refused(agents, protocol, messag
 
 
 @BOTH
-@pytest.mark.parametrize("depth", [50, 500, 5_000, 100_000])
+@each("depth", [50, 500, 5_000, 100_000])
 def test_arguments_that_are_nested_deeply_are_refused(agents, protocol, depth):
     body, headers = asked("tools/call", {"name": "note", "arguments": {"x": 0}}, protocol)
     text = json.dumps(body).replace('{"x": 0}', '{"x":' * depth + "0" + "}" * depth)
@@ -389,8 +390,8 @@ def test_arguments_that_are_nested_deeply_are_refused(agents, protocol, depth):
 
 
 @BOTH
-@pytest.mark.parametrize("place", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"])
-@pytest.mark.parametrize("cursor", ["x", "../x", "\x00", "Li4vLi4v", "x" * 100_000], ids=range(5))
+@each("place", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"])
+@each("cursor", ["x", "../x", "\x00", "Li4vLi4v", "x" * 100_000], ids=range(5))
 def test_a_cursor_that_no_page_gave_is_refused_before_the_store_is_asked(agents, protocol, place, cursor):
     agents.protocol = protocol
     agents.call("start_session")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import each
 from tests.support.mcp import HANDSHAKES, MODERN, Agents, asked, started
 
 CAPABILITIES: dict[str, Any] = {}
@@ -109,8 +110,8 @@ def test_lists_may_be_kept_for_a_while_by_clients_of_today(agents):
     assert agents.good("prompts/list")["ttlMs"] == 300_000
 
 
-@pytest.mark.parametrize("protocol", [*HANDSHAKES, MODERN])
-@pytest.mark.parametrize(
+@each("protocol", [*HANDSHAKES, MODERN])
+@each(
     "method",
     [
         "logging/setLevel",

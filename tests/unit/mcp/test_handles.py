@@ -4,6 +4,7 @@ import pytest
 
 from livemem_mcp.http import REQUEST
 from tests.support.agent import calls, responds
+from tests.support.cases import each
 from tests.support.mcp import Agents, started, token
 
 ANN, EVE = "lm_ann", "lm_eve"
@@ -78,7 +79,7 @@ def test_what_another_space_has_under_way_is_not_told(agents, kind):
     assert told == "The token 'eve' may not use this space. [forbidden]"
 
 
-@pytest.mark.parametrize(
+@each(
     "handle",
     [
         "",

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support import hostile
+from tests.support.cases import each
 from tests.support.mcp import MODERN, Agents, started, token
 
 ANN, EVE, ROOT, WRITER = "lm_ann", "lm_eve", "lm_root", "lm_writer"
@@ -82,7 +83,7 @@ def test_a_token_that_may_not_read_is_shown_nothing(service):
     assert "Rules" not in str(writer.error("resources/read", {"uri": "livemem://demo/rules"}))
 
 
-@pytest.mark.parametrize(
+@each(
     "uri",
     [
         "livemem://other/rules",
@@ -114,7 +115,7 @@ def test_a_token_that_may_not_read_is_shown_nothing(service):
         "livemem://demo/rules\n",
     ],
 )
-@pytest.mark.parametrize("protocol", ["2025-11-25", MODERN])
+@each("protocol", ["2025-11-25", MODERN])
 def test_an_address_at_which_the_token_finds_nothing_is_an_error_that_names_it(ann, uri, protocol):
     ann.protocol = protocol
     headers = {"mcp-name": uri} if uri.isprintable() and uri.isascii() else {"mcp-name": _encoded(uri)}
@@ -130,7 +131,7 @@ def _encoded(uri: str) -> str:
     return f"=?base64?{base64.b64encode(uri.encode()).decode()}?="
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text() | st.sampled_from(hostile.PATHS) | st.text("./%2efF\\", max_size=12))
 def test_whatever_stands_in_an_address_nothing_outside_of_the_space_is_read(ann, text):
     ann.call("start_session")
@@ -216,7 +217,7 @@ def test_end_session_tells_what_is_left_to_do_in_the_space(ann):
     assert "`consolidate`" in message["content"]["text"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "told"),
     [
         ("nothing", {}, "There is no prompt 'nothing'."),

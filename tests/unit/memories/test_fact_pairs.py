@@ -65,6 +65,7 @@ def test_the_set_is_what_it_says():
     assert len({text for pair in PAIRS for text in (pair.one, pair.other)}) == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lang", "by"), [("en", "letters"), ("fr", "letters"), ("fr-en", "letters"), ("en", "meaning")]
 )
@@ -86,8 +87,10 @@ def test_without_a_model_nothing_becomes_one_but_the_same_words(lang, by, model)
 @pytest.mark.parametrize(
     ("lang", "by", "alone"),
     [
-        *(("en", "letters", True), ("fr", "letters", True), ("en", "letters", False), ("fr", "letters", False)),
-        *(("en", "meaning", True), ("fr", "meaning", False), ("fr-en", "meaning", True)),
+        ("en", "letters", True),
+        ("fr", "letters", False),
+        ("fr", "meaning", False),
+        ("fr-en", "meaning", True),
     ],
 )
 def test_with_a_model_that_is_right_no_two_facts_become_one_and_all_that_are_one_do(lang, by, alone, model):

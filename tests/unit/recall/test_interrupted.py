@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 
+import pytest
+
 from livemem.errors import LiveMemoryError
 from livemem.search import database
 from tests.support.cases import each
@@ -38,6 +40,7 @@ def requests() -> int:
 COUNT = requests()
 
 
+@pytest.mark.slow
 @each("point", range(COUNT))
 @each(("end", "done"), [("dies", False), ("dies", True), ("is refused", False)])
 def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, done, end):

@@ -152,7 +152,7 @@ def test_one_of_a_batch_that_is_refused_does_not_keep_the_others_out(chatter):
     assert fresh.fresh
 
 
-@pytest.mark.parametrize(
+@each(
     ("draft", "field"),
     [
         (Draft("", "x"), "author"),

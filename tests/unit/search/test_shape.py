@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.search import shape as shapes
@@ -47,7 +47,6 @@ def assert_same(left, right):
             assert np.array_equal(one, other, equal_nan=True), name
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(CHANGES, min_size=1, max_size=4))
 def test_it_is_the_same_whatever_came_and_went(history):
     with tempfile.TemporaryDirectory() as folder:

@@ -70,15 +70,15 @@ FRAMES = 40
 def test_the_size_that_it_reckons_is_at_least_what_notes_take_in_memory(text: str):
     world = World()
     world.create_space()
-    for number in range(120):
+    for number in range(40):
         world.note(f"{number} {text}")
         world.clock.move(1)
     process = world.new_process()
-    pages.page(world.new_process(), "demo", Filter(), limit=120)  # what is made once, and is none of the cache's
+    pages.page(world.new_process(), "demo", Filter(), limit=40)  # what is made once, and is none of the cache's
     gc.collect()
     tracemalloc.start(FRAMES)
     try:
-        pages.page(process, "demo", Filter(), limit=120)
+        pages.page(process, "demo", Filter(), limit=40)
         gc.collect()
         # What other threads do meanwhile, such as servers of other tests, is none of it.
         reading = tracemalloc.Filter(True, pages.__file__, all_frames=True)

@@ -255,6 +255,7 @@ def test_any_text_is_redacted_once_and_for_all_and_never_grows(text: str):
     assert (out != text) == (found.total() > 0)
 
 
+@pytest.mark.slow
 @each(
     "unit",
     [

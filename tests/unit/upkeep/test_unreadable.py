@@ -103,12 +103,14 @@ def test_the_table_has_every_kind_of_document_and_all_can_be_read(whole: Whole, 
     assert listed(agents, one) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_object_is_named_and_hides_nothing_else_and_once_it_is_set_aside_all_goes_on(
     whole: Whole, worked: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
 ):
     key = damaged.documents(whole)[kind]
-    for shape in DAMAGES.keys() - {"half"}:
+    # All that is no JSON is told by one reader: of that one kind has every shape, and each another one.
+    for shape in DAMAGES.keys() - {"half"} if kind == "_runs" else ["another shape"]:
         if (kind, shape) not in HARMLESS:
             agents, one = damaged.opened(monkeypatch, whole)
             damaged.damage(one.world, key, DAMAGES[shape])

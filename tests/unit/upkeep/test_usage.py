@@ -479,7 +479,7 @@ def test_forty_calls_at_once_use_no_more_than_the_budget_and_one_call(name: str)
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_whatever_the_order_of_their_requests_calls_of_many_spaces_use_no_more_than_the_budget_and_one_call(data):
     world = World(llm_daily_token_budget=1_000)
 

@@ -13,6 +13,7 @@ from local.functions.async_queue import AsyncQueue
 from local.functions.template import Route, Template
 from local.spool import Spool
 from tests.integration.local.support import build_pool, wait_until
+from tests.support.cases import each
 
 SOURCE = """
 import os, time
@@ -167,7 +168,7 @@ def test_a_client_that_waits_for_100_continue_gets_it(front):
         assert sock.recv(100).startswith(b"HTTP/1.1 200 OK")
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "status"),
     [
         (b"\x00\x01\x02\r\n\r\n", b"400"),
@@ -227,7 +228,7 @@ def test_a_chunked_body_that_is_not_clearly_one_is_never_read_as_the_next_reques
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-@pytest.mark.parametrize("size", [1_010, 1_020, 1_023, 1_024, 1_025, 1_030, 2_000, 60_000])
+@each("size", [1_010, 1_020, 1_023, 1_024, 1_025, 1_030, 2_000, 60_000])
 def test_the_extension_of_a_chunk_is_no_part_of_the_body_however_long_it_is(front, size):
     body = b"2;" + b"x" * size + b"\r\n{}\r\n0\r\n\r\n"
     answer = send_raw(front, POST + b"Transfer-Encoding: chunked\r\n\r\n" + body + HIDDEN)
@@ -237,7 +238,7 @@ def test_the_extension_of_a_chunk_is_no_part_of_the_body_however_long_it_is(fron
     assert second.count(b"HTTP/1.1 ") == 0  # the request behind it, and nothing else
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "status"),
     [
         (b"2;" + b"x" * 200_000 + b"\r\n{}\r\n0\r\n\r\n", b"431"),

@@ -16,6 +16,7 @@ from local.front.httpd import Server
 from local.offline_llm.encoder import Encoder
 from local.offline_llm.server import base_url, bind
 from tests.integration.local.offline_llm.test_openai_client import post
+from tests.support.cases import each
 
 MODEL = "offline-fuse"
 
@@ -80,7 +81,7 @@ def test_the_same_texts_have_the_same_vectors_again_and_alone_all_but_the_same(s
     assert all(cosine(one, other) > 0.999_99 for one, other in zip(first, alone, strict=True))
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "status", "param"),
     [
         ({"model": "text-embedding-3-small"}, 404, "model"),
@@ -105,7 +106,7 @@ def test_its_dimensions_may_be_asked_for(server: Server):
     assert len(embed(base_url(server), ["a"], embeddings_dimensions=512)[0]) == 512
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"a"'])
+@each("body", [b"", b"{", b"[]", b"null", b'"a"'])
 def test_a_body_that_is_no_object_is_a_400(server: Server, body: bytes):
     assert post(server, "/embeddings", body)[0] == 400
 

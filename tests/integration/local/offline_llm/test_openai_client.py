@@ -12,6 +12,7 @@ import pytest
 from local.front.httpd import Server
 from local.offline_llm.fold import fold
 from local.offline_llm.server import base_url
+from tests.support.cases import each
 from tests.unit.local.offline_llm.support import STANDARD, make_note, prompt
 
 NOTES = [make_note(1, "decision", "Use S3 alone."), make_note(2, "todo", "Write the guide.\u2028Soon.")]
@@ -77,7 +78,7 @@ def test_models_are_listed_and_found_by_name(client: openai.OpenAI) -> None:
         client.models.retrieve("gpt-4")
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "param"),
     [
         ({"messages": [{"role": "user", "content": "Hello!"}]}, "messages"),
@@ -101,7 +102,7 @@ def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
     assert caught.value.type == "invalid_request_error"
 
 
-@pytest.mark.parametrize(
+@each(
     "lines",
     [
         ['"rules"', "null", "[]"],
@@ -124,7 +125,7 @@ def test_a_malformed_note_is_folded_as_plain_text(client: openai.OpenAI) -> None
     assert "- Odd. (undated)" in json.loads(content)["bank_files"][0]["edits"][0]["content"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "data", "method", "status"),
     [
         ("/chat/completions", b"{", "POST", 400),

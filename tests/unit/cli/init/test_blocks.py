@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from live_memory.cli.init import blocks
 from live_memory.cli.init.problems import NotPlain
@@ -7,7 +7,6 @@ from tests.support.cases import each
 from tests.unit.cli.init.support import markdown_texts
 
 
-@settings(max_examples=300)
 @given(markdown_texts())
 def test_a_block_is_put_behind_everything_and_taken_out_of_it_again(text):
     after = blocks.put(text, blocks.MARKDOWN, "one\n\ntwo\n")
@@ -17,7 +16,6 @@ def test_a_block_is_put_behind_everything_and_taken_out_of_it_again(text):
     assert left.rstrip("\r\n") == text.rstrip("\r\n")
 
 
-@settings(max_examples=300)
 @given(markdown_texts())
 def test_a_block_that_is_put_in_twice_is_there_once_and_where_it_was(text):
     once = blocks.put(text, blocks.MARKDOWN, "one")

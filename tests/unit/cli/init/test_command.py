@@ -207,6 +207,7 @@ def test_a_client_that_says_too_much_is_not_listened_to(run):
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"continue": True})
 
 
+@pytest.mark.process
 def test_a_client_that_leaves_stdin_open_gets_its_answer_and_a_clean_end(run, tmp_path):
     program = (
         "import sys; from live_memory.cli.init.hooks import command; command.SECONDS = 0.2;"

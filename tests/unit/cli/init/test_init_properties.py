@@ -3,13 +3,11 @@
 import json
 import tomllib
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.cli.init import clients, jsontext
 from tests.unit.cli.init.support import CLIENTS, Desk, desk, json_texts, markdown_texts, toml_texts
-
-SETTINGS = settings(max_examples=100, deadline=None)
 
 
 @st.composite
@@ -34,7 +32,6 @@ def laid_out(found: dict[str, str], made: Desk) -> None:
         made.write(relative, text)
 
 
-@SETTINGS
 @given(projects(), st.booleans())
 def test_init_and_undo_give_back_the_very_bytes(project, recorded):
     client, found = project
@@ -46,7 +43,6 @@ def test_init_and_undo_give_back_the_very_bytes(project, recorded):
         assert made.tree() == before
 
 
-@SETTINGS
 @given(projects())
 def test_init_twice_is_init_once(project):
     client, found = project
@@ -58,7 +54,6 @@ def test_init_twice_is_init_once(project):
         assert made.tree() == once
 
 
-@SETTINGS
 @given(projects())
 def test_what_others_wrote_before_or_afterwards_stays(project):
     client, found = project
@@ -76,7 +71,6 @@ def test_what_others_wrote_before_or_afterwards_stays(project):
                 assert made.json(relative) == {**before, "afterwards": 1}
 
 
-@SETTINGS
 @given(projects())
 def test_without_a_record_nothing_of_ours_is_left_and_nothing_of_others_is_lost(project):
     client, found = project

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory.cli.init import jsontext
@@ -22,7 +22,6 @@ def changed(document, path, value):
     return None if inner is None else {**document, path[0]: inner}
 
 
-@settings(max_examples=300)
 @given(json_texts(), PATHS, VALUES)
 def test_a_value_is_put_at_its_path_and_all_else_means_what_it_meant(text, path, value):
     wanted = changed(jsontext.parse(text), path, value)
@@ -35,7 +34,6 @@ def test_a_value_is_put_at_its_path_and_all_else_means_what_it_meant(text, path,
     assert list(jsontext.parse(after)) == list(wanted)
 
 
-@settings(max_examples=300)
 @given(json_texts(), VALUES)
 def test_a_new_member_changes_no_byte_of_the_others_and_leaves_none_when_it_is_removed(text, value):
     document = jsontext.parse(text)
@@ -50,7 +48,6 @@ def test_a_new_member_changes_no_byte_of_the_others_and_leaves_none_when_it_is_r
         assert "".join(without.split()) == "".join(text.split())
 
 
-@settings(max_examples=200)
 @given(OBJECTS, st.lists(VALUES, max_size=3), VALUES, st.sampled_from([None, 2, "\t"]))
 def test_an_element_is_added_at_the_end_of_an_array_and_can_be_taken_out_again(document, array, value, indent):
     text = json.dumps({**document, "list": array}, indent=indent)
@@ -59,7 +56,6 @@ def test_an_element_is_added_at_the_end_of_an_array_and_can_be_taken_out_again(d
     assert json.loads(jsontext.remove(after, ["list", len(array)])) == json.loads(text)
 
 
-@settings(max_examples=200)
 @given(json_texts(), st.data())
 def test_what_is_removed_is_all_that_goes(text, data):
     document = jsontext.parse(text)

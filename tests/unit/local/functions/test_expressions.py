@@ -5,7 +5,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local.functions.expressions import Cron, Rate, next_time, read_expression
@@ -69,7 +69,6 @@ def fields_of_numbers(draw, first: int, last: int, named_to: int | None = None):
     )
 
 
-@settings(max_examples=120)
 @given(
     around=st.sampled_from(CHANGES),
     minutes=fields_of_numbers(0, 59),
@@ -122,7 +121,6 @@ def kinds_of_days(draw):
     )
 
 
-@settings(max_examples=120)
 @given(days=kinds_of_days(), months=fields_of_numbers(1, 12), start=st.dates(date(2026, 1, 1), date(2027, 12, 31)))
 def test_the_next_day_is_the_first_that_fits_and_none_is_passed_over(days, months, start):
     day, weekday, fits = days

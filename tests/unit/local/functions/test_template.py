@@ -5,6 +5,7 @@ import pytest
 
 from local.functions.expressions import Cron, Rate
 from local.functions.template import PutTrigger, Schedule, TemplateError, read_template
+from tests.support.cases import each
 
 TEMPLATE = """
 Parameters:
@@ -137,7 +138,7 @@ def test_a_function_is_found_by_every_name_that_it_has(folder, name):
     assert read(folder, TEMPLATE).find("Nothing") is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "word"),
     [
         ("{Type: Schedule, Properties: {Schedule: 'cron(0 25 * * ? *)'}}", "'25' is no hours"),

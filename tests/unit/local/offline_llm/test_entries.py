@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from markdown_it import MarkdownIt
 
 from local.offline_llm.entries import Closed, first_paragraph, own_text, write_entry
@@ -43,7 +43,6 @@ def test_markdown_that_would_change_the_file_is_made_harmless(content: str, bull
     assert entry(content) == bullet
 
 
-@settings(max_examples=80, deadline=None)
 @given(CONTENTS)
 def test_any_note_is_exactly_one_list_item_for_a_markdown_reader(content: str) -> None:
     text = f"# A\n\n- before\n{entry(content)}\n- after\n\n## B\n"
@@ -55,7 +54,6 @@ def test_any_note_is_exactly_one_list_item_for_a_markdown_reader(content: str) -
     assert not [token for token in tokens if token.type == "html_block"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(CONTENTS)
 def test_no_word_of_a_note_is_lost(content: str) -> None:
     words = [word for word in "".join(ch if ch.isalnum() else " " for ch in content).split() if word.isascii()]
@@ -98,7 +96,6 @@ def test_a_closed_entry_that_the_note_repeats_leaves_only_its_date_and_author() 
     assert lines == ("- Done: pin packages, with hashes. (2026-11-21, core-dev; todo of 2026-11-20, lead)",)
 
 
-@settings(max_examples=60, deadline=None)
 @given(CONTENTS)
 def test_the_text_of_an_entry_is_the_same_whoever_wrote_it_and_when(content: str) -> None:
     one = write_entry(make_note(1, "observation", content))

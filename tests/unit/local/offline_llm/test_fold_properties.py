@@ -3,6 +3,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ RULES = st.sampled_from(
 )
 # Explaining a failure takes minutes with such inputs, and the example itself says enough.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
-SETTINGS = settings(max_examples=30, deadline=None, phases=PHASES)
+SETTINGS = settings(max_examples=30, phases=PHASES)
 
 
 def only(notes: list[Note], *categories: str) -> list[Note]:
@@ -118,6 +119,7 @@ def test_equal_input_gives_an_equal_answer(rules: str, notes: list[Note]) -> Non
     assert fold(rules, {}, notes) == fold(rules, {}, notes)
 
 
+@pytest.mark.process
 def test_the_answer_does_not_depend_on_the_hash_seed_of_the_process() -> None:
     program = (
         "import json, sys\n"

@@ -120,7 +120,7 @@ def test_a_crash_at_any_step_leaves_the_old_object_whole(root, monkeypatch, step
     assert len(metadata_files(root)) == 1  # loading swept what belongs to no object
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.dictionaries(
         st.text("ab./%é", min_size=1, max_size=8), st.tuples(st.binary(max_size=5), st.booleans()), max_size=12

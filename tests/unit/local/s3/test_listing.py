@@ -2,7 +2,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from moto.s3.models import FakeKey, S3Backend
 
@@ -27,7 +27,6 @@ def list_by_moto(keys, prefix, delimiter):
     return [k.name if isinstance(k, FakeKey) else k for k in found]
 
 
-@settings(deadline=None)
 @given(KEYS, st.text("ab/", max_size=3), st.sampled_from(["", "/", "a", "//"]), st.integers(1, 7))
 def test_pages_together_are_what_moto_lists_in_one(keys, prefix, delimiter, limit):
     index, after, found = KeyIndex(keys), "", []

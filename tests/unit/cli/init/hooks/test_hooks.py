@@ -2,7 +2,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from live_memory import LiveMemoryError
@@ -36,7 +36,6 @@ def test_cursor_and_cline_get_it_in_their_own_form(machine):
 
 
 @given(st.text(st.sampled_from("ab\n"), min_size=0, max_size=30_000))
-@settings(max_examples=50)
 def test_a_large_memory_is_cut_to_what_clients_take_with_its_head_and_its_newest_notes(text):
     context = answers.memory("demo", f"HEAD\n{text}\nTAIL")
     assert len(context) <= answers.MOST_CHARS < 10_000
@@ -342,7 +341,6 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(LINES, st.lists(st.integers(0, 12), max_size=4))
 def test_however_a_transcript_grows_each_message_is_sent_once_and_in_its_order(tmp_path_factory, lines, cuts):
     machine = Machine(tmp_path_factory.mktemp("machine"))
