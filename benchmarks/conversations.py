@@ -22,11 +22,11 @@ from typing import Any
 
 from benchmarks.search import ADMIN, BUCKET, Slow, Words, embed, settings_of, unheard
 from livemem import clock
+from livemem.conversations import capture, forecast, log, reading, summaries, update
 from livemem.conversations import conversation as conversations
-from livemem.conversations import forecast, importing, layers, log, reading, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.conversations.seals import At
+from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
 from livemem.llm import tools
 from livemem.llm.client import Messages, Reply
@@ -159,7 +159,7 @@ def measure_contexts(one: Bench, counts: Sequence[int]) -> None:
     for count in counts:
         conversation_id = begin(one.process, "turns")
         todo = drafts(count + CONTEXTS + 2, seed=3)
-        importing.take_in(one.process, SPACE, conversation_id, "bench", todo[:count])
+        capture.take_in(one.process, SPACE, conversation_id, "bench", todo[:count])
         update_all(one, conversation_id)
         indexing.index(one.process, SPACE, clock.now() + timedelta(hours=1))
         get = statistics.median(one.timed(lambda: one.process.store.get(f"{SPACE}/_meta.json")) for _ in range(20))
@@ -201,7 +201,7 @@ class Cost:
     name: str
     turns: int
     chars: int
-    seals: Sequence[int]
+    boundaries: Sequence[int]
     foreseen: int
     calls: int
     prompt_tokens: int
@@ -216,7 +216,7 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     """Take the turns in, foresee, update, and update once more."""
     process = one.process
     conversation_id = begin(process, profile)
-    importing.take_in(process, SPACE, conversation_id, "bench", todo)
+    capture.take_in(process, SPACE, conversation_id, "bench", todo)
     log.close(process, SPACE, conversation_id, "bench", None)
     _, at = reading.standing(process, SPACE, conversation_id)
     foreseen = forecast.forecast(process, at).calls
@@ -228,15 +228,17 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     before = one.client.count
     update_all(one, conversation_id)
     again, requests = len(one.calls) - calls, one.client.count - before
-    there = layers.read(process, At(SPACE, at.conversation, at.built))
-    blocks = [seal.chars for seal in layers.block_seals(process, there, range(1, there.sealed[1] + 1))]
+    there = summaries.read(process, At(SPACE, at.conversation, at.built))
+    blocks = [
+        boundary.chars for boundary in summaries.block_boundaries(process, there, range(1, there.boundaries[1] + 1))
+    ]
     chars = sum(len(draft.user_message) + len(draft.assistant_message) for draft in todo)
     used = outcome.job.usage
     return Cost(
         name,
         len(todo),
         chars,
-        [there.sealed[level] for level in (1, 2, 3)],
+        [there.boundaries[level] for level in (1, 2, 3)],
         foreseen,
         calls,
         used.prompt_tokens,
@@ -259,7 +261,7 @@ def print_costs(costs: Sequence[Cost]) -> None:
         share = 1_000 / one.turns
         sizes = f"{one.blocks[0]:,}, {statistics.median(one.blocks):,.0f}, {one.blocks[-1]:,}"
         print(
-            f"| {one.name} | {one.turns:,} | {one.chars / one.turns:,.0f} | {', '.join(map(str, one.seals))} "
+            f"| {one.name} | {one.turns:,} | {one.chars / one.turns:,.0f} | {', '.join(map(str, one.boundaries))} "
             f"| {one.calls * share:,.0f} | {one.calls / one.foreseen:.3f} | {one.prompt_tokens * share:,.0f} "
             f"| {one.completion_tokens * share:,.0f} | {sizes} | {one.again}, {one.requests_again} |",
             flush=True,
@@ -283,13 +285,13 @@ def data_set(folder: Path) -> list[tuple[str, list[Draft]]]:
 
 def together(name: str, costs: Sequence[Cost]) -> Cost:
     """Several conversations as one row."""
-    seals = [sum(one.seals[level] for one in costs) for level in range(3)]
+    boundaries = [sum(one.boundaries[level] for one in costs) for level in range(3)]
     return replace(
         costs[0],
         name=name,
         turns=sum(one.turns for one in costs),
         chars=sum(one.chars for one in costs),
-        seals=seals,
+        boundaries=boundaries,
         foreseen=sum(one.foreseen for one in costs),
         calls=sum(one.calls for one in costs),
         prompt_tokens=sum(one.prompt_tokens for one in costs),

@@ -4,7 +4,7 @@
 
 Wrong is: a number that is missing or given twice, an acknowledged message that is not in the log once with its content,
 a block or a group that the planner does not give for the log, an object that is written over, a question whose answer
-was there when its asker looked, a generation that counts before it is whole, work that the sweep does not find, what is
+was there when its asker looked, a version that counts before it is whole, work that the sweep does not find, what is
 left of a deleted conversation. Exits with 1 if anything is. What two ask at once although nothing failed is counted
 below the table: two redos of one summary side by side, or a worker that stood still for longer than its claim lives.
 """

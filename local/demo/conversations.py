@@ -134,7 +134,7 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
         before = counts
         progress.show("summaries: " + ", ".join(f"level {n} {sealed}" for n, (sealed, _) in enumerate(counts, 1)))
         time.sleep(_POLL_SECONDS)
-    progress.tell("  every seal has its summary")
+    progress.tell("  every block has its summary")
 
 
 def _check_turns(api: Client, talk: str, lines: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ SPARED_BY_THE_CODE_ALONE = {
     "Sweep": {("s3:DeleteObject", key) for key in ("_other/x", "_system/config.json", "{space}/_meta.json")}
 }
 
-# To IAM what lies in one digest, a generation of summaries or a snapshot of memories is all the same.
+# To IAM what lies in one digest, a version of summaries or a snapshot of memories is all the same.
 UNTOUCHED = {
     "Reads": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Digest": {("s3:GetObject", "{space}/_digests/*/dead/*")},
@@ -45,7 +45,7 @@ UNTOUCHED = {
     },
     # Who may read what lies below a conversation may read an object without content too.
     "Conversations": {("s3:GetObject", "{space}/conversations/*/deleted")},
-    **{name: {("s3:GetObject", "{space}/conversations/*/generation.json")} for name in ("Questions", "Ask")},
+    **{name: {("s3:GetObject", "{space}/conversations/*/versions.json")} for name in ("Questions", "Ask")},
 }
 
 ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
@@ -186,8 +186,8 @@ def kind(key: str) -> str:
     if first.startswith("_"):
         return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
     if rest[:1] == ["conversations"] and len(rest) > 2:
-        # Of a generation, g1 or g2.
-        part = re.sub(r"^g[0-9]+$", "g*", rest[2])
+        # Of a version, v1 or v2.
+        part = re.sub(r"^v[0-9]+$", "v*", rest[2])
         return "/".join(["{space}", "conversations", "*", part, *("*" for _ in rest[3:4])])
     if rest[:1] == ["memories"] and len(rest) > 3:
         return "/".join(["{space}", "memories", "*", rest[2], "*.npz" if rest[3].endswith(".npz") else "*"])

@@ -286,8 +286,8 @@ CHECKLIST = {
                     "test_a_space_with_work_without_end_gets_its_share_and_the_others_are_looked_after",
                     "test_a_space_that_fails_in_whatever_way_is_named_and_the_others_are_looked_after",
                     "test_a_sweep_that_a_space_kills_is_gone_on_with_behind_it_by_the_next_one",
-                    "test_generations_are_listed_and_not_counted_however_many_were_given",
-                    "test_absurd_generations_in_the_bucket_cost_their_space_and_no_other_one_request_after_another",
+                    "test_versions_are_listed_and_not_counted_however_many_were_given",
+                    "test_absurd_versions_in_the_bucket_cost_their_space_and_no_other_one_request_after_another",
                 )
             ),
         ),

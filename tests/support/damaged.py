@@ -4,6 +4,7 @@ What a damaged object does to whoever reads its space is told by `answers`: the 
 the answer names.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -166,8 +167,8 @@ def documents(whole: Whole) -> dict[str, str]:
         kind = kind_of(whole, key.removeprefix("demo/"))
         if kind:
             found.setdefault(kind, []).append(key)
-    # The record of the note that is asked for, and the generation that counts; else one in the middle.
-    place = {"_consolidations": 0} | {kind: -1 for kind in found if kind.startswith("g/")}
+    # The record of the note that is asked for, and the version that counts; else one in the middle.
+    place = {"_consolidations": 0} | {kind: -1 for kind in found if kind.startswith("v/")}
     return {kind: some[place.get(kind, (len(some) - 1) // 2)] for kind, some in found.items()}
 
 
@@ -179,8 +180,8 @@ def kind_of(whole: Whole, name: str) -> str | None:
     if parts[0] == "conversations":
         if parts[1] != whole.ids["conversation_id"] or parts[2] == "claims":
             return None
-        generation = parts[2].startswith("g") and len(parts) > 3
-        return "/".join(["g", *parts[3:5]]) if generation else parts[2]
+        version = re.fullmatch(r"v[0-9]+", parts[2]) and len(parts) > 3
+        return "/".join(["v", *parts[3:5]]) if version else parts[2]
     if parts[0] == "_digests":
         return "/".join(("_digests", parts[2])) if len(parts) > 2 and parts[2] != "claim.json" else None
     if parts[0] == "memories":

@@ -110,7 +110,7 @@ class History(Mishaps):
         return wrong
 
     def _redo_at_rest(self) -> list[str]:
-        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l1/" in key]
+        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/boundaries/l1/" in key]
         if not there:
             return []
         taken, expected = self.scene.redo_costs(self.random.randint(1, len(there)))
@@ -154,10 +154,10 @@ class History(Mishaps):
         self._spawn("rebuild", lambda actor: orders.rebuild(actor.process, SPACE, self.scene.id, None, changes))
 
     def redo(self) -> None:
-        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l" in key]
-        seal = keys.parse_seal(self.random.choice(there)) if there else None
-        if seal:
-            self._spawn("redo", lambda actor: self.scene.redo(actor.process, seal.level, seal.number))
+        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/boundaries/l" in key]
+        boundary = keys.parse_boundary(self.random.choice(there)) if there else None
+        if boundary:
+            self._spawn("redo", lambda actor: self.scene.redo(actor.process, boundary.level, boundary.number))
 
     def delete(self) -> None:
         self._spawn("delete", lambda actor: delete(self.scene, actor.process))

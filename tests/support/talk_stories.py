@@ -123,6 +123,7 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     (job, *_) = call(account, "GET", f"{ONE}/jobs", 200, conversation_id=one)["items"]
     call(account, "GET", f"{ONE}/jobs/{{job_id}}", 200, conversation_id=one, job_id=job["job_id"])
     account.put(f"demo/conversations/{one}/claims/summaries.json")
+    account.put(f"demo/conversations/{one}/versions.json", dumps({"version": 1}))
     wanted = {"name": "ann", "permissions": ["admin"], "space_ids": ["demo"]}
     token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
     call(account, "DELETE", ONE, 204, conversation_id=one, token=token)
@@ -130,7 +131,7 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     stays = [f"demo/conversations/{one}/conversation.json", f"demo/conversations/{one}/deleted"]
     assert left(account, one) == stays
     # What comes late goes with the next sweep.
-    account.put(f"demo/conversations/{one}/g1/summaries/l1/000001/{'0' * 64}.json")
+    account.put(f"demo/conversations/{one}/v1/summaries/l1/000001/{'0' * 64}.json")
     account.clock.move(HOUR / 4)
     account.sweep()
     assert left(account, one) == stays
@@ -161,7 +162,7 @@ def a_conversation_that_is_deleted_while_its_summary_is_made(account: Account) -
 def a_worker_that_dies(account: Account) -> None:
     one = begun(account)
     say(account, one, "why")
-    with account.dying("s3:PutObject", f"demo/conversations/{one}/g1/summaries/"):
+    with account.dying("s3:PutObject", f"demo/conversations/{one}/v1/summaries/"):
         told(account, one)
     account.sweep()
     assert worked_off(account) == ["done"]
@@ -243,7 +244,7 @@ def all_anew_and_one_anew(account: Account) -> None:
     call(account, "POST", f"{ONE}/summaries/{{level}}/{{n}}/redo", 202, **place)
     assert worked_off(account) == ["done"]
     account.clock.move(2 * DAY)
-    assert account.sweep(everything=True)["generations_removed"] == {"demo": 1}
+    assert account.sweep(everything=True)["summary_versions_removed"] == {"demo": 1}
 
 
 def an_llm_that_does_not_summarise(account: Account) -> None:
@@ -296,7 +297,7 @@ def a_deletion_of_a_conversation_that_is_interrupted(account: Account) -> None:
 def a_conversation_that_can_not_be_looked_at(account: Account) -> None:
     one = something_of_everything(account)
     say(account, one)
-    account.put(f"demo/conversations/{one}/generation.json", "[")
+    account.put(f"demo/conversations/{one}/versions.json", "[")
     account.clock.move(HOUR)
     before = {key for key in account.service.written() if key.startswith("_due/")}
     account.sweep()

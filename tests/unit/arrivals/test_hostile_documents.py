@@ -118,14 +118,14 @@ CONVERSATION = conversation_keys.parse_conversation(
 )
 assert CONVERSATION
 TALK = f"conversations/{CONVERSATION[1]}"
-SECOND_GROUP = f"{TALK}/g2/seals/l2/000002.json"
+SECOND_GROUP = f"{TALK}/v2/boundaries/l2/000002.json"
 INPUT = next(name for name in files() if name.endswith("/input.json"))
 RECORD = next(name for name in sorted(files()) if name.startswith("_consolidations/"))
 OPERATION = "memories/facts/log/00000002.json"
 TURN = next(name for name in sorted(files()) if "/turns/" in name)
 
-GENERATIONS = f"{TALK}/generation.json"
-LAST_BLOCK = f"{TALK}/g2/seals/l1/000010.json"
+VERSIONS = f"{TALK}/versions.json"
+LAST_BLOCK = f"{TALK}/v2/boundaries/l1/000010.json"
 BEGINNING = f"{TALK}/conversation.json"
 TAKEN = ("chunks", 0, "messages", 0)
 POSITIONS = ("files", 0, "sources", "sections", 0, "notes")
@@ -133,10 +133,10 @@ WINDOW = ("parameters", "window_chars")
 REPEATED = ",".join(["0"] * (sources.MOST_LINKS + 1))
 
 DOCUMENTS: list[tuple[str, str, tuple[str | int, ...], Any, str]] = [
-    ("generations that were never given", GENERATIONS, ("highest",), 3_000_000, "highest"),
-    ("the highest is not the highest", GENERATIONS, ("highest",), 1, "highest"),
-    ("a generation in text", GENERATIONS, ("generation",), "two", "generation"),
-    ("a generation that is built", GENERATIONS, ("retired", 0, "generation"), 10**8, "retired.0.generation"),
+    ("versions that were never given", VERSIONS, ("highest",), 3_000_000, "highest"),
+    ("the highest is not the highest", VERSIONS, ("highest",), 1, "highest"),
+    ("a version in text", VERSIONS, ("version",), "two", "version"),
+    ("a version that is built", VERSIONS, ("retired", 0, "version"), 10**8, "retired.0.version"),
     ("children without end", SECOND_GROUP, ("children",), [5, 10**8], "children"),
     ("children in no order", SECOND_GROUP, ("children",), [9, 3], "children"),
     ("children below 1", SECOND_GROUP, ("children", 0), 0, "children.0"),

@@ -22,7 +22,7 @@ def talk():
     found = Talk()
     found.said(*[700] * 9)
     found.update()
-    assert found.names("g1/seals/l2/")
+    assert found.names("v1/boundaries/l2/")
     return found
 
 
@@ -42,7 +42,7 @@ def looked_at(talk):
     tracemalloc.start()
     for look in (
         lambda: reading.detail(talk.process, "demo", talk.id),
-        lambda: reading.summaries(talk.process, "demo", talk.id, level=None, state=None, limit=100, after=None),
+        lambda: reading.summary_page(talk.process, "demo", talk.id, level=None, state=None, limit=100, after=None),
         lambda: reading.turns(talk.process, "demo", talk.id, limit=100),
         lambda: reading.turns(talk.process, "demo", talk.id, limit=100, order="oldest"),
         talk.update,
@@ -61,17 +61,17 @@ def looked_at(talk):
 
 @pytest.mark.parametrize("children", [[1, 10**8], [1, 900_000], [5, 2], [10**9, 10**9]])
 def test_children_without_end(talk, children):
-    absurd(talk, keys.seal("demo", talk.id, 1, 2, 1), ("children",), children)
+    absurd(talk, keys.boundary("demo", talk.id, 1, 2, 1), ("children",), children)
 
     assert looked_at(talk) < 300
 
 
 @pytest.mark.parametrize("end", [10**8, 9_999_999_998, -1, 10**400])
 def test_a_block_without_end(talk, end):
-    key = keys.seal("demo", talk.id, 1, 1, 9)
+    key = keys.boundary("demo", talk.id, 1, 1, 9)
     body = changed(talk.world.store.get(key).body, ("next",), [max(end, 1) + 1 if end < 10**10 else 5, 0])
     talk.world.inner.put_object(Bucket="b", Key=key, Body=changed(body, ("end",), end if end < 10**10 else b"1" * 400))
-    for name in talk.names("g1/summaries/l1/000009/"):
+    for name in talk.names("v1/summaries/l1/000009/"):
         talk.world.store.delete(f"demo/conversations/{talk.id}/{name}")
     talk.world.new_process()
 

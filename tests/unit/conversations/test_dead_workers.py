@@ -43,7 +43,7 @@ def all_jobs(talk):
 
 
 def made(talk):
-    return len(talk.names("g1/summaries/l1/"))
+    return len(talk.names("v1/summaries/l1/"))
 
 
 def sweeps(talk, minutes):

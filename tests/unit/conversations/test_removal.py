@@ -189,14 +189,14 @@ def summarised_while_it_is_deleted(talk, *, after_write=False, dies=False):
 def test_a_summary_that_comes_when_its_conversation_is_deleted_is_taken_back_at_once(after_write):
     talk = Talk("turns")
     summarised_while_it_is_deleted(talk, after_write=after_write)
-    assert not talk.names("g1/summaries/")
+    assert not talk.names("v1/summaries/")
     assert not [key for key, one in talk.world.inner.objects.items() if b"treasure" in one.body]
 
 
 def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goes_with_the_next_sweep():
     talk = Talk("turns")
     summarised_while_it_is_deleted(talk, after_write=True, dies=True)
-    assert talk.names("g1/summaries/"), "it died before it looked"
+    assert talk.names("v1/summaries/"), "it died before it looked"
     talk.world.pass_time(15 * 60)
     maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert [key for key in left(talk) if not key.startswith("_due/")] == [
@@ -219,7 +219,7 @@ def test_whatever_comes_late_below_a_tombstone_goes_with_the_next_sweep():
     before = dict(talk.world.inner.objects)
     removal.delete(talk.process, "demo", talk.id)
     for key, stored in before.items():
-        # Each turn, id, tool result, seal, summary and job is written once more.
+        # Each turn, id, tool result, boundary, summary and job is written once more.
         if key.startswith(folder) and not key.endswith("conversation.json"):
             talk.world.inner.put_object(Bucket="", Key=key, Body=stored.body)
     assert len(left(talk)) > 8
@@ -242,6 +242,6 @@ def test_an_update_by_hand_of_a_conversation_whose_turns_go_meanwhile_does_not_s
 def vanish(talk, index):
     """The turns are gone in the moment in which they are read, as a restore or a hand may have it."""
     verb, key = talk.world.client.requests[index]
-    if verb == "PUT" and "/seals/" in key:
+    if verb == "PUT" and "/boundaries/" in key:
         talk.world.client.before = lambda index, verb: None
         talk.world.store.delete_many([f"demo/conversations/{talk.id}/{name}" for name in talk.names("turns/")])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from livemem.conversations import answer, names, sources
+from livemem.conversations import answer, making, names
 from livemem.conversations import turn as turns
 from livemem.conversations.answer import Source
 from livemem.conversations.conversation import check_host, normalised
@@ -300,7 +300,7 @@ def test_the_parts_of_a_turn_between_cuts_are_together_the_whole(user, assistant
     ],
 )
 def test_files_of_tools_are_taken_from_arguments_that_hold_paths(arguments, expected):
-    assert list(sources.paths(arguments)) == expected
+    assert list(making.paths(arguments)) == expected
 
 
 def test_a_result_that_is_not_text_is_measured_as_it_is_stored():

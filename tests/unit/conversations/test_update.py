@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from livemem.conversations import (
     due,
     forecast,
-    generations,
     jobs,
     log,
     maintenance,
     making,
     orders,
     removal,
+    summaries,
+    summary_versions,
     update,
 )
-from livemem.conversations import layers as found
-from livemem.conversations.seals import At
+from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
 from livemem.jobs import budget, lease, maintainable, places
@@ -52,11 +52,15 @@ def talk_of(count=30, **parameters):
 
 
 def at(talk):
-    return At("demo", talk.conversation, generations.read(talk.process, "demo", talk.conversation).current())
+    return At("demo", talk.conversation, summary_versions.read(talk.process, "demo", talk.conversation).current())
+
+
+def boundaries(talk):
+    return {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")}
 
 
 def sealed(talk):
-    return found.read(talk.process, at(talk)).sealed
+    return summaries.read(talk.process, at(talk)).boundaries
 
 
 def markers(talk):
@@ -109,13 +113,13 @@ def test_a_summary_that_is_made_anew_costs_itself_and_what_stands_above_it(level
     talk = talk_of()
     talk.update()
     before = len(talk.llm.asked)
-    names = set(talk.names("g1/summaries/"))
+    names = set(talk.names("v1/summaries/"))
     orders.redo(talk.process, "demo", talk.id, level, 1)
     talk.world.settle()
-    fresh = sorted(name.split("/")[2] for name in set(talk.names("g1/summaries/")) - names)
+    fresh = sorted(name.split("/")[2] for name in set(talk.names("v1/summaries/")) - names)
     assert fresh == [f"l{one}" for one in range(level, 4)]
     assert len(talk.llm.asked) - before == 4 - level
-    assert names < set(talk.names("g1/summaries/")), "what was there stays"
+    assert names < set(talk.names("v1/summaries/")), "what was there stays"
     assert talk.update().result == "nothing"
 
 
@@ -145,26 +149,26 @@ def test_a_generation_with_a_block_that_can_not_be_summarised_does_not_count_unt
     talk.llm.default = refuse("008 008")
     job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     talk.world.settle()
-    assert (at(talk).generation, jobs.load(talk.process, "demo", talk.id, job.job_id).status) == (1, "failed")
+    assert (at(talk).version, jobs.load(talk.process, "demo", talk.id, job.job_id).status) == (1, "failed")
     talk.llm.default = exact
     talk.world.pass_time(3_600)
     sweep(talk)
     talk.world.settle()
-    assert at(talk).generation == 2
+    assert at(talk).version == 2
 
 
 def test_nothing_is_made_above_a_summary_that_was_lost_until_it_is_there_again():
     talk = talk_of()
     talk.update()
     folder = f"demo/conversations/{talk.id}/"
-    doomed = talk.names("g1/summaries/l1/000001/") + talk.names("g1/summaries/l2/000001/")
+    doomed = talk.names("v1/summaries/l1/000001/") + talk.names("v1/summaries/l2/000001/")
     talk.world.store.delete_many([folder + name for name in doomed])
     talk.llm.default = refuse("000 000")
     assert talk.update().result == "failed"
-    assert not talk.names("g1/summaries/l2/000001/")
+    assert not talk.names("v1/summaries/l2/000001/")
     talk.llm.default = exact
     assert talk.update(by_hand=True).result == "done"
-    assert sorted(doomed) == sorted(talk.names("g1/summaries/l1/000001/") + talk.names("g1/summaries/l2/000001/"))
+    assert sorted(doomed) == sorted(talk.names("v1/summaries/l1/000001/") + talk.names("v1/summaries/l2/000001/"))
 
 
 def test_a_turn_that_came_while_a_worker_stood_still_is_no_pause():
@@ -181,7 +185,7 @@ def test_a_turn_that_came_while_a_worker_stood_still_is_no_pause():
 
     talk.world.client.after = stand_still
     assert talk.update().result == "nothing"
-    assert not talk.names("g1/")
+    assert not talk.names("v1/")
 
 
 def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
@@ -191,7 +195,7 @@ def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
     lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
     talk.world.work()
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
-    assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("g1/summaries/l1/000001/"))
+    assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("v1/summaries/l1/000001/"))
     talk.world.pass_time(600)
     sweep(talk)
     talk.world.settle()
@@ -228,8 +232,8 @@ def test_a_rebuild_with_the_same_sources_asks_for_nothing_again():
     orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.settle()
     assert len(talk.llm.asked) == before
-    assert at(talk).generation == 2
-    assert [n.removeprefix("g2/") for n in talk.names("g2/s")] == [n.removeprefix("g1/") for n in talk.names("g1/s")]
+    assert at(talk).version == 2
+    assert [n.removeprefix("v2/") for n in talk.names("v2/s")] == [n.removeprefix("v1/") for n in talk.names("v1/s")]
 
 
 def test_a_rebuild_takes_the_latest_of_what_was_made_anew():
@@ -241,7 +245,7 @@ def test_a_rebuild_takes_the_latest_of_what_was_made_anew():
     orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.settle()
     assert len(talk.llm.asked) == before
-    assert [name.split("/")[-1][40:44] for name in talk.names("g2/summaries/l1/000002/")] == ["0001"]
+    assert [name.split("/")[-1][40:44] for name in talk.names("v2/summaries/l1/000002/")] == ["0001"]
 
 
 def test_the_generation_that_counts_stays_until_the_next_one_is_whole_and_a_day_longer():
@@ -250,15 +254,15 @@ def test_the_generation_that_counts_stays_until_the_next_one_is_whole_and_a_day_
     orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     talk.llm.queue.extend([exact] * 3 + [DOWN])
     talk.world.work()
-    assert at(talk).generation == 1
+    assert at(talk).version == 1
     talk.world.pass_time(3_600)
     sweep(talk)
     talk.world.settle()
-    assert at(talk).generation == 2
+    assert at(talk).version == 2
     for hours, left in ((1, True), (25, False)):
         talk.world.pass_time(hours * 3_600)
         daily(talk)
-        assert bool(talk.names("g1/")) is left
+        assert bool(talk.names("v1/")) is left
 
 
 def test_turns_that_come_while_a_generation_is_built_are_in_it():
@@ -274,7 +278,7 @@ def test_turns_that_come_while_a_generation_is_built_are_in_it():
 
     talk.llm.queue.append(answer)
     talk.world.settle()
-    assert (at(talk).generation, talk.update().result) == (2, "nothing")
+    assert (at(talk).version, talk.update().result) == (2, "nothing")
 
 
 def test_a_failed_call_stores_nothing_ends_the_job_and_keeps_events_away_longer_each_time():
@@ -283,7 +287,7 @@ def test_a_failed_call_stores_nothing_ends_the_job_and_keeps_events_away_longer_
         talk.llm.queue.extend([DOWN] * 3)
         done = talk.update()
         assert (done.result, done.job.error.code) == ("failed", "llm_unavailable")
-        assert not talk.names("g1/summaries/")
+        assert not talk.names("v1/summaries/")
         assert talk.update().result == "busy"
         talk.world.pass_time(wait - 1)
         assert talk.update().result == "busy"
@@ -310,7 +314,7 @@ def test_after_a_failure_the_sweep_tries_again_by_itself():
     sweep(talk)
     talk.world.settle()
     assert talk.update().result == "nothing"
-    assert talk.names("g1/summaries/")
+    assert talk.names("v1/summaries/")
 
 
 def refuse(text):
@@ -321,11 +325,11 @@ def test_a_block_that_always_fails_keeps_no_other_from_its_summary_and_nothing_i
     talk = talk_of()
     talk.llm.default = refuse("008 008")
     done = talk.update()
-    layers = found.read(talk.process, at(talk))
-    there = found.current(talk.process, layers, 1)
-    (hole,) = set(range(1, layers.sealed[1] + 1)) - set(there)
+    layers = summaries.read(talk.process, at(talk))
+    there = summaries.current(talk.process, layers, 1)
+    (hole,) = set(range(1, layers.boundaries[1] + 1)) - set(there)
     assert (done.result, done.job.error.code, done.job.queue_length) == ("failed", "llm_contract", 1)
-    groups = found.group_seals(talk.process, layers, 2, range(1, layers.sealed[2] + 1))
+    groups = summaries.group_boundaries(talk.process, layers, 2, range(1, layers.boundaries[2] + 1))
     assert all(group.children[1] < hole for group in groups)
     talk.llm.default = exact
     talk.world.pass_time(60)
@@ -345,7 +349,7 @@ def test_a_rebuild_switches_although_a_block_of_the_former_generation_can_not_be
     talk.update()
     job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 1_000, "group_chars": 5_000})
     talk.world.settle()
-    assert at(talk).generation == 2
+    assert at(talk).version == 2
     assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
 
 
@@ -408,7 +412,7 @@ def test_who_answers_a_request_leaves_the_rest_to_another_invocation():
     talk = talk_of()
     first = talk.update(later=True, by_hand=True)
     assert (first.result, sealed(talk)[2]) == ("unfinished", 0)
-    assert len(talk.names("g1/summaries/l1/")) == sealed(talk)[1]
+    assert len(talk.names("v1/summaries/l1/")) == sealed(talk)[1]
     talk.world.settle()
     assert jobs.load(talk.process, "demo", talk.id, first.job.job_id).status == "done"
     assert talk.update().result == "nothing"
@@ -452,16 +456,18 @@ def test_over_a_turn_that_vanishes_in_a_deletion_no_block_is_sealed(index):
     talk = talk_of(5)
     talk.world.store.delete(keys.turn("demo", talk.id, index))
     assert talk.update().result == ("gone" if index < 5 else "done")
-    assert bool(talk.names("g1/seals/")) is (index == 5)
+    assert bool(talk.names("v1/boundaries/")) is (index == 5)
 
 
 def test_a_seal_that_is_missing_in_the_chain_is_written_again_where_it_was():
     talk = talk_of()
     talk.update()
-    before = {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")}
-    talk.world.store.delete(keys.seal("demo", talk.id, 1, 1, 2))
+    before = boundaries(talk)
+    talk.world.store.delete(keys.boundary("demo", talk.id, 1, 1, 2))
     assert talk.update().result == "done"
-    assert {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")} == before
+    assert {
+        name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")
+    } == before
 
 
 def test_a_marker_stays_while_the_turn_that_it_tells_of_may_still_be_written():
@@ -485,7 +491,7 @@ def test_a_marker_stays_while_the_turn_that_it_tells_of_may_still_be_written():
     talk.world.pass_time(900)
     sweep(talk)
     talk.world.settle()
-    assert len(talk.names("g1/summaries/l1/")) == 1
+    assert len(talk.names("v1/summaries/l1/")) == 1
 
 
 def test_markers_of_a_conversation_cost_one_look_and_go_when_they_are_old():
@@ -516,7 +522,7 @@ def test_the_time_rule_ends_an_open_end_by_the_sweep_alone():
     talk.world.pass_time(1_499)
     sweep(talk)
     talk.world.settle()
-    assert len(talk.names("g1/summaries/l1/")) == 1
+    assert len(talk.names("v1/summaries/l1/")) == 1
 
 
 def test_a_late_request_changes_no_job_that_has_ended():
@@ -553,21 +559,25 @@ def test_a_forecast_is_what_is_then_done_where_summaries_have_the_length_that_is
     talk.update()
     assert told.calls == len(talk.llm.asked) - asked
     after = sealed(talk)
-    assert {plan.level: plan.seals for plan in told.levels} == {n: after[n] - before[n] for n in after}
+    assert {plan.level: plan.boundaries for plan in told.levels} == {n: after[n] - before[n] for n in after}
 
 
 def test_a_summary_says_what_it_covers_and_is_never_asked_for_with_what_it_does_not():
     talk = talk_of()
     talk.update()
-    layers = found.read(talk.process, at(talk))
+    layers = summaries.read(talk.process, at(talk))
     for level in (2, 3):
-        for number in range(1, layers.sealed[level] + 1):
-            seal = found.group_seals(talk.process, layers, level, [number])[0]
-            below = found.current(talk.process, layers, level - 1)
-            children = found.summaries(
-                talk.process, layers, level - 1, {n: below[n] for n in range(seal.children[0], seal.children[1] + 1)}
+        for number in range(1, layers.boundaries[level] + 1):
+            boundary = summaries.group_boundaries(talk.process, layers, level, [number])[0]
+            below = summaries.current(talk.process, layers, level - 1)
+            first, last = boundary.children
+            children = summaries.load(
+                talk.process,
+                layers,
+                level - 1,
+                {n: below[n] for n in range(first, last + 1)},
             )
-            assert seal.covers == (children[0].covers.turns[0], children[-1].covers.turns[1])
+            assert boundary.covers == (children[0].covers.turns[0], children[-1].covers.turns[1])
 
 
 def test_another_model_makes_what_is_new_and_remakes_nothing():

@@ -7,8 +7,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.settling import WATCHED_FOR
-from livemem.conversations import importing, log, maintenance, reading
-from livemem.conversations import layers as found
+from livemem.conversations import capture, log, maintenance, reading, summaries
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure
 from livemem.errors import InvalidName, NotFound
@@ -81,20 +80,24 @@ def brought_up(talk):
         talk.world.settle()
 
 
-def summaries(talk):
+def boundaries(talk):
+    return {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")}
+
+
+def all_summaries(talk):
     _, at = reading.standing(talk.process, "demo", talk.id)
-    layers = found.read(talk.process, at)
+    layers = summaries.read(talk.process, at)
     return {
         (level, one.number): one
         for level in keys.LEVELS
-        for one in found.summaries(talk.process, layers, level, found.current(talk.process, layers, level))
+        for one in summaries.load(talk.process, layers, level, summaries.current(talk.process, layers, level))
     }
 
 
 def test_nothing_of_a_turn_is_left_in_a_space_that_has_everything_but_in_what_others_wrote():
     talk = everything(talked())
     assert len(left(talk)) > 12
-    assert {level for level, _ in summaries(talk)} == {1, 2, 3}
+    assert {level for level, _ in all_summaries(talk)} == {1, 2, 3}
     (note,) = talk.world.live_ids()
 
     receipt = erase(talk)
@@ -115,8 +118,10 @@ def test_nothing_of_a_turn_is_left_in_a_space_that_has_everything_but_in_what_ot
 def test_the_turn_stays_in_its_place_and_boundaries_stay_and_summaries_are_made_anew_without_it():
     talk = talked()
     turn = reading.whole_turn(talk.process, "demo", talk.id, 3)
-    seals = {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")}
-    before = summaries(talk)
+    boundaries = {
+        name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")
+    }
+    before = all_summaries(talk)
 
     erase(talk)
     brought_up(talk)
@@ -126,8 +131,10 @@ def test_the_turn_stays_in_its_place_and_boundaries_stay_and_summaries_are_made_
     assert now.erased_on == "2026-02-20"
     kept = ("turn_index", "timestamp", "char_count", "author", "open", "role")
     assert all(getattr(now, name) == getattr(turn, name) for name in kept)
-    assert {name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("g1/seals/")} == seals
-    after = summaries(talk)
+    assert {
+        name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")
+    } == boundaries
+    after = all_summaries(talk)
     assert after.keys() == before.keys()
     assert "Erased on" in after[1, 3].summary
     same = [key for key in before if before[key] == after[key]]
@@ -144,14 +151,14 @@ def test_a_turn_that_is_longer_than_a_block_is_summarised_anew_in_each_of_its_bl
     talk.say(f"{SECRET}. " * 30, f"{ANSWERED}. " * 30)
     talk.say("x " * 100, "y " * 100)
     talk.update()
-    before = summaries(talk)
+    before = all_summaries(talk)
     assert sum(SECRET in one.summary for one in before.values()) > 1
 
     erase(talk, 2)
     brought_up(talk)
 
     # The pause has ended the last block by now.
-    assert before.keys() <= summaries(talk).keys()
+    assert before.keys() <= all_summaries(talk).keys()
     assert left(talk) == []
 
 
@@ -183,7 +190,7 @@ def test_a_summary_that_comes_back_late_beside_one_made_anew_is_shown_to_no_mode
     # Before the erasure has looked once more.
     assert left(talk) == []
     assert not [one for one in talk.llm.asked[asked:] if SECRET in str(one)]
-    assert {level for level, _ in summaries(talk)} >= {1, 2}
+    assert {level for level, _ in all_summaries(talk)} >= {1, 2}
 
 
 def test_what_follows_and_was_shown_the_end_of_the_turn_is_made_anew_too():
@@ -195,15 +202,15 @@ def test_what_follows_and_was_shown_the_end_of_the_turn_is_made_anew_too():
     for _ in range(2):
         talk.say("x " * 120, "y " * 120)
     talk.update()
-    told = [number for (_, number), one in summaries(talk).items() if ANSWERED in one.summary]
+    told = [number for (_, number), one in all_summaries(talk).items() if ANSWERED in one.summary]
     assert len(told) == 3
 
     erase(talk, 2)
     brought_up(talk)
-    third = summaries(talk)[1, 3]
+    third = all_summaries(talk)[1, 3]
     assert (third.overlaps, third.erased) == (True, [2])
     assert ANSWERED not in third.summary
-    assert summaries(talk)[1, 1].overlaps is False
+    assert all_summaries(talk)[1, 1].overlaps is False
 
 
 def test_a_late_repeat_of_the_message_or_of_an_import_brings_nothing_back():
@@ -213,7 +220,7 @@ def test_a_late_repeat_of_the_message_or_of_an_import_brings_nothing_back():
     repeated = talk.append(secret(call))
     assert (repeated.fresh, repeated.turn.turn_index, repeated.turn.message_id) == (False, 3, "m3")
     lines = [secret(call), Draft("More", "and more", message_id="new")]
-    taken = importing.take_in(talk.process, "demo", talk.id, "ann", lines)
+    taken = capture.take_in(talk.process, "demo", talk.id, "ann", lines)
     assert (taken.imported, taken.repeated) == (1, 1)
     assert [where for where in left(talk) if "/tools/" in where or "/turns/" in where] == []
     assert log.last_index(talk.process, "demo", talk.id) == TURNS + 1
@@ -237,7 +244,7 @@ def test_what_a_request_brings_back_late_goes_once_more():
     talk.world.pass_time(WATCHED)
     talk.world.sweep()
     talk.world.settle()
-    assert {level for level, _ in summaries(talk)} == {1, 2, 3}
+    assert {level for level, _ in all_summaries(talk)} == {1, 2, 3}
 
 
 @pytest.mark.parametrize("when", ["while the model answers", "behind the last look"])
@@ -268,9 +275,9 @@ def test_a_summary_that_is_made_meanwhile_is_taken_back_and_made_anew(when):
     outcome = talk.update()
     assert outcome.result == "failed"
     assert outcome.job.error.code == "interrupted"
-    assert not talk.names("g1/summaries/l1/000011")
+    assert not talk.names("v1/summaries/l1/000011")
     brought_up(talk)
-    assert "Erased on" in summaries(talk)[1, TURNS + 1].summary
+    assert "Erased on" in all_summaries(talk)[1, TURNS + 1].summary
     talk.world.pass_time(WATCHED)
     talk.world.sweep()
     talk.world.settle()

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.conversations.summary import Covers, Summary
+from livemem.conversations.summaries import Covers, Summary
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.recall import briefing
 from livemem.recall.briefing import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn

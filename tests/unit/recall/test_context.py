@@ -111,19 +111,19 @@ def test_waiting_summaries_are_those_that_no_group_has_whatever_this_process_kne
         return fresh[3]
 
     first = compare()
-    seals = talked.names("g1/seals/l2/")
+    boundaries = talked.names("v1/boundaries/l2/")
     assert first
     for number in range(11, 17):
         talked.say(f"{number} " + "u" * 90, "a" * 90)
         talked.update()
         compare()
-    assert len(talked.names("g1/seals/l2/")) > len(seals)
+    assert len(talked.names("v1/boundaries/l2/")) > len(boundaries)
     orders.rebuild(talked.process, "demo", talked.id, None, {"group_raw_chars": 100_000})
     talked.world.settle()
     assert compare() == list(range(16, 6, -1))
     # As after a restore: an earlier state of the same conversation.
     talked.world.store.delete_many(
-        [key for key in talked.world.keys(f"demo/conversations/{talked.id}/g") if "/g2/" in key or "generation" in key]
+        [key for key in talked.world.keys(f"demo/conversations/{talked.id}/v") if "/v2/" in key or "version" in key]
     )
     assert compare()
 
@@ -163,10 +163,10 @@ def test_bounds_are_named():
     ("part", "source"),
     [
         ("/turns/", {"turns", "search"}),
-        ("/seals/", {"summaries"}),
+        ("/boundaries/", {"summaries"}),
         ("/summaries/l3/", {"search"}),
-        ("/g1/", {"search", "summaries"}),
-        ("generation.json", {"search", "summaries"}),
+        ("/v1/", {"search", "summaries"}),
+        ("versions.json", {"search", "summaries"}),
     ],
 )
 def test_a_source_that_fails_is_named_and_the_rest_comes(part, source):
@@ -335,7 +335,7 @@ def test_a_context_of_a_known_conversation_reads_what_is_new():
     listed = [key for verb, key in talked.world.client.requests if verb == "LIST"]
     # Turns, summaries of three levels, groups, and what may be in none.
     assert len(listed) == 6
-    # Whether the conversation is there, and which generation counts.
+    # Whether the conversation is there, and which version counts.
     assert talked.world.client.counts["GET"] == 2
     talked.say("One more violin.")
     talked.world.client.reset()

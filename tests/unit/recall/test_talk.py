@@ -92,10 +92,10 @@ def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do
     warm = talked.world.with_parts()
     assert search.in_conversation(warm, "demo", talked.id, Asked.of_talk("store")).hits
     talked.llm.default = lambda messages: '{"summary": "Another tale of the store.", "key_findings": ["anew"]}'
-    before = len(talked.names("g1/summaries/"))
+    before = len(talked.names("v1/summaries/"))
     redo(talked, 1, 1)
 
-    assert len(talked.names("g1/summaries/")) > before
+    assert len(talked.names("v1/summaries/")) > before
     talked.world.clock.move(61)
     fresh = holdings(talked.world.with_parts())
     assert fresh[f"{talked.id}/l1/1"][1].startswith("Another tale")
@@ -132,8 +132,8 @@ def test_a_search_in_a_conversation_lists_what_is_new_of_it_alone():
     talked.world.client.reset()
 
     assert "l1/1" in about(talked)
-    tails = [f"g1/summaries/l{level}/" for level in (1, 2, 3)]
-    # Beside the listings whether it is there still, and which generation counts.
+    tails = [f"v1/summaries/l{level}/" for level in (1, 2, 3)]
+    # Beside the listings whether it is there still, and which version counts.
     assert lists(talked) == (["turns/", *tails], 2)
 
     talked.say("One more store.")
@@ -320,11 +320,11 @@ def test_a_damaged_object_is_no_document_and_no_error():
     talked.world.store.put(keys.turn("demo", talked.id, 9), b"{")
     talked.world.store.put(keys.summary("demo", talked.id, 1, 1, 2, "0" * 64), b"\xff")
     talked.world.store.put(f"demo/conversations/{talked.id}/turns/readme.txt", b"x")
-    talked.world.store.put(f"demo/conversations/{talked.id}/g1/summaries/l1/x", b"x")
+    talked.world.store.put(f"demo/conversations/{talked.id}/v1/summaries/l1/x", b"x")
 
     assert "1/user" in about(talked)
     assert holdings(talked.world.with_parts())
-    talked.world.store.put(keys.generation("demo", talked.id), b"{")
+    talked.world.store.put(keys.summary_versions("demo", talked.id), b"{")
     process = talked.world.with_parts()
     assert not search.in_conversation(process, "demo", talked.id, Asked.of_talk("store", levels="1")).hits
     assert find(process, "store", scope="conversations").hits
@@ -336,13 +336,13 @@ def test_only_the_generation_that_counts_is_found():
     about(talked)
     warm = talked.world.with_parts()
     find(warm, "store", scope="conversations")
-    first = set(talked.names("g1/summaries/"))
+    first = set(talked.names("v1/summaries/"))
     talked.llm.default = lambda messages: '{"summary": "Rebuilt store.", "key_findings": ["x"]}'
     orders.rebuild(talked.process, "demo", talked.id, None, {"ratio": 0.2})
     talked.world.settle()
 
-    assert talked.names("g2/summaries/")
-    assert first <= set(talked.names("g1/summaries/"))
+    assert talked.names("v2/summaries/")
+    assert first <= set(talked.names("v1/summaries/"))
     fresh = holdings(talked.world.with_parts())
     assert {one[1] for one in fresh.values() if one[0] == "summary"} == {"Rebuilt store.\nx"}
     assert names_of(searched(talked, "rebuilt", levels="1"), talked)

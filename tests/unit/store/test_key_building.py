@@ -181,7 +181,7 @@ def test_no_name_that_passes_its_check_makes_a_key_beside_its_kind(
     checked |= {
         "index": number,
         "order": number,
-        "generation": number,
+        "version": number,
         "level": 2,
         "created_at": MOMENT,
         "moment": MOMENT,
@@ -243,7 +243,7 @@ def test_every_function_that_builds_a_key_is_tried_with_names_that_pass():
     tried |= {
         "index": 7,
         "order": 7,
-        "generation": 1,
+        "version": 1,
         "level": 2,
         "created_at": MOMENT,
         "moment": MOMENT,

@@ -121,34 +121,34 @@ def test_a_note_of_the_place_that_can_not_be_read_costs_nothing_but_the_place(bo
     assert world.sweep_all().spaces == 70
 
 
-def with_generations(highest: int) -> Talk:
-    """A conversation that was rebuilt, whose document says that so many generations were given."""
+def with_versions(highest: int) -> Talk:
+    """A conversation that was rebuilt, whose document says that so many versions were given."""
     talk = Talk()
     talk.said(*[700] * 4)
     talk.update()
     for number in (2, 3):
-        talk.world.store.put(keys.prefix("demo") + f"conversations/{talk.id}/g{number}/seals/l1/000001.json", b"{}")
-    body = b'{"generation": 1, "highest": 3}'
-    talk.world.store.put(conversation_keys.generation("demo", talk.id), changed(body, ("highest",), highest))
+        talk.world.store.put(conversation_keys.boundary("demo", talk.id, number, 1, 1), b"{}")
+    body = b'{"version": 1, "highest": 3}'
+    talk.world.store.put(conversation_keys.summary_versions("demo", talk.id), changed(body, ("highest",), highest))
     return talk
 
 
-def test_generations_are_listed_and_not_counted_however_many_were_given():
-    talk = with_generations(100_000)
+def test_versions_are_listed_and_not_counted_however_many_were_given():
+    talk = with_versions(100_000)
     world = talk.world
     world.new_process()
 
     done = maintenance.maintain(world.process, Space("demo", heads.load(world.process, "demo"), None, False, [], world.clock(), True, frozenset({"conversations"})))  # fmt: skip # noqa: E501
 
-    assert done == {"generations_removed": 2}
-    assert [name[:2] for name in talk.names("g") if not name.startswith("generation")] == ["g1"] * len(talk.names("g1"))
+    assert done == {"summary_versions_removed": 2}
+    assert [name[:2] for name in talk.names("v") if name != "versions.json"] == ["v1"] * len(talk.names("v1"))
     # The old ones: 3,000,000 LISTs.
     assert world.client.counts["LIST"] < 12
 
 
 @pytest.mark.parametrize("highest", [3_000_000, 10**400, -1])
-def test_absurd_generations_in_the_bucket_cost_their_space_and_no_other_one_request_after_another(highest):
-    talk = with_generations(highest)
+def test_absurd_versions_in_the_bucket_cost_their_space_and_no_other_one_request_after_another(highest):
+    talk = with_versions(highest)
     world = talk.world
     world.create_space("other", threshold=1)
     world.note("waits", space_id="other")

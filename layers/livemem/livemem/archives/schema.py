@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from livemem import clock
 from livemem.bank import paths
 from livemem.changes.records import Record
+from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.conversation import Conversation
-from livemem.conversations.generations import Generations
 from livemem.conversations.jobs import Job
 from livemem.conversations.log import Floor
-from livemem.conversations.seals import BlockSeal, GroupSeal
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Summary
+from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.opening import Opening
 from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
@@ -235,8 +235,8 @@ def _is_open(key: str) -> bool:
     return key == room_keys.open_slot("x")
 
 
-def _group_seal(key: str) -> bool:
-    found = conversation_keys.parse_seal(key)
+def _group_boundary(key: str) -> bool:
+    found = conversation_keys.parse_boundary(key)
     return found is not None and found.level > 1
 
 
@@ -248,11 +248,11 @@ class _Talk:
     turns: dict[int, str] = field(default_factory=dict)
     behind: list[tuple[str, str, int]] = field(default_factory=list)
     """Turns that must be there, with who says so: name and field."""
-    generations: tuple[str, Generations] | None = None
-    blocks: dict[tuple[int, int], tuple[str, BlockSeal]] = field(default_factory=dict)
-    """By generation and number."""
-    groups: dict[tuple[int, int, int], tuple[str, GroupSeal]] = field(default_factory=dict)
-    """By generation, level and number."""
+    versions: tuple[str, SummaryVersions] | None = None
+    blocks: dict[tuple[int, int], tuple[str, BlockBoundary]] = field(default_factory=dict)
+    """By version and number."""
+    groups: dict[tuple[int, int, int], tuple[str, GroupBoundary]] = field(default_factory=dict)
+    """By version, level and number."""
 
     def check(self) -> None:
         """Raise Misfit where they don't."""
@@ -265,35 +265,35 @@ class _Talk:
         for name, where, index in self.behind:
             if index > count:
                 raise Misfit(name, where, "is behind the last turn")
-        if self.generations:
-            self._check_generations(*self.generations)
+        if self.versions:
+            self._check_versions(*self.versions)
         self._check_blocks()
         self._check_groups()
 
-    def _check_generations(self, name: str, known: Generations) -> None:
-        given = [known.generation, *(one.generation for one in known.retired)]
-        given += [known.building.generation] if known.building else []
+    def _check_versions(self, name: str, known: SummaryVersions) -> None:
+        given = [known.version, *(one.version for one in known.retired)]
+        given += [known.building.version] if known.building else []
         if known.highest < max(given):
-            raise Misfit(name, "highest", "is lower than a generation that was given")
+            raise Misfit(name, "highest", "is lower than a version that was given")
 
     def _check_blocks(self) -> None:
-        for (generation, number), (name, block) in self.blocks.items():
-            before = self.blocks.get((generation, number - 1))
+        for (version, number), (name, block) in self.blocks.items():
+            before = self.blocks.get((version, number - 1))
             if before and before[1].next != (block.start, block.start_offset):
                 raise Misfit(name, "start", "is not where the one before ends")
 
     def _check_groups(self) -> None:
-        for (generation, level, number), (name, group) in self.groups.items():
-            if group.children[1] > self._highest(generation, level - 1) + LATE:
+        for (version, level, number), (name, group) in self.groups.items():
+            if group.children[1] > self._highest(version, level - 1) + LATE:
                 raise Misfit(name, "children", "is of a level below that is not there")
-            before = self.groups.get((generation, level, number - 1))
+            before = self.groups.get((version, level, number - 1))
             if before and before[1].children[1] + 1 != group.children[0]:
                 raise Misfit(name, "children", "is not where the one before ends")
 
-    def _highest(self, generation: int, level: int) -> int:
+    def _highest(self, version: int, level: int) -> int:
         if level == 1:
-            return max((number for of, number in self.blocks if of == generation), default=0)
-        return max((number for of, at, number in self.groups if (of, at) == (generation, level)), default=0)
+            return max((number for of, number in self.blocks if of == version), default=0)
+        return max((number for of, at, number in self.groups if (of, at) == (version, level)), default=0)
 
 
 @dataclass
@@ -312,23 +312,23 @@ class Documents:
             self._take_said(self.talks[name.split("/")[1]], name, document)
 
     def _take_said(self, talk: _Talk, name: str, document: Document) -> None:
-        seal = conversation_keys.parse_seal(f"x/{name}")
+        boundary = conversation_keys.parse_boundary(f"x/{name}")
         if isinstance(document, Conversation):
             talk.buried = document.deleted_at is not None
         elif isinstance(document, Turn):
             talk.turns[document.turn_index] = name
-        elif isinstance(document, Generations):
-            talk.generations = name, document
+        elif isinstance(document, SummaryVersions):
+            talk.versions = name, document
         elif isinstance(document, Floor):
             talk.behind.append((name, "floor", document.floor))
         elif isinstance(document, Summary):
             talk.behind.append((name, "covers", document.covers.turns[1]))
-        elif isinstance(document, BlockSeal) and seal:
+        elif isinstance(document, BlockBoundary) and boundary:
             talk.behind.append((name, "end", document.end))
-            talk.blocks[seal.generation, seal.number] = name, document
-        elif isinstance(document, GroupSeal) and seal:
+            talk.blocks[boundary.version, boundary.number] = name, document
+        elif isinstance(document, GroupBoundary) and boundary:
             talk.behind.append((name, "covers", document.covers[1]))
-            talk.groups[seal.generation, seal.level, seal.number] = name, document
+            talk.groups[boundary.version, boundary.level, boundary.number] = name, document
 
     def check(self) -> None:
         """Raise Misfit where documents contradict each other."""
@@ -348,11 +348,11 @@ _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], Kind], ...]] = {
         (conversation_keys.parse_turn, Kind(Turn, _turn)),
         (conversation_keys.parse_message, Kind(Floor, _agrees_anyway)),
         (conversation_keys.parse_tool_result, Kind(ToolResult, _agrees_anyway)),
-        (_group_seal, Kind(GroupSeal, _agrees_anyway)),
-        (conversation_keys.parse_seal, Kind(BlockSeal, _agrees_anyway)),
+        (_group_boundary, Kind(GroupBoundary, _agrees_anyway)),
+        (conversation_keys.parse_boundary, Kind(BlockBoundary, _agrees_anyway)),
         (conversation_keys.parse_summary, Kind(Summary, _summary)),
         (conversation_keys.parse_conversation, Kind(Conversation, _conversation)),
-        (conversation_keys.parse_generations, Kind(Generations, _agrees_anyway)),
+        (conversation_keys.parse_summary_versions, Kind(SummaryVersions, _agrees_anyway)),
         (conversation_keys.parse_job, Kind(Job, _job)),
     ),
     "memories": (

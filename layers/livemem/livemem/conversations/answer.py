@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from livemem.conversations.parameters import Parameters
-from livemem.conversations.summary import ENTITIES, Entities
+from livemem.conversations.summaries import ENTITIES, Entities
 from livemem.llm import contract, window
 from livemem.llm.answering import Contract, Flaw
 from livemem.llm.contract import ContractError, Part

@@ -26,6 +26,8 @@ TITLE_BYTES = 500
 TRIES = 5
 PATH_BYTES = 4_096
 HOST_BYTES = 255
+TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
+"""The number of a turn in its conversation, as a document has it."""
 D = TypeVar("D", bound=Document)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -49,7 +51,7 @@ class Conversation(Revised):
     author: Line
     deleted_at: Moment | None = None
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
-    erased_turns: list[Annotated[int, Field(ge=1, le=keys.LAST_TURN)]] = []
+    erased_turns: list[TurnIndex] = []
     """Numbers of turns whose words were erased: what was made of them before is taken back."""
     redacted: dict[str, Count] = Field(default={}, exclude=True)
     """What was taken out of it when it was begun, by kind: told then, and not stored."""

@@ -1,4 +1,5 @@
-"""A dry run: which seals and summaries an update would make, and what that costs. It writes nothing and asks nobody.
+"""A dry run: which boundaries and summaries an update would make, and what that costs. It writes nothing, and asks
+nobody.
 
 Summaries that are not made yet are taken to have the length that is asked for.
 """
@@ -6,11 +7,10 @@ Summaries that are not made yet are taken to have the length that is asked for.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from livemem.conversations import layers as found
-from livemem.conversations import making, names, planner, prompt, seals, sources, work
-from livemem.conversations.layers import Layers
-from livemem.conversations.planner import Block, Child
-from livemem.conversations.seals import At
+from livemem.conversations import boundaries, levels, making, names, prompt, summaries
+from livemem.conversations.boundaries import Block, Child
+from livemem.conversations.summaries import Layers
+from livemem.conversations.summary_versions import At
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
@@ -21,10 +21,10 @@ ANSWER_CHARS = 600
 
 @dataclass
 class Plan:
-    """What would be done on a level: seals, and calls of the LLM; lengths in characters."""
+    """What would be done on a level: boundaries, and calls of the LLM; lengths in characters."""
 
     level: int
-    seals: int = 0
+    boundaries: int = 0
     calls: int = 0
     reused: int = 0
     source_chars: int = 0
@@ -67,12 +67,12 @@ class _Made:
 
 
 def forecast(process: Process, at: At, levels: Sequence[int] = keys.LEVELS, earlier: Layers | None = None) -> Forecast:
-    """What an update of the generation would do; `earlier` is the generation from which summaries can be taken over.
+    """What an update of the version would do; `earlier` is the version from which summaries can be taken over.
 
-    1 LIST per 1,000 seals and summaries, and 1 GET for each turn that no seal covers and for each seal and summary that
-    this process has not read before.
+    1 LIST per 1,000 boundaries and summaries, and 1 GET for each turn that no boundary covers and for each boundary
+    and summary that this process has not read before.
     """
-    layers, plan = found.read(process, at), Forecast(at)
+    layers, plan = summaries.read(process, at), Forecast(at)
     there = _first_level(process, layers, earlier, plan)
     for level in (2, 3):
         if level <= max(levels):
@@ -84,14 +84,14 @@ def forecast(process: Process, at: At, levels: Sequence[int] = keys.LEVELS, earl
 def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan: Forecast) -> list[_Made]:
     parameters, told = layers.at.parameters, Plan(1)
     plan.levels.append(told)
-    current = found.current(process, layers, 1)
-    known = {one.number: one.chars for one in found.summaries(process, layers, 1, current)}
-    numbers = range(1, layers.sealed[1] + 1)
-    sealed = found.block_seals(process, layers, numbers)
-    sizes = [(number, seal.chars) for number, seal in zip(numbers, sealed, strict=True)]
-    fresh = list(work.blocks(process, layers))
-    sizes += [(layers.sealed[1] + place, block.chars) for place, block in enumerate(fresh, 1)]
-    told.seals = len(fresh)
+    current = summaries.current(process, layers, 1)
+    known = {one.number: one.chars for one in summaries.load(process, layers, 1, current)}
+    numbers = range(1, layers.boundaries[1] + 1)
+    fixed = summaries.block_boundaries(process, layers, numbers)
+    sizes = [(number, boundary.chars) for number, boundary in zip(numbers, fixed, strict=True)]
+    fresh = list(levels.blocks(process, layers))
+    sizes += [(layers.boundaries[1] + place, block.chars) for place, block in enumerate(fresh, 1)]
+    told.boundaries = len(fresh)
     told.reused = _reused(process, layers, earlier, fresh)
     made = []
     for number, chars in sizes:
@@ -106,7 +106,7 @@ def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan:
 
 
 def _reused(process: Process, layers: Layers, earlier: Layers | None, fresh: Sequence[Block]) -> int:
-    """How many of the blocks an earlier generation has a summary of: 1 GET for each turn."""
+    """How many of the blocks an earlier version has a summary of: 1 GET for each turn."""
     if not earlier or not any(earlier.names[1].values()):
         return 0
     maker = making.maker(process, layers.at)
@@ -115,7 +115,7 @@ def _reused(process: Process, layers: Layers, earlier: Layers | None, fresh: Seq
     if not there:
         return 0
     found_there = process.store.map(
-        lambda block: sources.of_block(process, layers.at, seals.of_block(block), 1).source in there, fresh
+        lambda block: making.material_of_block(process, layers.at, boundaries.of_block(block), 1).source in there, fresh
     )
     return sum(found_there)
 
@@ -123,21 +123,21 @@ def _reused(process: Process, layers: Layers, earlier: Layers | None, fresh: Seq
 def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_Made], plan: Forecast) -> list[_Made]:
     parameters, told = layers.at.parameters, Plan(level)
     plan.levels.append(told)
-    current = found.current(process, layers, level)
-    known = {one.number: one.chars for one in found.summaries(process, layers, level, current)}
-    numbers = range(1, layers.sealed[level] + 1)
+    current = summaries.current(process, layers, level)
+    known = {one.number: one.chars for one in summaries.load(process, layers, level, current)}
+    numbers = range(1, layers.boundaries[level] + 1)
     groups = [
-        (number, seal.children, seal.chars, seal.raw_chars)
-        for number, seal in zip(numbers, found.group_seals(process, layers, level, numbers), strict=True)
+        (number, boundary.children, boundary.chars, boundary.raw_chars)
+        for number, boundary in zip(numbers, summaries.group_boundaries(process, layers, level, numbers), strict=True)
     ]
     behind = groups[-1][1][1] if groups else 0
     waiting: Sequence[Child] = [Child(one.number, one.chars, one.raw_chars) for one in below if one.number > behind]
-    while group := planner.next_group(layers.at.built.profile, parameters, level, waiting):
+    while group := boundaries.next_group(layers.at.built.profile, parameters, level, waiting):
         first, last = group[0].number, group[-1].number
         sizes = sum(child.chars for child in group), sum(child.raw_chars for child in group)
         groups.append((len(groups) + 1, (first, last), *sizes))
         waiting = [child for child in waiting if child.number > last]
-        told.seals += 1
+        told.boundaries += 1
     fresh_below = {one.number for one in below if one.fresh}
     made = []
     for number, (first, last), chars, raw in groups:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import parsed
-from livemem.conversations.generations import Generation
+from livemem.conversations.summary_versions import VersionNumber
 from livemem.errors import LiveMemoryError, NotFound, ObjectUnreadable, PreconditionLost
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -43,12 +43,12 @@ class Job(Document):
     conversation_id: Line
     strategy: Strategy
     status: Status
-    generation: Generation
+    generation: VersionNumber
     created_at: Moment
     started_at: Moment | None = None
     ended_at: Moment | None = None
     sealed: dict[str, Count] = {}
-    """New seals by level (`1`)."""
+    """New boundaries by level (`1`)."""
     generated: dict[str, Count] = {}
     """Summaries that were made by level."""
     reused: Count = 0

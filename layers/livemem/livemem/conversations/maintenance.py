@@ -1,4 +1,4 @@
-"""The part of conversations in upkeep: what is due, generations that were replaced, and what deletions left behind."""
+"""The part of conversations in upkeep: what is due, versions that were replaced, and what deletions left behind."""
 
 import logging
 import re
@@ -9,14 +9,13 @@ from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, generations, jobs, removal, work
+from livemem.conversations import due, jobs, levels, removal, summary_versions
+from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.conversation import Conversation
-from livemem.conversations.generations import Generations
 from livemem.conversations.jobs import Job
-from livemem.conversations.layers import Vanished
 from livemem.conversations.log import Floor
-from livemem.conversations.seals import At, BlockSeal, GroupSeal
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Summary, Vanished
+from livemem.conversations.summary_versions import At, SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease, places
@@ -116,16 +115,16 @@ def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | No
 
 
 def _is_due(process: Process, space_id: str, conversation: Conversation) -> bool:
-    standing = generations.read(process, space_id, conversation)
+    standing = summary_versions.read(process, space_id, conversation)
     if standing.known.building:
         return True
     with suppress(Vanished):
-        return work.is_due(process, At(space_id, conversation, standing.current()))
+        return levels.is_due(process, At(space_id, conversation, standing.current()))
     return False
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, remove replaced generations and remains: where there are conversations 1
+    """On the look of once a day, remove replaced versions and remains: where there are conversations 1
     LIST per 1,000 of them, 1 more, and 2 GETs each.
     """
     if "conversations" not in space.folders:
@@ -139,7 +138,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     removed = sum(process.store.map(lambda one: _tidy(process, space.space_id, one), there))
     # What cannot be read is there, and stays.
     cleared = removal.clear_remains(process, space.space_id, ids, {name for name, one in found.items() if one})
-    done = {"generations_removed": float(removed), "conversations_cleaned": float(cleared)}
+    done = {"summary_versions_removed": float(removed), "conversations_cleaned": float(cleared)}
     return {name: count for name, count in done.items() if count}
 
 
@@ -159,32 +158,32 @@ def _is_id(name: str) -> bool:
 
 
 def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
-    """Remove the generations of a conversation that count no more; returns how many."""
+    """Remove the versions of a conversation that count no more; returns how many."""
     try:
-        standing = generations.read(process, space_id, conversation)
+        standing = summary_versions.read(process, space_id, conversation)
     except ObjectUnreadable:
         # Nobody knows which of them counts.
         return 0
     if standing.document is None:
         return 0
     known = standing.known
-    keep = {known.generation, known.building.generation if known.building else known.generation}
-    recent = {one.generation for one in known.retired if process.clock() - clock.parse(one.at) < generations.KEPT}
+    keep = {known.version, known.building.version if known.building else known.version}
+    recent = {one.version for one in known.retired if process.clock() - clock.parse(one.at) < summary_versions.KEPT}
     # Those that there are, and not all numbers up to the highest: whoever writes the document may write any.
     listed = process.store.folders(keys.folder(space_id, conversation.conversation_id))
     # What is higher was begun since.
-    there = [number for name in listed if (number := keys.parse_generation(name)) and number <= known.highest]
+    there = [number for name in listed if (number := keys.parse_version(name)) and number <= known.highest]
     doomed = [number for number in there if number not in keep | recent]
     for number in doomed:
         _remove(process, space_id, conversation.conversation_id, number)
-    gone = [one.generation for one in known.retired if one.generation not in keep | recent]
+    gone = [one.version for one in known.retired if one.version not in keep | recent]
     with suppress(PreconditionLost):
-        generations.forget(process, standing, gone)
+        summary_versions.forget(process, standing, gone)
     return len(doomed)
 
 
 def _remove(process: Process, space_id: str, conversation_id: str, number: int) -> None:
-    prefix = keys.generation_prefix(space_id, conversation_id, number)
+    prefix = keys.version_prefix(space_id, conversation_id, number)
     process.store.delete_many([entry.key for entry in process.store.scan(prefix)])
 
 
@@ -193,9 +192,9 @@ def kind(name: str) -> DocumentKind | None:
     key = f"x/{name}"
     if keys.parse_turn(key):
         return DocumentKind(Turn.from_bytes, _instead_of_turn)
-    if seal := keys.parse_seal(key):
+    if boundary := keys.parse_boundary(key):
         # It is made again of the log, and of the parameters.
-        return DocumentKind((BlockSeal if seal.level == 1 else GroupSeal).from_bytes)
+        return DocumentKind((BlockBoundary if boundary.level == 1 else GroupBoundary).from_bytes)
     if keys.parse_summary(key):
         return DocumentKind(Summary.from_bytes)
     part = keys.parse_part(name)
@@ -229,12 +228,12 @@ def _instead_of_turn(_: Process, damaged: Damaged) -> Turn:
     )
 
 
-def _instead_of_generations(process: Process, damaged: Damaged) -> Generations:
-    """The newest generation that there is counts."""
+def _instead_of_versions(process: Process, damaged: Damaged) -> SummaryVersions:
+    """The newest version that there is counts."""
     conversation_id, _part = _part_of(damaged)
     folders = process.store.folders(keys.folder(damaged.space_id, conversation_id))
-    highest = max((int(name[1:]) for name in folders if _GENERATION.fullmatch(name)), default=generations.FIRST)
-    return Generations(generation=highest, highest=highest)
+    highest = max((int(name[1:]) for name in folders if _VERSION.fullmatch(name)), default=summary_versions.FIRST)
+    return SummaryVersions(version=highest, highest=highest)
 
 
 def _instead_of_floor(_: Process, __: Damaged) -> Floor:
@@ -249,10 +248,10 @@ def _part_of(damaged: Damaged) -> tuple[str, str]:
 
 
 TURN_LOST = "[This turn could not be read and was set aside.]"
-_GENERATION = re.compile(r"g[1-9][0-9]{0,8}")
+_VERSION = re.compile(r"v[1-9][0-9]{0,8}")
 _PARTS = {
     "conversation": DocumentKind(Conversation.from_bytes, _instead_of_conversation),
-    "generation": DocumentKind(Generations.from_bytes, _instead_of_generations),
+    "versions": DocumentKind(SummaryVersions.from_bytes, _instead_of_versions),
     "ids": DocumentKind(Floor.from_bytes, _instead_of_floor),
     "jobs": DocumentKind(Job.from_bytes),
     "tools": DocumentKind(ToolResult.from_bytes),

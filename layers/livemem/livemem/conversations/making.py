@@ -1,19 +1,36 @@
-"""Making one summary: asked of the LLM, or taken from an earlier generation, and stored under the hash of its input."""
+"""Making one summary: of the turns of a block or the summaries of a group, asked of the LLM or taken from an earlier
+version, and stored under the hash of its input.
+"""
 
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from livemem import clock
-from livemem.conversations import answer, names, prompt
+from livemem.conversations import answer, log, names, prompt
 from livemem.conversations import conversation as conversations
+from livemem.conversations.answer import Source, tidy
+from livemem.conversations.boundaries import BlockBoundary
 from livemem.conversations.conversation import parsed
-from livemem.conversations.layers import Layers, Vanished
-from livemem.conversations.seals import At
-from livemem.conversations.sources import Material
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import (
+    Covers,
+    Layers,
+    Summary,
+    Vanished,
+    block_boundaries,
+    group_boundaries,
+    load,
+    source_of_group,
+)
+from livemem.conversations.summary_versions import At
+from livemem.conversations.turn import Turn
 from livemem.jobs import budget
 from livemem.jobs.budget import Meter
 from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
+from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored
@@ -21,6 +38,168 @@ from livemem.store import stored
 STORING = timedelta(seconds=5)
 """Before the end of the invocation, kept to store what was answered."""
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
+FILE_ARGUMENTS = {"file", "files", "file_name", "file_path", "filename", "notebook_path", "path", "paths"}
+"""Names of tools' arguments that hold paths of files, as the agents in use name them."""
+PATH = re.compile(r"[^\s\"'`<>|]*[^\s\"'`<>|/\\.][/\\.][^\s\"'`<>|]*")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a summary is made of. `source` is its part in the summary's name; lengths in characters."""
+
+    level: Literal[1, 2, 3]
+    number: int
+    source: str
+    text: Source
+    chars: int
+    covers: Covers
+    children: tuple[int, int] | None
+    range_start: str
+    range_end: str
+    tools: Sequence[str]
+    files: Sequence[str]
+    erased: Sequence[int] = ()
+    """Numbers of the turns that were erased."""
+    overlaps: bool | None = False
+    """Whether the turn before the first is shown too."""
+    _turns: Sequence[tuple[Turn, str, str]] = ()
+    _before: str = ""
+    _children: Sequence[Summary] = ()
+
+    def messages(self, target: int) -> Messages:
+        """The question to the LLM."""
+        if self.level == 1:
+            return prompt.of_turns(self._turns, self._before, target)
+        return prompt.of_summaries(self._children, target)
+
+
+def material_of_block(process: Process, at: At, boundary: BlockBoundary, number: int) -> Material:
+    """What a block is made of: 1 GET for each turn. Raises Vanished."""
+    overlaps = at.parameters.overlap_chars and not boundary.start_offset and boundary.start > 1
+    first = boundary.start - 1 if overlaps else boundary.start
+    turns = log.read(process, at.space_id, at.conversation_id, range(first, boundary.end + 1))
+    whole = len(turns) == boundary.end - first + 1
+    if not whole or any(turn.turn_index != place for place, turn in enumerate(turns, first)):
+        raise Vanished(at.conversation_id)
+    inside = [turn for turn in turns if turn.turn_index >= boundary.start]
+    parts = []
+    for turn in inside:
+        start = boundary.start_offset if turn.turn_index == boundary.start else 0
+        end = boundary.end_offset if turn.turn_index == boundary.end else None
+        parts.append((turn, *turn.sides(start, end)))
+    text = "\n".join(side for _, *sides in parts for side in sides if side)
+    calls = [call for turn in inside for call in turn.tool_calls]
+    arguments = [call.arguments for call in calls]
+    return Material(
+        level=1,
+        number=number,
+        source=names.source([[turn.turn_index, user, assistant] for turn, user, assistant in parts]),
+        text=Source(text, json.dumps(arguments, ensure_ascii=False)),
+        chars=boundary.chars,
+        covers=Covers(turns=boundary.covers),
+        children=None,
+        range_start=boundary.range_start,
+        range_end=boundary.range_end,
+        tools=tidy([call.name for call in calls]),
+        files=tidy([path for value in arguments for path in paths(value)]),
+        erased=[turn.turn_index for turn in turns if turn.erased_on],
+        overlaps=first < boundary.start,
+        _turns=parts,
+        _before=_before(at, boundary, turns),
+    )
+
+
+def _before(at: At, boundary: BlockBoundary, turns: Sequence[Turn]) -> str:
+    """What stands just before the block, as much as the parameters say."""
+    most = at.parameters.overlap_chars
+    if not most or not turns:
+        return ""
+    said = turns[0].said()[: boundary.start_offset] if boundary.start_offset else turns[0].said()
+    return "" if turns[0].turn_index == boundary.start and not boundary.start_offset else said[-most:]
+
+
+def paths(value: Any) -> Iterator[str]:
+    """The paths of files in a tool's arguments: by the arguments' names, where they look like paths."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if str(name).lower() in FILE_ARGUMENTS:
+                yield from (one for one in _texts(inner) if len(one) <= 500 and PATH.fullmatch(one))
+            elif isinstance(inner, (Mapping, list)):
+                yield from paths(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths(inner)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def material_of_group(
+    process: Process, layers: Layers, level: Literal[2, 3], number: int, below: Mapping[int, str]
+) -> Material:
+    """What a group is made of, with the summaries that count `below`. Raises Vanished."""
+    boundary = group_boundaries(process, layers, level, [number])[0]
+    source = source_of_group(below, boundary)
+    if source is None:
+        raise Vanished(layers.at.conversation_id)
+    first, last = boundary.children
+    children = load(process, layers, level - 1, {one: below[one] for one in range(first, last + 1)})
+    _take_back_erased(process, layers.at, children, [(level - 1, one, below[one]) for one in range(first, last + 1)])
+    text = "\n".join(text for child in children for text in (child.summary, *child.key_findings))
+    return Material(
+        level=level,
+        number=number,
+        source=source,
+        text=Source(text, {file for child in children for file in child.files_mentioned}),
+        chars=sum(child.chars for child in children),
+        covers=Covers(turns=boundary.covers),
+        children=boundary.children,
+        range_start=boundary.range_start,
+        range_end=boundary.range_end,
+        tools=tidy([tool for child in children for tool in child.tools_used]),
+        files=(),
+        erased=sorted(_erased_in(children)),
+        overlaps=children[0].overlaps,
+        _children=children,
+    )
+
+
+def _erased_in(children: Sequence[Summary]) -> Iterator[int]:
+    """The erased turns that none of the children says anything of. A turn may be in several of them, and one made
+    before it was erased says what it said whatever the others do.
+    """
+    for index in {index for child in children for index in child.erased}:
+        if not any(child.says_of(index) for child in children):
+            yield index
+
+
+def _take_back_erased(
+    process: Process, at: At, children: Sequence[Summary], named: Sequence[tuple[int, int, str]]
+) -> None:
+    """Remove the children that say what was erased, and raise Vanished if there are any: a late write has brought them
+    back, and the model must not be shown them. They are missing then, and made anew.
+    """
+    gone = at.conversation.erased_turns
+    late = [
+        at.summary_key(*name)
+        for child, name in zip(children, named, strict=True)
+        if any(child.says_of(index) for index in gone)
+    ]
+    if late:
+        process.store.delete_many(late)
+        raise Vanished(at.conversation_id)
+
+
+def gather(process: Process, layers: Layers, level: int, number: int, below: Mapping[int, str]) -> Material:
+    """What a summary of any level is made of; `below` are the summaries that count of the level below."""
+    if level == 1:
+        return material_of_block(process, layers.at, block_boundaries(process, layers, [number])[0], number)
+    return material_of_group(process, layers, 2 if level == 2 else 3, number, below)
 
 
 @dataclass(frozen=True)
@@ -56,7 +235,7 @@ def make(
     redo: int = 0,
     earlier: Layers | None = None,
 ) -> Made:
-    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT; where an `earlier` generation has one of the
+    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT; where an `earlier` version has one of the
     very same input, 2 GETs and 1 PUT instead. Raises Vanished.
     """
     at, level, number = layers.at, material.level, material.number
@@ -143,7 +322,7 @@ def _write(process: Process, at: At, summary: Summary, name: str) -> None:
 
 
 def _copied(process: Process, layers: Layers, earlier: Layers | None, material: Material, name: str) -> str | None:
-    """The name of a summary of the same input that an earlier generation has, if it has one; it is here then, too.
+    """The name of a summary of the same input that an earlier version has, if it has one; it is here then, too.
 
     There it may have another number. One that was made anew by hand goes before.
     """

@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Any, Literal
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, forecast, generations, jobs, names, reading, update
-from livemem.conversations import layers as found
+from livemem.conversations import due, forecast, jobs, names, reading, summary_versions, update
+from livemem.conversations import summaries as found
 from livemem.conversations.forecast import Forecast
-from livemem.conversations.generations import Built, Standing
 from livemem.conversations.jobs import Job
 from livemem.conversations.making import Made
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.conversations.seals import At
+from livemem.conversations.summary_versions import At, Standing, SummaryVersion
 from livemem.conversations.update import Order, Redo
 from livemem.errors import InvalidRequest, LiveMemoryError, NotFound
 from livemem.process import Process
@@ -104,7 +103,7 @@ def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> F
     profile, parameters = wanted(known, wish.profile, wish.changes)
     building = known.known.building
     if not building or (building.profile, building.parameters) != (profile, parameters):
-        building = Built(generation=known.known.highest + 1, profile=profile, parameters=parameters)
+        building = SummaryVersion(version=known.known.highest + 1, profile=profile, parameters=parameters)
     anew = At(space_id, at.conversation, building)
     return forecast.forecast(process, anew, earlier=found.read(process, at))
 
@@ -112,17 +111,17 @@ def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> F
 def rebuild(
     process: Process, space_id: str, conversation_id: str, profile: Profile | None, changes: Mapping[str, Any]
 ) -> Job:
-    """Order a new generation with other parameters; those that are not named stay as they are now.
+    """Order a new version with other parameters; those that are not named stay as they are now.
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
     conversation = conversations.load(process, space_id, conversation_id)
     require_conditional_writes(process.store)
-    standing = generations.read(process, space_id, conversation)
+    standing = summary_versions.read(process, space_id, conversation)
     wanted_profile, parameters = wanted(standing, profile, changes)
     job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
-    built = generations.begin(process, standing, wanted_profile, parameters, job.job_id)
-    job = job.model_copy(update={"generation": built.generation})
+    built = summary_versions.begin(process, standing, wanted_profile, parameters, job.job_id)
+    job = job.model_copy(update={"generation": built.version})
     due.mark_at(process, space_id, conversation_id, process.clock() + update.LOOKED_AT_AGAIN)
     return _queue(process, space_id, job, Order("full", by_hand=True))
 
@@ -137,13 +136,13 @@ def redo(process: Process, space_id: str, conversation_id: str, level: int, numb
     """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
     conversation = conversations.load(process, space_id, conversation_id)
     require_conditional_writes(process.store)
-    standing = generations.read(process, space_id, conversation)
+    standing = summary_versions.read(process, space_id, conversation)
     at = At(space_id, conversation, standing.current())
     layers = found.read(process, at)
     there = found.current(process, layers, level).get(number)
     if not there:
         raise conversations.no_summary(level, number)
-    job = jobs.new(process, conversation_id, "redo", at.generation)
+    job = jobs.new(process, conversation_id, "redo", at.version)
     count = names.redo_of(there) + 1
     return _queue(process, space_id, job, Order("redo", by_hand=True, redo=Redo(level, number, count)))
 

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from string import Template
 from typing import Any
 
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.llm import templates
 from livemem.llm.client import Messages

@@ -6,12 +6,10 @@ from typing import Literal
 
 from livemem import limits
 from livemem.conversations import conversation as conversations
-from livemem.conversations import generations, log, turn
-from livemem.conversations import layers as found
+from livemem.conversations import log, summaries, summary_versions, turn
 from livemem.conversations.conversation import Conversation
-from livemem.conversations.layers import Layers
-from livemem.conversations.seals import At
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Layers, Summary
+from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Turn
 from livemem.errors import NotFound, ObjectUnreadable
 from livemem.process import Process
@@ -21,7 +19,7 @@ from livemem.store import conversation_keys as keys
 TurnOrder = Literal["newest", "oldest"]
 State = Literal["sealed", "pending"]
 MOST_OPEN = 2_000
-"""Turns behind the last seal that are read to count their characters."""
+"""Turns behind the last boundary that are read to count their characters."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Level:
-    """How far a level is: seals, those that have their summary, and those that wait for it."""
+    """How far a level is: boundaries, those that have their summary, and those that wait for it."""
 
     level: int
     sealed: int
@@ -44,22 +42,22 @@ class Level:
 
     @property
     def pending(self) -> int:
-        """Seals whose summary is missing."""
+        """Boundaries whose summary is missing."""
         return self.sealed - self.summarised
 
 
 @dataclass(frozen=True)
 class Detail:
-    """A conversation with what its generation holds."""
+    """A conversation with what its version holds."""
 
     listed: Listed
     at: At
     building: int | None
     levels: Sequence[Level]
     open_turns: int
-    """Turns behind the last seal, at least in part."""
+    """Turns behind the last boundary, at least in part."""
     open_chars: int
-    """Their characters that no seal covers; of at most 2,000 turns."""
+    """Their characters that no boundary covers; of at most 2,000 turns."""
     ungrouped_chars: int
     """Characters of turns whose summary of level 1 is in no group yet."""
 
@@ -132,36 +130,38 @@ def with_last(process: Process, space_id: str, conversation: Conversation, missi
     return Listed(conversation, last, index)
 
 
-def standing(process: Process, space_id: str, conversation_id: str) -> tuple[generations.Standing, At]:
-    """The conversation's generations, and the one that counts: 2 GETs. Raises NotFound."""
+def standing(process: Process, space_id: str, conversation_id: str) -> tuple[summary_versions.Standing, At]:
+    """The conversation's versions, and the one that counts: 2 GETs. Raises NotFound."""
     conversation = conversations.load(process, space_id, conversation_id)
-    known = generations.read(process, space_id, conversation)
+    known = summary_versions.read(process, space_id, conversation)
     return known, At(space_id, conversation, known.current())
 
 
 def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
-    """The conversation with what there is of seals and summaries. Raises NotFound."""
+    """The conversation with what there is of boundaries and summaries. Raises NotFound."""
     known, at = standing(process, space_id, conversation_id)
     listed = with_last(process, space_id, at.conversation)
-    layers = found.read(process, at)
-    levels = [Level(level, layers.sealed[level], len(found.current(process, layers, level))) for level in keys.LEVELS]
-    count = layers.sealed[1]
-    start = found.block_seals(process, layers, [count])[0].next if count else (1, 0)
+    layers = summaries.read(process, at)
+    levels = [
+        Level(level, layers.boundaries[level], len(summaries.current(process, layers, level))) for level in keys.LEVELS
+    ]
+    count = layers.boundaries[1]
+    start = summaries.block_boundaries(process, layers, [count])[0].next if count else (1, 0)
     last_index = listed.turn_count
     indexes = range(start[0], min(last_index, start[0] + MOST_OPEN - 1) + 1)
     turns = log.readable(process, space_id, conversation_id, indexes, None)
-    grouped = layers.sealed[2]
-    behind = found.group_seals(process, layers, 2, [grouped])[0].children[1] if grouped else 0
-    ungrouped = found.block_seals(process, layers, range(behind + 1, count + 1))
+    grouped = layers.boundaries[2]
+    behind = summaries.group_boundaries(process, layers, 2, [grouped])[0].children[1] if grouped else 0
+    ungrouped = summaries.block_boundaries(process, layers, range(behind + 1, count + 1))
     building = known.known.building
     return Detail(
         listed,
         at,
-        building.generation if building else None,
+        building.version if building else None,
         levels,
         max(0, last_index - start[0] + 1),
         sum(turn.char_count for turn in turns) - (start[1] if turns else 0),
-        sum(seal.chars for seal in ungrouped),
+        sum(boundary.chars for boundary in ungrouped),
     )
 
 
@@ -228,7 +228,7 @@ def whole_turn(process: Process, space_id: str, conversation_id: str, index: int
 
 @dataclass(frozen=True)
 class Item:
-    """A seal of a level, with its summary where it has one."""
+    """A boundary of a level, with its summary where it has one."""
 
     level: int
     number: int
@@ -243,7 +243,7 @@ class Item:
     summary: Summary | None = field(default=None)
 
 
-def summaries(
+def summary_page(
     process: Process,
     space_id: str,
     conversation_id: str,
@@ -254,17 +254,17 @@ def summaries(
     after: tuple[int, int] | None,
     missing: list[str] | None = None,
 ) -> tuple[list[Item], tuple[int, int] | None]:
-    """The seals of a level, or of all, the highest level and the newest first, with their summaries; and the level and
-    number after which the next page begins.
+    """The boundaries of a level, or of all, the highest level and the newest first, with their summaries; and the level
+    and number after which the next page begins.
 
-    Where a seal or its summary cannot be read it is left out, and the key is added to `missing`. Raises NotFound.
+    Where a boundary or its summary cannot be read it is left out, and the key is added to `missing`. Raises NotFound.
     """
     _, at = standing(process, space_id, conversation_id)
-    layers = found.read(process, at)
+    layers = summaries.read(process, at)
     wanted: list[tuple[int, int, str | None]] = []
     for one in sorted(keys.LEVELS, reverse=True) if level is None else [level]:
-        there = found.current(process, layers, one)
-        for number in range(layers.sealed[one], 0, -1):
+        there = summaries.current(process, layers, one)
+        for number in range(layers.boundaries[one], 0, -1):
             fits = state is None or (number in there) == (state == "sealed")
             if fits and (after is None or (-one, -number) > (-after[0], -after[1])):
                 wanted.append((one, number, there.get(number)))
@@ -285,13 +285,13 @@ def _readable_item(
 
 
 def _item(process: Process, layers: Layers, level: int, number: int, name: str | None) -> Item:
-    summary = found.summaries(process, layers, level, {number: name})[0] if name else None
+    summary = summaries.load(process, layers, level, {number: name})[0] if name else None
     if level == 1:
-        block = found.block_seals(process, layers, [number])[0]
+        block = summaries.block_boundaries(process, layers, [number])[0]
         covers, children, reason = block.covers, None, block.reason
         chars, start, end = block.chars, block.range_start, block.range_end
     else:
-        group = found.group_seals(process, layers, level, [number])[0]
+        group = summaries.group_boundaries(process, layers, level, [number])[0]
         covers, children, reason = group.covers, group.children, None
         chars, start, end = group.chars, group.range_start, group.range_end
     return Item(level, number, covers, children, start, end, chars, reason, name, summary)
@@ -299,8 +299,8 @@ def _item(process: Process, layers: Layers, level: int, number: int, name: str |
 
 def waiting_summaries(process: Process, layers: Layers, most: int) -> list[Summary]:
     """The newest summaries of level 1 that are in no group of level 2, the newest first."""
-    there = found.current(process, layers, 1)
-    grouped = layers.sealed[2]
-    behind = found.group_seals(process, layers, 2, [grouped])[0].children[1] if grouped else 0
+    there = summaries.current(process, layers, 1)
+    grouped = layers.boundaries[2]
+    behind = summaries.group_boundaries(process, layers, 2, [grouped])[0].children[1] if grouped else 0
     numbers = [number for number in sorted(there, reverse=True) if number > behind][:most]
-    return found.summaries(process, layers, 1, {number: there[number] for number in numbers})
+    return summaries.load(process, layers, 1, {number: there[number] for number in numbers})

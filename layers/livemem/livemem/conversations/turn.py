@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from livemem import clock, limits
-from livemem.conversations.conversation import parsed
-from livemem.conversations.planner import Size
+from livemem.conversations.boundaries import Size
+from livemem.conversations.conversation import TurnIndex, parsed
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
@@ -31,8 +31,6 @@ RESULT_SHOWN = 200
 
 MOST_CHARACTERS = 8 << 20
 """Of both sides of a turn: a request has less than 1 MiB, and marks of secrets may be longer than these."""
-TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
-"""The number of a turn in its conversation, as a document has it."""
 
 
 class ToolCall(Document):

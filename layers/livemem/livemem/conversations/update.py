@@ -12,15 +12,14 @@ from typing import Any, Literal
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, generations, jobs, log, making, names, sources, work
-from livemem.conversations import layers as found
+from livemem.conversations import due, jobs, levels, log, making, names, summary_versions
+from livemem.conversations import summaries as found
 from livemem.conversations.conversation import Conversation
-from livemem.conversations.generations import Standing
 from livemem.conversations.jobs import Job, Strategy
-from livemem.conversations.layers import Vanished
+from livemem.conversations.levels import Done
 from livemem.conversations.making import Made
-from livemem.conversations.seals import At
-from livemem.conversations.work import Done
+from livemem.conversations.summaries import Vanished
+from livemem.conversations.summary_versions import At, Standing
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, RunError, StillAtWork
 from livemem.jobs import budget, lease, places
 from livemem.jobs.lease import Held, LeaseTaken
@@ -117,9 +116,9 @@ class _Task:
         return self.conversation.conversation_id
 
     def standing(self) -> Standing:
-        return generations.read(self.process, self.space_id, self.conversation)
+        return summary_versions.read(self.process, self.space_id, self.conversation)
 
-    def at(self, built: generations.Built) -> At:
+    def at(self, built: summary_versions.SummaryVersion) -> At:
         return At(self.space_id, self.conversation, built)
 
 
@@ -148,7 +147,7 @@ def _carry_out(task: _Task) -> Outcome:
     job = jobs.find(process, task.space_id, task.conversation_id, order.job_id) if order.job_id else None
     if job and job.ended():
         return Outcome("nothing", job)
-    if order.redo and job and job.generation != standing.current().generation:
+    if order.redo and job and job.generation != standing.current().version:
         problem = jobs.Problem(code="replaced", detail="All summaries were made anew in the meantime.")
         return Outcome("failed", _end(task, job, "failed", problem))
     if job and job.strategy == "redo" and not order.redo:
@@ -156,9 +155,9 @@ def _carry_out(task: _Task) -> Outcome:
         _end(task, job, "failed", GIVEN_UP)
         return _carry_out(replace(task, order=replace(order, job_id=None)))
     asked = order.redo or standing.known.building
-    if not asked and not work.is_due(process, task.at(standing.current()), order.levels):
+    if not asked and not levels.is_due(process, task.at(standing.current()), order.levels):
         return Outcome("nothing", _nothing_left(task, job) if job else None)
-    job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().generation)
+    job = job or jobs.new(process, task.conversation_id, order.strategy, standing.current().version)
     try:
         place = places.of_conversation(task.space_id, task.conversation_id)
         by_hand = order.by_hand or bool(order.redo)
@@ -276,7 +275,7 @@ def _work_under_lease(task: _Task, job: Job, held: Held) -> Outcome:
 
 
 def _vanished(task: _Task, job: Job, done: Done) -> Outcome:
-    """What it worked on was removed, or replaced by another generation, under its hands."""
+    """What it worked on was removed, or replaced by another version, under its hands."""
     process = task.process
     if not conversations.find(process, task.space_id, task.conversation_id):
         # The job's own document, for one, is written beside the tombstone by now.
@@ -308,35 +307,35 @@ def _first_failure(done: Done) -> RunError | None:
 
 
 def _levels(task: _Task, done: Done) -> bool:
-    """Bring the generations up; False where something is left for another invocation, or could not be made."""
+    """Bring the versions up; False where something is left for another invocation, or could not be made."""
     process, order = task.process, task.order
     standing = task.standing()
     at = task.at(standing.current())
     if order.redo and not _redo(task, at, order.redo, done):
         return False
     now = [level for level in order.levels if level == 1 or not order.later]
-    if not work.bring_up(process, at, task.deadline, done, levels=now):
+    if not levels.bring_up(process, at, task.deadline, done, levels=now):
         return False
     building = standing.known.building
-    if order.later and (building or work.is_due(process, at, order.levels)):
+    if order.later and (building or levels.is_due(process, at, order.levels)):
         return False
     return _rebuild(task, standing, done) if building else True
 
 
 def _rebuild(task: _Task, standing: Standing, done: Done) -> bool:
-    """Build the next generation, and let it count when nothing of it is missing."""
+    """Build the next version, and let it count when nothing of it is missing."""
     process, building = task.process, standing.known.building
     assert building
     due.mark_at(process, task.space_id, task.conversation_id, process.clock() + LOOKED_AT_AGAIN)
     at, earlier = task.at(building), found.read(process, task.at(standing.current()))
     before = len(done.failures)
-    if not work.bring_up(process, at, task.deadline, done, earlier=earlier):
+    if not levels.bring_up(process, at, task.deadline, done, earlier=earlier):
         return False
     if len(done.failures) > before:
         return False
     with suppress(PreconditionLost):
-        if generations.switch(process, task.standing(), building):
-            # What could not be made of the former generation is of no account any more: perhaps it was why.
+        if summary_versions.switch(process, task.standing(), building):
+            # What could not be made of the former version is of no account any more: perhaps it was why.
             done.settled = len(done.made)
     return True
 
@@ -344,7 +343,7 @@ def _rebuild(task: _Task, standing: Standing, done: Done) -> bool:
 def _redo(task: _Task, at: At, redo: Redo, done: Done) -> bool:
     """Make one summary anew, unless an earlier delivery has; False where it could not be made."""
     process, layers = task.process, found.read(task.process, at)
-    if redo.number > layers.sealed[redo.level]:
+    if redo.number > layers.boundaries[redo.level]:
         return True
     below = found.current(process, layers, redo.level - 1) if redo.level > 1 else {}
     there = found.current(process, layers, redo.level).get(redo.number)
@@ -353,7 +352,7 @@ def _redo(task: _Task, at: At, redo: Redo, done: Done) -> bool:
     if not there and redo.number not in found.missing(process, layers, redo.level):
         # One that it is made of is missing: when that is there, this is made of it.
         return True
-    material = sources.gather(process, layers, redo.level, redo.number, below)
+    material = making.gather(process, layers, redo.level, redo.number, below)
     made = making.make(process, layers, material, task.deadline, redo=redo.count)
     done.missing += 1
     done.made.append(made)
@@ -374,7 +373,7 @@ def _counted(job: Job, done: Done) -> Job:
     sealed = dict(job.sealed)
     for one in done.generated:
         generated[str(one.level)] = generated.get(str(one.level), 0) + 1
-    for level, count in done.sealed.items():
+    for level, count in done.boundaries.items():
         sealed[str(level)] = sealed.get(str(level), 0) + count
     millis = [one.seconds * 1_000 for one in done.generated]
     latency = {"mean": round(sum(millis) / len(millis), 1), "max": round(max(millis), 1)} if millis else {}

@@ -7,7 +7,7 @@ summaries that were made of it, go.
 from collections.abc import Mapping
 
 from livemem.conversations import turn as turns
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.erasure.task import Fate, Task
 from livemem.store import conversation_keys as keys

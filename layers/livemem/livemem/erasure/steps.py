@@ -124,7 +124,7 @@ def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch
     space_id, conversation_id = task.space_id, parsed[0]
     conversations.note_erased(process, space_id, *parsed)
     place = Place(space_id)
-    listed = process.store.scan(conversation_keys.generations_prefix(space_id, conversation_id))
+    listed = process.store.scan(conversation_keys.versions_prefix(space_id, conversation_id))
     named = ((entry.key.removeprefix(place.prefix), entry) for entry in listed)
     fresh = [
         name

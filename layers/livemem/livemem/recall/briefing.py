@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.text.invisible import visible
 

@@ -11,11 +11,9 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from livemem.conversations import generations, reading
-from livemem.conversations.generations import FIRST, Standing
-from livemem.conversations.layers import Layers, group_seals
-from livemem.conversations.seals import At
-from livemem.conversations.summary import Summary
+from livemem.conversations import reading, summary_versions
+from livemem.conversations.summaries import Layers, Summary, group_boundaries
+from livemem.conversations.summary_versions import FIRST, At, Standing
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
@@ -210,7 +208,7 @@ def percent(hit: Hit) -> int:
 class _Place:
     """How far groups of level 2 were when a process looked last: the number of the newest, and of its last child."""
 
-    generation: int = FIRST
+    version: int = FIRST
     group: int = 0
     behind: int = 0
 
@@ -230,18 +228,18 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     place = places.get((space_id, conversation_id), _Place())
     steps: list[Callable[[], Any]] = [
         looks.conversation,
-        looks.generation,
+        looks.version,
         lambda: _groups(process, space_id, conversation_id, place),
         lambda: _blocks(process, space_id, conversation_id, place),
     ]
     conversation, told, groups, blocks = process.store.map(lambda step: step(), steps)
     if not conversation:
         raise NotFound("conversation", conversation_id)
-    document = stored.of(told, generations.reading(process)) if told else None
+    document = stored.of(told, summary_versions.reading(process)) if told else None
     built = Standing(space_id, conversation, document).current()
-    if built.generation != place.generation or (place.group and place.group not in groups):
+    if built.version != place.version or (place.group and place.group not in groups):
         # Built anew, or put back to an earlier state.
-        place = _Place(built.generation)
+        place = _Place(built.version)
         groups = _groups(process, space_id, conversation_id, place)
         blocks = None
     at = At(space_id, conversation, built)
@@ -256,24 +254,24 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
         if (parsed := keys.parse_summary(entry.key)) and parsed.number > place.behind:
             names.setdefault(parsed.number, []).append(parsed.name)
     etags = {entry.key: entry.etag for entry in (*blocks, *groups.values())}
-    sealed = {1: max(names, default=0), 2: newest, 3: 0}
-    return reading.waiting_summaries(process, Layers(at, sealed, {1: names, 2: {}, 3: {}}, etags), most)
+    counted = {1: max(names, default=0), 2: newest, 3: 0}
+    return reading.waiting_summaries(process, Layers(at, counted, {1: names, 2: {}, 3: {}}, etags), most)
 
 
 def _groups(process: Process, space_id: str, conversation_id: str, place: _Place) -> dict[int, Entry]:
     """The groups of level 2 by their numbers, from the one that was the newest."""
-    first = keys.seal(space_id, conversation_id, place.generation, 2, max(place.group, 1))
+    first = keys.boundary(space_id, conversation_id, place.version, 2, max(place.group, 1))
     entries = process.store.scan(first.rpartition("/")[0] + "/", start_after=first.removesuffix(".json"))
-    return {parsed.number: entry for entry in entries if (parsed := keys.parse_seal(entry.key))}
+    return {parsed.number: entry for entry in entries if (parsed := keys.parse_boundary(entry.key))}
 
 
 def _blocks(process: Process, space_id: str, conversation_id: str, place: _Place) -> list[Entry]:
     """The summaries of level 1 behind those that were in groups."""
-    prefix = f"{keys.summaries_prefix(space_id, conversation_id, place.generation)}l1/"
+    prefix = f"{keys.summaries_prefix(space_id, conversation_id, place.version)}l1/"
     return list(process.store.scan(prefix, start_after=f"{prefix}{place.behind:06d}~"))
 
 
 def _last_child(process: Process, at: At, number: int, entry: Entry) -> int:
     """The last summary that is in a group: 1 GET where this process has not read the group before."""
-    (group,) = group_seals(process, Layers(at, {}, {}, {entry.key: entry.etag}), 2, [number])
+    (group,) = group_boundaries(process, Layers(at, {}, {}, {entry.key: entry.etag}), 2, [number])
     return group.children[1]

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from livemem.conversations.layers import Vanished
+from livemem.conversations.summaries import Vanished
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.process import Process
 

@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations import names
-from livemem.conversations.generations import FIRST, Generations
-from livemem.conversations.summary import Summary
+from livemem.conversations.summaries import Summary
+from livemem.conversations.summary_versions import FIRST, SummaryVersions
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
@@ -35,11 +35,11 @@ GROWN = 500
 """Objects of conversations, about, that are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
 """Of a tool call that are searched: its name, what it was given, and how its result begins."""
-_CONVERSATION, _DELETED, _GENERATION = "/conversation.json", "/deleted", "/generation.json"
+_CONVERSATION, _DELETED, _VERSION = "/conversation.json", "/deleted", "/versions.json"
 _NONE = 0
-"""The generation that counts where nobody can tell: no summaries are found then."""
+"""The version that counts where nobody can tell: no summaries are found then."""
 _ORDER_BITS = 33
-"""Of a rank, below the generation: for a count, or for seconds since 1970."""
+"""Of a rank, below the version: for a count, or for seconds since 1970."""
 
 
 def group(conversation_id: str, level: int = 0) -> str:
@@ -73,16 +73,16 @@ class Looks:
         """Nothing is asked yet."""
         turns = keys.turns_prefix(space_id, conversation_id)
         self.conversation = Once(lambda: conversations.find(process, space_id, conversation_id))
-        self.generation = Once(lambda: process.store.get(keys.generation(space_id, conversation_id)))
+        self.version = Once(lambda: process.store.get(keys.summary_versions(space_id, conversation_id)))
         self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
 
     def standing(self, process: Process) -> int | None:
-        """Which generation of summaries counts; None where there is no such conversation."""
-        looks: list[Callable[[], Any]] = [self._is_there, self.generation]
+        """Which version of summaries counts; None where there is no such conversation."""
+        looks: list[Callable[[], Any]] = [self._is_there, self.version]
         there, told = process.store.map(lambda look: look(), looks)
         if not there:
             return None
-        return _generation(told) if told else FIRST
+        return _version(told) if told else FIRST
 
     def erased(self) -> Sequence[int]:
         """The numbers of its turns that were erased."""
@@ -120,7 +120,7 @@ def of_one(
     process: Process,
     space_id: str,
     conversation_id: str,
-    generation: int,
+    version: int,
     levels: Collection[int] = LEVELS,
     looks: Looks | None = None,
 ) -> list[Source]:
@@ -128,7 +128,7 @@ def of_one(
     1,000 summaries instead, since one that is made anew is not behind the last one.
     """
     turns = keys.turns_prefix(space_id, conversation_id)
-    summaries = keys.summaries_prefix(space_id, conversation_id, generation)
+    summaries = keys.summaries_prefix(space_id, conversation_id, version)
     found = []
     if 0 in levels:
         found.append(
@@ -145,8 +145,8 @@ def of_one(
     if any(levels):
         found.append(
             Source(
-                # What is known of other generations counts no more.
-                keys.generations_prefix(space_id, conversation_id),
+                # What is known of other versions counts no more.
+                keys.versions_prefix(space_id, conversation_id),
                 _current,
                 _read,
                 lambda: list(process.store.scan(summaries)),
@@ -178,7 +178,7 @@ def follow(
 ) -> list[str]:
     """Bring the view to what some conversations hold now, and return those that there are.
 
-    2 GETs for each, beside the listings: those of another generation than the view knows are listed once more. `looks`
+    2 GETs for each, beside the listings: those of another version than the view knows are listed once more. `looks`
     are those at the only one, where others look at it too.
     """
 
@@ -194,7 +194,7 @@ def follow(
         erased[conversation_id] = at_it.erased()
         return number
 
-    guessed = {one: _known_generation(view, space_id, one) for one in conversation_ids}
+    guessed = {one: _known_version(view, space_id, one) for one in conversation_ids}
     steps: list[Callable[[], list[int | None]]] = [
         lambda: process.store.map(standing_of, conversation_ids),
         lambda: look([part for one in guessed.items() for part in of_one(process, space_id, *one, levels, looks)]),
@@ -207,7 +207,7 @@ def follow(
         else:
             _drop_erased(view, space_id, one, erased.get(one, ()))
             # Also where the one that counts has no summary yet, so that no listing of it would tell.
-            for folder in _other_generations(view, space_id, one, number):
+            for folder in _other_versions(view, space_id, one, number):
                 view.forget(folder)
     others = [(one, number) for one, number in standing.items() if number is not None and number != guessed[one]]
     if others and any(levels):
@@ -224,7 +224,7 @@ def _drop_erased(view: View, space_id: str, conversation_id: str, erased: Sequen
         told = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
         if any(one and not one.more.get("erased_on") for one in told):
             doomed.append(keys.turn(space_id, conversation_id, index))
-    prefix = keys.generations_prefix(space_id, conversation_id)
+    prefix = keys.versions_prefix(space_id, conversation_id)
     some = [key for folder, marks in view.known.items() if folder.startswith(prefix) for key in marks]
     for key in some if erased else ():
         parsed = keys.parse_summary(key)
@@ -245,30 +245,30 @@ def count(view: View) -> int:
     return sum(len(marks) for folder, marks in view.known.items() if keys.searched_folder(folder))
 
 
-def _known_generation(view: View, space_id: str, conversation_id: str) -> int:
+def _known_version(view: View, space_id: str, conversation_id: str) -> int:
     """The one that the view has summaries of: most likely it still counts."""
-    prefix = keys.generations_prefix(space_id, conversation_id)
-    there = [keys.generation_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
+    prefix = keys.versions_prefix(space_id, conversation_id)
+    there = [keys.version_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
     return max(there, default=FIRST)
 
 
-def _other_generations(view: View, space_id: str, conversation_id: str, number: int) -> list[str]:
-    """The folders of those generations that the view has summaries of and that do not count."""
-    prefix = keys.generations_prefix(space_id, conversation_id)
+def _other_versions(view: View, space_id: str, conversation_id: str, number: int) -> list[str]:
+    """The folders of those versions that the view has summaries of and that do not count."""
+    prefix = keys.versions_prefix(space_id, conversation_id)
     folders = [folder for folder, marks in view.known.items() if marks and folder.startswith(prefix)]
-    return [folder for folder in folders if keys.generation_of(folder) not in (None, number)]
+    return [folder for folder in folders if keys.version_of(folder) not in (None, number)]
 
 
-def _generation(item: Object) -> int:
-    told = _generations(item)
-    return told.generation if told else _NONE
+def _version(item: Object) -> int:
+    told = _versions(item)
+    return told.version if told else _NONE
 
 
-def _generations(item: Object) -> Generations | None:
+def _versions(item: Object) -> SummaryVersions | None:
     try:
-        return Generations.from_bytes(item.body)
+        return SummaryVersions.from_bytes(item.body)
     except ValueError:
-        logger.warning("generations can't be read", extra={"key": item.key})
+        logger.warning("versions can't be read", extra={"key": item.key})
         return None
 
 
@@ -289,13 +289,13 @@ def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
             there.add(entry.key.removesuffix(_CONVERSATION))
         elif entry.key.endswith(_DELETED):
             deleted.add(entry.key.removesuffix(_DELETED))
-        elif entry.key.endswith(_GENERATION):
-            told[entry.key.removesuffix(_GENERATION)] = entry
-    numbers = process.store.map(lambda entry: _kept_generation(process, entry), told.values())
+        elif entry.key.endswith(_VERSION):
+            told[entry.key.removesuffix(_VERSION)] = entry
+    numbers = process.store.map(lambda entry: _kept_version(process, entry), told.values())
     counting = dict(zip(told, numbers, strict=True))
     chosen: list[Entry] = []
     for folder, some in folders.items():
-        number, conversation = keys.generation_of(folder), _conversation_of(folder)
+        number, conversation = keys.version_of(folder), _conversation_of(folder)
         if conversation not in there or conversation in deleted:
             continue
         if number is None:
@@ -309,21 +309,21 @@ def _conversation_of(folder: str) -> str:
     return "/".join(folder.split("/", 3)[:3])
 
 
-def _kept_generation(process: Process, entry: Entry) -> int:
-    kept = process.reads.get(Generations, entry.key, entry.etag)
+def _kept_version(process: Process, entry: Entry) -> int:
+    kept = process.reads.get(SummaryVersions, entry.key, entry.etag)
     if kept:
-        return kept.generation
+        return kept.version
     found = process.store.get(entry.key)
     if not found:
         return FIRST
-    told = _generations(found)
+    told = _versions(found)
     if not told:
         return _NONE
-    return process.reads.put(found.key, found.etag, told, [found.body]).generation
+    return process.reads.put(found.key, found.etag, told, [found.body]).version
 
 
 def _current(entries: Sequence[Entry]) -> list[Entry]:
-    """Of each number of each level the summary that counts, of those of one generation."""
+    """Of each number of each level the summary that counts, of those of one version."""
     by_number: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_number[entry.key.rpartition("/")[0]].append(entry)
@@ -359,7 +359,7 @@ def _read(item: Object) -> Reading:
 def _rank(key: SummaryKey, item: Object) -> int:
     """Which of two summaries of the same number counts while the view knows both."""
     order = names.redo_of(key.name) if key.level == 1 else int(item.last_modified.timestamp())
-    return (key.generation << _ORDER_BITS) + min(order, (1 << _ORDER_BITS) - 1)
+    return (key.version << _ORDER_BITS) + min(order, (1 << _ORDER_BITS) - 1)
 
 
 def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:

@@ -20,45 +20,45 @@ LEVELS = (1, 2, 3)
 _ID = RUN_ID.pattern
 _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/conversations/(?P<conversation>{_ID})/"
 _TURN = re.compile(rf"{_FOLDER}turns/(?P<left>[0-9]{{10}})\.turn\.json")
-_SEAL = re.compile(
-    rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/seals/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})\.json"
+_BOUNDARY = re.compile(
+    rf"{_FOLDER}v(?P<version>[1-9][0-9]{{0,8}})/boundaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})\.json"
 )
 _SUMMARY = re.compile(
-    rf"{_FOLDER}g(?P<generation>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
+    rf"{_FOLDER}v(?P<version>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
 )
 _TURN_ID = re.compile(rf"(?P<conversation>{_ID})/(?P<index>[1-9][0-9]{{0,9}})")
-_GENERATION = re.compile(r"g(?P<generation>[1-9][0-9]{0,8})")
-_SEARCHED = re.compile(rf"{_FOLDER}(?:turns|g(?P<generation>[1-9][0-9]{{0,8}})/summaries)/")
+_VERSION = re.compile(r"v(?P<version>[1-9][0-9]{0,8})")
+_SEARCHED = re.compile(rf"{_FOLDER}(?:turns|v(?P<version>[1-9][0-9]{{0,8}})/summaries)/")
 _CONVERSATION = re.compile(rf"{_FOLDER}conversation\.json")
-_DOCUMENT = re.compile(rf"{_FOLDER}generation\.json")
+_DOCUMENT = re.compile(rf"{_FOLDER}versions\.json")
 _MESSAGE = re.compile(rf"{_FOLDER}ids/[0-9a-f]{{64}}\.json")
 _TOOL_RESULT = re.compile(rf"{_FOLDER}tools/(?P<index>[0-9]{{10}})/[0-9]{{3,4}}\.json")
 _JOB = re.compile(rf"{_FOLDER}jobs/(?P<job>{_ID})\.json")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
 _PART = re.compile(
-    rf"conversations/(?P<conversation>{_ID})/(?:(?P<what>conversation|generation)|(?P<folder>ids|jobs|tools)/.+)\.json"
+    rf"conversations/(?P<conversation>{_ID})/(?:(?P<what>conversation|versions)|(?P<folder>ids|jobs|tools)/.+)\.json"
 )
 _DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
 
 
 @dataclass(frozen=True)
-class SealKey:
-    """A level's seal in a generation."""
+class BoundaryKey:
+    """A level's boundary in a version."""
 
     space_id: str
     conversation_id: str
-    generation: int
+    version: int
     level: int
     number: int
 
 
 @dataclass(frozen=True)
 class SummaryKey:
-    """A summary of what seal `number` of the level holds; `name` is the hash of its input."""
+    """A summary of what boundary `number` of the level holds; `name` is the hash of its input."""
 
     space_id: str
     conversation_id: str
-    generation: int
+    version: int
     level: int
     number: int
     name: str
@@ -150,51 +150,51 @@ def parse_turn_id(one: str) -> tuple[str, int] | None:
     return (match["conversation"], int(match["index"])) if match else None
 
 
-def generation(space_id: str, conversation_id: str) -> str:
-    """Which generation of seals and summaries counts."""
-    return f"{folder(space_id, conversation_id)}generation.json"
+def summary_versions(space_id: str, conversation_id: str) -> str:
+    """Which version of boundaries and summaries counts."""
+    return f"{folder(space_id, conversation_id)}versions.json"
 
 
-def parse_generations(key: str) -> str | None:
-    """The conversation in the key of what says which generation counts; None for every other key."""
+def parse_summary_versions(key: str) -> str | None:
+    """The conversation in the key of what says which version counts; None for every other key."""
     match = _DOCUMENT.fullmatch(key)
     return match["conversation"] if match else None
 
 
-def generation_prefix(space_id: str, conversation_id: str, number: int) -> str:
-    """Below it the seals and summaries of a generation."""
-    return f"{folder(space_id, conversation_id)}g{number}/"
+def version_prefix(space_id: str, conversation_id: str, number: int) -> str:
+    """Below it the boundaries and summaries of a version."""
+    return f"{folder(space_id, conversation_id)}v{number}/"
 
 
-def parse_generation(folder: str) -> int | None:
-    """The generation in the name of a folder of a conversation; None for every other name."""
-    match = _GENERATION.fullmatch(folder)
-    return int(match["generation"]) if match else None
+def parse_version(folder: str) -> int | None:
+    """The version in the name of a folder of a conversation; None for every other name."""
+    match = _VERSION.fullmatch(folder)
+    return int(match["version"]) if match else None
 
 
-def seal(space_id: str, conversation_id: str, generation: int, level: int, number: int) -> str:
-    """Seal `number`, from 1, of a level."""
-    return f"{generation_prefix(space_id, conversation_id, generation)}seals/l{level}/{number:06d}.json"
+def boundary(space_id: str, conversation_id: str, version: int, level: int, number: int) -> str:
+    """Boundary `number`, from 1, of a level."""
+    return f"{version_prefix(space_id, conversation_id, version)}boundaries/l{level}/{number:06d}.json"
 
 
-def parse_seal(key: str) -> SealKey | None:
-    """What is in the key of a seal; None for every other key."""
-    match = _SEAL.fullmatch(key)
+def parse_boundary(key: str) -> BoundaryKey | None:
+    """What is in the key of a boundary; None for every other key."""
+    match = _BOUNDARY.fullmatch(key)
     if not match:
         return None
-    return SealKey(
-        match["space"], match["conversation"], int(match["generation"]), int(match["level"]), int(match["number"])
+    return BoundaryKey(
+        match["space"], match["conversation"], int(match["version"]), int(match["level"]), int(match["number"])
     )
 
 
-def summaries_prefix(space_id: str, conversation_id: str, generation: int) -> str:
-    """Below it the summaries of all levels of a generation."""
-    return f"{generation_prefix(space_id, conversation_id, generation)}summaries/"
+def summaries_prefix(space_id: str, conversation_id: str, version: int) -> str:
+    """Below it the summaries of all levels of a version."""
+    return f"{version_prefix(space_id, conversation_id, version)}summaries/"
 
 
-def summary(space_id: str, conversation_id: str, generation: int, level: int, number: int, name: str) -> str:
-    """The summary of what seal `number` of a level holds, made of the input with the hash `name`."""
-    return f"{summaries_prefix(space_id, conversation_id, generation)}l{level}/{number:06d}/{name}.json"
+def summary(space_id: str, conversation_id: str, version: int, level: int, number: int, name: str) -> str:
+    """The summary of what boundary `number` of a level holds, made of the input with the hash `name`."""
+    return f"{summaries_prefix(space_id, conversation_id, version)}l{level}/{number:06d}/{name}.json"
 
 
 def parse_summary(key: str) -> SummaryKey | None:
@@ -205,7 +205,7 @@ def parse_summary(key: str) -> SummaryKey | None:
     return SummaryKey(
         match["space"],
         match["conversation"],
-        int(match["generation"]),
+        int(match["version"]),
         int(match["level"]),
         int(match["number"]),
         match["name"],
@@ -274,25 +274,25 @@ def parse_due(key: str) -> tuple[str, str] | None:
     return (match["space"], match["conversation"]) if match else None
 
 
-def generations_prefix(space_id: str, conversation_id: str) -> str:
-    """What the keys of all generations begin with, and that of the document which says which one counts."""
-    return f"{folder(space_id, conversation_id)}g"
+def versions_prefix(space_id: str, conversation_id: str) -> str:
+    """What the keys of all versions begin with, and that of the document which says which one counts."""
+    return f"{folder(space_id, conversation_id)}v"
 
 
 def searched_folder(key: str) -> str | None:
-    """The folder of a turn, or of the summaries of a generation, up to its slash; None for every other key."""
+    """The folder of a turn, or of the summaries of a version, up to its slash; None for every other key."""
     match = _SEARCHED.match(key)
     return match[0] if match else None
 
 
-def generation_of(folder: str) -> int | None:
-    """The generation in a folder of summaries; None for every other folder."""
+def version_of(folder: str) -> int | None:
+    """The version in a folder of summaries; None for every other folder."""
     match = _SEARCHED.fullmatch(folder)
-    return int(match["generation"]) if match and match["generation"] else None
+    return int(match["version"]) if match and match["version"] else None
 
 
 def parse_part(name: str) -> tuple[str, str] | None:
-    """The conversation, and `conversation`, `generation`, `ids`, `jobs` or `tools`, in the key of such a document below
+    """The conversation, and `conversation`, `versions`, `ids`, `jobs` or `tools`, in the key of such a document below
     its space; None for every other key.
     """
     match = _PART.fullmatch(name)
@@ -305,7 +305,7 @@ def is_of_conversations(name: str) -> bool:
 
 
 def check_number(text: str) -> int:
-    """The number of a seal and of its summary, as a path tells it; raises InvalidName."""
+    """The number of a boundary and of its summary, as a path tells it; raises InvalidName."""
     return _number("number", text, 999_999_999)
 
 

@@ -47,7 +47,7 @@ Moment = Annotated[str, StringConstraints(max_length=64), AfterValidator(_check_
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 """Of anything; as large as every reader of JSON takes it exactly (RFC 8259, 6)."""
 Number = Annotated[int, Field(ge=1, le=999_999_999)]
-"""Of what is counted in keys, from 1: changes, block boundaries, generations, operations."""
+"""Of what is counted in keys, from 1: changes, block boundaries, summary versions, operations."""
 Position = Annotated[int, Field(ge=0, le=999_999_999)]
 """The same where 0 is before the first."""
 Whole = Annotated[int, Field(ge=-(2**53 - 1), le=2**53 - 1)]

@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import clock, limits
+from livemem.conversations import capture, jobs, log, orders, reading, removal
 from livemem.conversations import conversation as conversations
-from livemem.conversations import importing, jobs, log, orders, reading, removal
 from livemem.conversations.log import Appended
 from livemem.store import conversation_keys as keys
 from livemem.store import cursors
@@ -199,10 +199,10 @@ def import_turns(space_id: str, conversation_id: str) -> ImportedView:
     is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages that are
     there already stay as they are.
     """
-    drafts = importing.parse(api.text())
+    drafts = capture.parse(api.text())
     author = api.principal().name
     until = clock.now() + REQUEST
-    return ImportedView.of(importing.take_in(process(), space_id, conversation_id, author, drafts, until))
+    return ImportedView.of(capture.take_in(process(), space_id, conversation_id, author, drafts, until))
 
 
 @api.route(
@@ -257,7 +257,7 @@ def list_summaries(
     """
     after = cursors.decode_summary(cursor)
     missing: list[str] = []
-    found, more = reading.summaries(
+    found, more = reading.summary_page(
         process(), space_id, conversation_id, level=level, state=state, limit=limit, after=after, missing=missing
     )
     items = [SummaryView.of(one) for one in found]

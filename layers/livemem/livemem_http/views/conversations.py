@@ -202,6 +202,6 @@ class ConversationDetail(ConversationView):
             open_turns=detail.open_turns,
             open_chars=detail.open_chars,
             ungrouped_chars=detail.ungrouped_chars,
-            generation=detail.at.generation,
+            generation=detail.at.version,
             building=detail.building,
         )

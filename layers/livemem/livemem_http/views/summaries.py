@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from livemem.conversations import orders, reading
-from livemem.conversations.forecast import Forecast
+from livemem.conversations.forecast import Forecast, Plan
 from livemem.conversations.jobs import Job, Status, Strategy
 from livemem.conversations.parameters import Profile
-from livemem.conversations.summary import ENTITIES, Summary
+from livemem.conversations.summaries import ENTITIES, Summary
 from livemem_http.views.conversations import Tunables
 from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, told
 
@@ -163,6 +163,17 @@ class LevelPlan(View):
     source_chars: Annotated[int, told("Characters that are summarised.", 1_680)]
     summary_chars: Annotated[int, told("Characters that the summaries should have.", 168)]
 
+    @classmethod
+    def of(cls, plan: Plan) -> "LevelPlan":
+        return cls(
+            level=plan.level,
+            seals=plan.boundaries,
+            calls=plan.calls,
+            reused=plan.reused,
+            source_chars=plan.source_chars,
+            summary_chars=plan.summary_chars,
+        )
+
 
 class PlanView(View):
     """A dry run: nothing of it is done. What is not made yet is taken to be as long as is asked for."""
@@ -176,8 +187,8 @@ class PlanView(View):
     @classmethod
     def of(cls, plan: Forecast) -> "PlanView":
         return cls(
-            generation=plan.at.generation,
-            levels=[LevelPlan.model_validate(one, from_attributes=True) for one in plan.levels],
+            generation=plan.at.version,
+            levels=[LevelPlan.of(one) for one in plan.levels],
             calls=plan.calls,
             prompt_tokens=plan.prompt_tokens,
             completion_tokens=plan.completion_tokens,

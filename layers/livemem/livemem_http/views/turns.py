@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 
 from livemem.conversations import reading
-from livemem.conversations.importing import Imported
+from livemem.conversations.capture import Imported
 from livemem.conversations.log import Appended
 from livemem.conversations.turn import MESSAGE_ID_CHARACTERS, NAME_CHARACTERS, TOOL_CALLS, Draft, Role, ToolCall, Turn
 from livemem.limits import BODY_BYTES

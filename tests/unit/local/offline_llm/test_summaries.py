@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from livemem.conversations import answer, prompt
 from livemem.conversations.answer import Source
-from livemem.conversations.summary import Covers, Summary
+from livemem.conversations.summaries import Covers, Summary
 from livemem.conversations.turn import Draft, Turn, made
 from local.offline_llm import chat
 from local.offline_llm.api import ApiError

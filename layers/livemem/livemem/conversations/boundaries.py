@@ -1,15 +1,20 @@
-"""Where blocks of turns and groups of summaries end: pure functions, scanned greedily from the last seal.
+"""Block boundaries: where blocks of turns and groups of summaries end. Pure functions that scan greedily.
 
 Every worker that sees the same log finds the same ends, whatever it saw before. Rules: docs/conversations.md, with the
-precedence slice, duo (two sides stay together), chars, time.
+precedence slice, duo (two sides stay together), chars, time. A boundary is written once (summary_versions.py).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import ClassVar, Literal
 
+from pydantic import ValidationInfo, field_validator
+
+from livemem import clock
+from livemem.conversations.conversation import TurnIndex
 from livemem.conversations.parameters import LEAST_SLICED, Parameters, Profile
+from livemem.store.documents import Count, Document, Line, Moment, Number
 
 Reason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
 
@@ -230,3 +235,95 @@ def _by_turns(parameters: Parameters, children: Sequence[Child]) -> Sequence[Chi
         if acc > parameters.group_raw_chars and count >= LEAST_CHILDREN:
             return children[:count]
     return None
+
+
+MOST_CHILDREN = 1_000_001
+"""Of a group: `group_raw_chars` is at most a million, and a summary stands for a character at least."""
+
+
+class BlockBoundary(Document):
+    """A boundary of level 1: characters are counted in what was said, the user's side before the assistant's."""
+
+    most_bytes: ClassVar[int] = 4 << 10
+
+    start: TurnIndex
+    start_offset: Count
+    end: TurnIndex
+    end_offset: Count
+    """Characters of turn `end` up to which it reaches."""
+    next: tuple[TurnIndex, Count]
+    """Turn and offset at which the next block begins."""
+    reason: Line
+    chars: Count
+    range_start: Moment
+    range_end: Moment
+
+    @field_validator("end")
+    @classmethod
+    def _behind_its_start(cls, end: int, info: ValidationInfo) -> int:
+        if end < info.data.get("start", end):
+            raise ValueError("before the beginning")
+        return end
+
+    @field_validator("next")
+    @classmethod
+    def _behind_its_end(cls, following: tuple[int, int], info: ValidationInfo) -> tuple[int, int]:
+        end = info.data.get("end", following[0])
+        if not (end, info.data.get("end_offset", 0)) <= following <= (end + 1, 0):
+            raise ValueError("not where the block ends")
+        return following
+
+    @property
+    def following(self) -> Place:
+        """Where the next block begins."""
+        return Place(*self.next)
+
+    @property
+    def covers(self) -> tuple[int, int]:
+        """The first and last turn, both at least in part."""
+        return self.start, self.end
+
+
+class GroupBoundary(Document):
+    """A boundary of level 2 or 3: the summaries from one number to another of the level below."""
+
+    most_bytes: ClassVar[int] = 4 << 10
+
+    children: tuple[Number, Number]
+    covers: tuple[TurnIndex, TurnIndex]
+    """The first and last turn."""
+    chars: Count
+    """Of the summaries."""
+    raw_chars: Count
+    """Of the turns."""
+    range_start: Moment
+    range_end: Moment
+
+    @field_validator("children", "covers")
+    @classmethod
+    def _in_order(cls, ends: tuple[int, int]) -> tuple[int, int]:
+        if ends[0] > ends[1]:
+            raise ValueError("not in order")
+        return ends
+
+    @field_validator("children")
+    @classmethod
+    def _not_too_many(cls, ends: tuple[int, int]) -> tuple[int, int]:
+        if ends[1] - ends[0] >= MOST_CHILDREN:
+            raise ValueError("too many")
+        return ends
+
+
+def of_block(block: Block) -> BlockBoundary:
+    """The boundary of a block."""
+    return BlockBoundary(
+        start=block.start.index,
+        start_offset=block.start.offset,
+        end=block.end,
+        end_offset=block.end_offset,
+        next=(block.next.index, block.next.offset),
+        reason=block.reason,
+        chars=block.chars,
+        range_start=clock.iso_millis(block.range_start),
+        range_end=clock.iso_millis(block.range_end),
+    )

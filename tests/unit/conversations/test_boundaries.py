@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livemem.conversations.parameters import LEAST_SLICED, Parameters
-from livemem.conversations.planner import (
+from livemem.conversations.boundaries import (
     HARDCAP,
     LEAST_CHILDREN,
     LONGEST_GROUP,
@@ -21,6 +20,7 @@ from livemem.conversations.planner import (
     next_block,
     next_group,
 )
+from livemem.conversations.parameters import LEAST_SLICED, Parameters
 from tests.support.cases import each
 
 START = datetime(2026, 2, 20, 14, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The work on one generation: seals that are due are written, and what is missing is made, level by level.
+"""The work on one version: boundaries that are due are written, and what is missing is made, level by level.
 
 All of it is derived from the log and from a listing, each time anew. So it can be done twice, by several at once, be
 broken off anywhere, and be repeated: what is there costs nothing again.
@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from livemem.conversations import layers as found
-from livemem.conversations import log, making, planner, seals, sources
-from livemem.conversations.layers import Layers
+from livemem.conversations import boundaries, log, making, summaries, summary_versions
+from livemem.conversations.boundaries import Block, BlockBoundary, Child, GroupBoundary, Place, Size
 from livemem.conversations.making import Made
-from livemem.conversations.planner import Block, Child, Place, Size
-from livemem.conversations.seals import At, BlockSeal, GroupSeal
+from livemem.conversations.summaries import Layers
+from livemem.conversations.summary_versions import At
 from livemem.errors import NotFound
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
@@ -27,7 +26,7 @@ TURNS_AT_ONCE = 256
 class Done:
     """What was done so far, and what failed last."""
 
-    sealed: Counter[int] = field(default_factory=Counter)
+    boundaries: Counter[int] = field(default_factory=Counter)
     made: list[Made] = field(default_factory=list)
     missing: int = 0
     """Summaries that were missing when they were looked for."""
@@ -38,7 +37,7 @@ class Done:
     tell: Callable[["Done"], None] = lambda _: None
     """Called between two waves of calls, on whatever levels; what it raises ends the work."""
     settled: int = 0
-    """How many of `made` are of a generation that counts no more."""
+    """How many of `made` are of a version that counts no more."""
 
     @property
     def generated(self) -> list[Made]:
@@ -53,12 +52,12 @@ class Done:
     @property
     def anything(self) -> bool:
         """Whether anything was brought about."""
-        return bool(self.sealed or any(one.name for one in self.made))
+        return bool(self.boundaries or any(one.name for one in self.made))
 
 
 def blocks(process: Process, layers: Layers) -> Iterator[Block]:
-    """The blocks that are due behind the last seal, also one that is old enough by now: 1 LIST for the newest turn, 1
-    GET for each turn that is open.
+    """The blocks that are due behind the last boundary, also one that is old enough by now: 1 LIST for the newest turn,
+    1 GET for each turn that is open.
     """
     yield from _blocks(process, layers, *_end_of_log(process, layers.at))
 
@@ -80,7 +79,7 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
         sizes = [size for size in sizes if size.index >= start.index]
         whole = read_to >= last
         now = seen_at if whole else None
-        block = planner.next_block(at.built.profile, at.parameters, sizes, start, now)
+        block = boundaries.next_block(at.built.profile, at.parameters, sizes, start, now)
         if block:
             yield block
             start = block.next
@@ -90,22 +89,23 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
             further = range(read_to + 1, min(read_to + TURNS_AT_ONCE, last) + 1)
             some = log.read(process, at.space_id, at.conversation_id, further)
             if len(some) != len(further):
-                raise found.Vanished(at.conversation_id)
+                raise summaries.Vanished(at.conversation_id)
             sizes += [turn.size() for turn in some]
             read_to = further[-1]
 
 
 def _behind_last(process: Process, layers: Layers) -> Place:
-    count = layers.sealed[1]
-    return found.block_seals(process, layers, [count])[0].following if count else Place(1, 0)
+    count = layers.boundaries[1]
+    return summaries.block_boundaries(process, layers, [count])[0].following if count else Place(1, 0)
 
 
-def seal_blocks(process: Process, layers: Layers, done: Done | None = None) -> int:
-    """Seal all blocks that are due, one behind the other; returns how many there are now that were not before.
+def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = None) -> int:
+    """Fix the ends of all blocks that are due, one behind the other; returns how many there are now that were not there
+    before.
 
-    Who meets another's seal goes on behind it.
+    Who meets another's boundary goes on behind it.
     """
-    before = layers.sealed[1]
+    before = layers.boundaries[1]
     seen_at, last = _end_of_log(process, layers.at)
     if done:
         done.last_turn = last
@@ -113,59 +113,59 @@ def seal_blocks(process: Process, layers: Layers, done: Done | None = None) -> i
     while going_on:
         going_on = False
         for block in _blocks(process, layers, seen_at, last):
-            number = layers.sealed[1] + 1
-            wanted = seals.of_block(block)
-            written = seals.write(process, layers.at, 1, number, wanted)
-            layers.sealed[1] = number
+            number = layers.boundaries[1] + 1
+            wanted = boundaries.of_block(block)
+            written = summary_versions.write_boundary(process, layers.at, 1, number, wanted)
+            layers.boundaries[1] = number
             if written != wanted:
                 # Somebody saw another end of the log: from here on by what stands.
                 going_on = True
                 break
-    return layers.sealed[1] - before
+    return layers.boundaries[1] - before
 
 
 def children(process: Process, layers: Layers, level: int, there: Mapping[int, str]) -> list[Child]:
     """The summaries of the level below that are in no group yet, up to the first one that is missing."""
-    count = layers.sealed[level]
-    first = found.group_seals(process, layers, level, [count])[0].children[1] + 1 if count else 1
+    count = layers.boundaries[level]
+    first = summaries.group_boundaries(process, layers, level, [count])[0].children[1] + 1 if count else 1
     some = {}
-    for number in range(first, layers.sealed[level - 1] + 1):
+    for number in range(first, layers.boundaries[level - 1] + 1):
         if number not in there:
             break
         some[number] = there[number]
-    summaries = found.summaries(process, layers, level - 1, some)
-    raw: Sequence[BlockSeal | GroupSeal]
+    loaded = summaries.load(process, layers, level - 1, some)
+    raw: Sequence[BlockBoundary | GroupBoundary]
     if level == 2:
-        raw = found.block_seals(process, layers, list(some))
-        sizes = [seal.chars for seal in raw]
+        raw = summaries.block_boundaries(process, layers, list(some))
+        sizes = [boundary.chars for boundary in raw]
     else:
-        sizes = [seal.raw_chars for seal in found.group_seals(process, layers, level - 1, list(some))]
-    return [Child(one.number, one.chars, size) for one, size in zip(summaries, sizes, strict=True)]
+        sizes = [boundary.raw_chars for boundary in summaries.group_boundaries(process, layers, level - 1, list(some))]
+    return [Child(one.number, one.chars, size) for one, size in zip(loaded, sizes, strict=True)]
 
 
-def seal_groups(process: Process, layers: Layers, level: int) -> int:
-    """Seal all groups of a level that are due; returns how many."""
-    before = layers.sealed[level]
-    there = found.current(process, layers, level - 1)
+def fix_group_boundaries(process: Process, layers: Layers, level: int) -> int:
+    """Fix the ends of all groups of a level that are due; returns how many."""
+    before = layers.boundaries[level]
+    there = summaries.current(process, layers, level - 1)
     waiting: Sequence[Child] = children(process, layers, level, there)
     while True:
-        group = planner.next_group(layers.at.built.profile, layers.at.parameters, level, waiting)
+        group = boundaries.next_group(layers.at.built.profile, layers.at.parameters, level, waiting)
         if not group:
-            return layers.sealed[level] - before
-        wanted = _group_seal(process, layers, level, group, there)
-        written = seals.write(process, layers.at, level, layers.sealed[level] + 1, wanted)
-        layers.sealed[level] += 1
+            return layers.boundaries[level] - before
+        wanted = _group_boundary(process, layers, level, group, there)
+        written = summary_versions.write_boundary(process, layers.at, level, layers.boundaries[level] + 1, wanted)
+        layers.boundaries[level] += 1
         # Who made another summary in the meantime may have found another end; what stands counts.
         waiting = [child for child in waiting if child.number > written.children[1]]
 
 
-def _group_seal(
+def _group_boundary(
     process: Process, layers: Layers, level: int, group: Sequence[Child], there: Mapping[int, str]
-) -> GroupSeal:
+) -> GroupBoundary:
     ends = {number: there[number] for number in (group[0].number, group[-1].number)}
-    summaries = found.summaries(process, layers, level - 1, ends)
-    first, last = summaries[0], summaries[-1]
-    return GroupSeal(
+    loaded = summaries.load(process, layers, level - 1, ends)
+    first, last = loaded[0], loaded[-1]
+    return GroupBoundary(
         children=(first.number, last.number),
         covers=(first.covers.turns[0], last.covers.turns[1]),
         chars=sum(child.chars for child in group),
@@ -183,13 +183,13 @@ def make_missing(
     What was made is stored before the next wave is asked for.
     """
     parameters = layers.at.parameters
-    missing = found.missing(process, layers, level)
+    missing = summaries.missing(process, layers, level)
     done.missing += len(missing)
-    done.present += layers.sealed[level] - len(missing)
-    below = found.current(process, layers, level - 1) if level > 1 and missing else {}
+    done.present += layers.boundaries[level] - len(missing)
+    below = summaries.current(process, layers, level - 1) if level > 1 and missing else {}
 
     def one(number: int) -> Made:
-        material = sources.gather(process, layers, level, number, below)
+        material = making.gather(process, layers, level, number, below)
         return making.make(process, layers, material, deadline, earlier=earlier)
 
     while missing:
@@ -217,18 +217,23 @@ def bring_up(
     levels: Sequence[int] = keys.LEVELS,
     earlier: Layers | None = None,
 ) -> bool:
-    """Seal what is due and make what is missing on these levels, the lowest first; False where more could not be made.
+    """Fix the ends that are due and make what is missing on these levels, the lowest first; False where more could not
+    be made.
 
-    1 LIST per 1,000 seals and summaries of the generation. Raises Vanished.
+    1 LIST per 1,000 boundaries and summaries of the version. Raises Vanished.
     """
-    layers = found.read(process, at)
+    layers = summaries.read(process, at)
     for level in levels:
         try:
-            count = seal_blocks(process, layers, done) if level == 1 else seal_groups(process, layers, level)
+            count = (
+                fix_block_boundaries(process, layers, done)
+                if level == 1
+                else fix_group_boundaries(process, layers, level)
+            )
         except NotFound:
-            raise found.Vanished(at.conversation_id) from None
+            raise summaries.Vanished(at.conversation_id) from None
         if count:
-            done.sealed[level] += count
+            done.boundaries[level] += count
         if not make_missing(process, layers, level, deadline, done, earlier):
             return False
     return True
@@ -236,14 +241,14 @@ def bring_up(
 
 def is_due(process: Process, at: At, levels: Sequence[int] = keys.LEVELS) -> bool:
     """Whether there is anything to do on these levels: what a look costs, and no write."""
-    layers = found.read(process, at)
+    layers = summaries.read(process, at)
     for level in levels:
         if level == 1:
             due = next(blocks(process, layers), None) is not None
         else:
-            there = found.current(process, layers, level - 1)
+            there = summaries.current(process, layers, level - 1)
             waiting = children(process, layers, level, there)
-            due = bool(planner.next_group(at.built.profile, at.parameters, level, waiting))
-        if due or found.missing(process, layers, level):
+            due = bool(boundaries.next_group(at.built.profile, at.parameters, level, waiting))
+        if due or summaries.missing(process, layers, level):
             return True
     return False

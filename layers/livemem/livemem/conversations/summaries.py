@@ -1,0 +1,232 @@
+"""Summaries as they are stored, under the hash of their input; which ones a version has, as a listing tells it, and
+which are missing.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeVar
+
+from cachetools import LRUCache
+
+from livemem.conversations import names
+from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
+from livemem.conversations.conversation import TurnIndex, parsed
+from livemem.conversations.summary_versions import At
+from livemem.llm.usage import Usage
+from livemem.process import Process, Timer
+from livemem.store import conversation_keys as keys
+from livemem.store import listing
+from livemem.store.documents import Count, Document, Line, Moment, Number
+from livemem.store.objects import Entry
+
+D = TypeVar("D", bound=Document)
+KNOWN_PREFIXES = 1_000
+
+
+class Entities(Document):
+    """What is named in the source."""
+
+    persons: list[str] = []
+    organisations: list[str] = []
+    artifacts: list[str] = []
+    places: list[str] = []
+    times: list[str] = []
+    other: list[str] = []
+
+
+ENTITIES = tuple(Entities.model_fields)
+
+
+class Covers(Document):
+    """The first and the last turn, at least in part."""
+
+    turns: tuple[TurnIndex, TurnIndex]
+
+
+class Summary(Document):
+    """`v{version}/summaries/l{level}/{number}/{hash}.json`."""
+
+    most_bytes: ClassVar[int] = 16 << 20
+    most_values: ClassVar[int] = 100_000
+
+    level: Literal[1, 2, 3]
+    number: Number
+    covers: Covers
+    children: tuple[Number, Number] | None = None
+    """From level 2 on the summaries of the level below."""
+    range_start: Moment
+    range_end: Moment
+    """When the turns were written that it covers."""
+    created_at: Moment
+    """That of the newest turn."""
+    generated_at: Moment
+    summary: str
+    key_findings: list[str] = []
+    files_mentioned: list[str] = []
+    topics: list[str] = []
+    entities: Entities = Entities()
+    signals: list[str] = []
+    tools_used: list[str] = []
+    chars: Count
+    """Of `summary`."""
+    source_chars: Count
+    model: Line
+    prompt_version: Line
+    usage: Usage = Usage()
+    redo: Count = 0
+    """How often it was made anew by hand."""
+    erased: list[int] = []
+    """Numbers of those turns it was made of that were erased already."""
+    overlaps: bool | None = None
+    """Whether the turn before the first was shown to the model; None where that was not noted yet."""
+    flaws: list[str] = []
+    """What is not as it was asked for, where even the second answer was so."""
+
+    def says_of(self, index: int) -> bool:
+        """Whether it may say what a turn said: it was made of it, before that was erased."""
+        first, last = self.covers.turns
+        return first - (self.overlaps is not False) <= index <= last and index not in self.erased
+
+
+@dataclass
+class Layers:
+    """The boundaries and summaries of a version. `boundaries` tells how many of each level stand in a row."""
+
+    at: At
+    boundaries: dict[int, int]
+    names: dict[int, dict[int, list[str]]]
+    """By level and number the names of what was made of it, at whatever time."""
+    etags: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, level: int, number: int, name: str) -> None:
+        """Take in a summary that was made just now."""
+        there = self.names[level].setdefault(number, [])
+        if name not in there:
+            there.append(name)
+
+
+class _Bounds:
+    """Every thousandth key below a prefix, as this process has last seen them: a guess, on which no answer depends."""
+
+    def __init__(self, _: Timer) -> None:
+        self._known = LRUCache[str, list[str]](KNOWN_PREFIXES)
+        self._lock = threading.Lock()
+
+    def get(self, prefix: str) -> list[str]:
+        with self._lock:
+            return self._known.get(prefix, [])
+
+    def put(self, prefix: str, keys: list[str]) -> None:
+        with self._lock:
+            self._known[prefix] = keys
+
+
+def _listed(process: Process, prefix: str) -> list[Entry]:
+    """All objects below a prefix: 1 LIST per 1,000, side by side where this process has listed them before."""
+    bounds = process.cache(_Bounds)
+    parts = listing.between(bounds.get(prefix))
+    pages = process.store.map(lambda part: listing.listed(process.store, prefix, part), parts)
+    entries = [entry for page in pages for entry in page]
+    bounds.put(prefix, listing.bounds([entry.key for entry in entries]))
+    return entries
+
+
+def read(process: Process, at: At) -> Layers:
+    """The boundaries and summaries of a version: 1 LIST per 1,000 of them, side by side where it was listed before."""
+    numbers: dict[int, set[int]] = {level: set() for level in keys.LEVELS}
+    found: dict[int, dict[int, list[str]]] = {level: defaultdict(list) for level in keys.LEVELS}
+    etags = {}
+    for entry in _listed(process, keys.version_prefix(at.space_id, at.conversation_id, at.version)):
+        etags[entry.key] = entry.etag
+        boundary, summary = keys.parse_boundary(entry.key), keys.parse_summary(entry.key)
+        if boundary:
+            numbers[boundary.level].add(boundary.number)
+        elif summary:
+            found[summary.level][summary.number].append(summary.name)
+    in_a_row = {level: _in_a_row(some) for level, some in numbers.items()}
+    return Layers(at, in_a_row, {level: dict(some) for level, some in found.items()}, etags)
+
+
+def _in_a_row(numbers: set[int]) -> int:
+    count = 0
+    while count + 1 in numbers:
+        count += 1
+    return count
+
+
+def block_boundaries(process: Process, layers: Layers, numbers: Sequence[int]) -> list[BlockBoundary]:
+    """These boundaries of level 1, which must be there: 1 GET for each that this process has not read before."""
+    return _read(process, layers, BlockBoundary, [layers.at.boundary_key(1, number) for number in numbers])
+
+
+def group_boundaries(process: Process, layers: Layers, level: int, numbers: Sequence[int]) -> list[GroupBoundary]:
+    """These boundaries of level 2 or 3, likewise."""
+    return _read(process, layers, GroupBoundary, [layers.at.boundary_key(level, number) for number in numbers])
+
+
+def load(process: Process, layers: Layers, level: int, named: Mapping[int, str]) -> list[Summary]:
+    """These summaries of a level by their numbers, likewise."""
+    return _read(process, layers, Summary, [layers.at.summary_key(level, *one) for one in named.items()])
+
+
+def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]) -> list[D]:
+    def one(key: str) -> D:
+        etag = layers.etags.get(key, "")
+        known = process.reads.get(kind, key, etag) if etag else None
+        if known:
+            return known
+        found = process.store.get(key)
+        if not found:
+            raise Vanished(key)
+        document = parsed(process, kind, found)
+        return process.reads.put(key, found.etag, document, [found.body])
+
+    return process.store.map(one, wanted)
+
+
+class Vanished(Exception):
+    """What was listed is gone: the conversation, or its version, is removed right now."""
+
+
+def current(process: Process, layers: Layers, level: int) -> dict[int, str]:
+    """The summaries of a level that count, by their numbers; the others are missing."""
+    numbers = range(1, layers.boundaries[level] + 1)
+    there = layers.names[level]
+    if level == 1:
+        # A block's text never changes, so whatever was made of it has that source.
+        found = {number: names.current(there.get(number, ())) for number in numbers}
+    else:
+        below = current(process, layers, level - 1)
+        groups = group_boundaries(process, layers, level, numbers)
+        sources = [source_of_group(below, boundary) for boundary in groups]
+        found = {
+            number: names.current(there.get(number, ()), source)
+            for number, source in zip(numbers, sources, strict=True)
+            if source
+        }
+    return {number: name for number, name in found.items() if name}
+
+
+def source_of_group(below: Mapping[int, str], boundary: GroupBoundary) -> str | None:
+    """The source of a group's summary, or None while one of its children is missing."""
+    first, last = boundary.children
+    if last - first >= len(below):
+        # One is missing for sure: no need to look for each.
+        return None
+    children = [below.get(number) for number in range(first, last + 1)]
+    return names.source(children) if all(children) else None
+
+
+def missing(process: Process, layers: Layers, level: int) -> list[int]:
+    """The numbers of a level whose summary is missing, and can be made: all that it is made of is there."""
+    there = current(process, layers, level)
+    numbers = [number for number in range(1, layers.boundaries[level] + 1) if number not in there]
+    if level == 1 or not numbers:
+        return numbers
+    below = current(process, layers, level - 1)
+    groups = group_boundaries(process, layers, level, numbers)
+    return [
+        number for number, boundary in zip(numbers, groups, strict=True) if source_of_group(below, boundary) is not None
+    ]

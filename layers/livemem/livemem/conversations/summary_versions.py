@@ -1,0 +1,211 @@
+"""Versions of a conversation's summaries: a rebuild with other parameters makes the next one, and switches to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, ClassVar, TypeVar
+
+from pydantic import Field
+
+from livemem import clock
+from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
+from livemem.conversations.conversation import Conversation, parsed
+from livemem.conversations.parameters import Parameters, Profile
+from livemem.errors import ConversationBroken, NotFound
+from livemem.process import Process
+from livemem.spaces import unreadable
+from livemem.store import conversation_keys as keys
+from livemem.store import stored
+from livemem.store.documents import Document, Moment
+from livemem.store.stored import Read, Revised, Stored
+
+FIRST = 1
+MOST = 100_000
+"""Versions of a conversation: a rebuild asks the model for all summaries anew, so that nobody comes near to it."""
+VersionNumber = Annotated[int, Field(ge=FIRST, le=MOST)]
+KEPT = timedelta(days=1)
+"""For which a version that was replaced is still there: who reads it now may finish."""
+S = TypeVar("S", BlockBoundary, GroupBoundary)
+
+
+class SummaryVersion(Document):
+    """A version, and what it is built with."""
+
+    version: VersionNumber
+    profile: Profile
+    parameters: Parameters
+    job_id: str = ""
+
+
+class Retired(Document):
+    """A version that was replaced."""
+
+    version: VersionNumber
+    at: Moment
+
+
+class SummaryVersions(Revised):
+    """`versions.json`, changed by compare-and-swap alone; where it is missing the first version counts."""
+
+    most_bytes: ClassVar[int] = 256 << 10
+
+    version: VersionNumber
+    profile: Profile | None = None
+    parameters: Parameters | None = None
+    building: SummaryVersion | None = None
+    retired: list[Retired] = []
+    highest: VersionNumber = FIRST
+    """The highest number that was ever given."""
+
+    @classmethod
+    def first(cls) -> "SummaryVersions":
+        """What counts where there is no document."""
+        return cls(version=FIRST)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The versions of a conversation as they were read; `document` is None where there is none yet."""
+
+    space_id: str
+    conversation: Conversation
+    document: Stored[SummaryVersions] | None
+
+    @property
+    def known(self) -> SummaryVersions:
+        """What counts."""
+        return self.document.value if self.document else SummaryVersions.first()
+
+    def current(self) -> SummaryVersion:
+        """The version that counts."""
+        one = self.known
+        return SummaryVersion(
+            version=one.version,
+            profile=one.profile or self.conversation.profile,
+            parameters=one.parameters or self.conversation.parameters,
+        )
+
+
+def read(process: Process, space_id: str, conversation: Conversation) -> Standing:
+    """The versions of the conversation: 1 GET."""
+    key = keys.summary_versions(space_id, conversation.conversation_id)
+    return Standing(space_id, conversation, stored.find(process.store, key, reading(process)))
+
+
+def reading(process: Process) -> Read[SummaryVersions]:
+    """How the document is read; raises ConversationBroken."""
+    return lambda found: parsed(process, SummaryVersions, found)
+
+
+def begin(
+    process: Process, standing: Standing, profile: Profile, parameters: Parameters, job_id: str
+) -> SummaryVersion:
+    """Begin to build the next version, or go on with one of the same parameters; the latest wish counts.
+
+    Raises PreconditionLost, ConversationBroken.
+    """
+
+    def wanted(known: SummaryVersions) -> SummaryVersions | None:
+        there = known.building
+        if there and (there.profile, there.parameters) == (profile, parameters):
+            return None
+        if known.highest == MOST:
+            # Nobody made so many: somebody wrote that into the bucket.
+            key = keys.summary_versions(standing.space_id, standing.conversation.conversation_id)
+            raise unreadable.error(key, ConversationBroken)
+        fresh = SummaryVersion(version=known.highest + 1, profile=profile, parameters=parameters, job_id=job_id)
+        return known.model_copy(update={"building": fresh, "highest": fresh.version})
+
+    building = _update(process, standing, wanted).known.building
+    assert building
+    return building
+
+
+def switch(process: Process, standing: Standing, built: SummaryVersion) -> bool:
+    """Let a version count that is built by now; False if it is wanted no more. Raises PreconditionLost."""
+
+    def wanted(known: SummaryVersions) -> SummaryVersions | None:
+        if not known.building or known.building.version != built.version:
+            return None
+        now = clock.iso(process.clock())
+        return known.model_copy(
+            update={
+                "version": built.version,
+                "profile": built.profile,
+                "parameters": built.parameters,
+                "building": None,
+                "retired": [*known.retired, Retired(version=known.version, at=now)],
+            }
+        )
+
+    return _update(process, standing, wanted).known.version == built.version
+
+
+def forget(process: Process, standing: Standing, removed: list[int]) -> None:
+    """Take replaced versions whose objects are gone out of the document. Raises PreconditionLost."""
+
+    def wanted(known: SummaryVersions) -> SummaryVersions | None:
+        left = [one for one in known.retired if one.version not in removed]
+        return known.model_copy(update={"retired": left}) if left != known.retired else None
+
+    _update(process, standing, wanted)
+
+
+def _update(
+    process: Process, standing: Standing, wanted: Callable[[SummaryVersions], SummaryVersions | None]
+) -> Standing:
+    """Apply a change to the newest document, again after each lost race: 1 PUT, none where there is no change."""
+    space_id, conversation = standing.space_id, standing.conversation
+    key = keys.summary_versions(space_id, conversation.conversation_id)
+    document = stored.update(
+        process.store,
+        key,
+        lambda known: wanted(known or SummaryVersions.first()),
+        process.new_id,
+        read=reading(process),
+        known=standing.document,
+    )
+    return Standing(space_id, conversation, document)
+
+
+@dataclass(frozen=True)
+class At:
+    """A version of a conversation, and what it is built with."""
+
+    space_id: str
+    conversation: Conversation
+    built: SummaryVersion
+
+    @property
+    def conversation_id(self) -> str:
+        """The conversation's id."""
+        return self.conversation.conversation_id
+
+    @property
+    def version(self) -> int:
+        """The version's number."""
+        return self.built.version
+
+    @property
+    def parameters(self) -> Parameters:
+        """What it is built with."""
+        return self.built.parameters
+
+    def boundary_key(self, level: int, number: int) -> str:
+        """The key of a boundary."""
+        return keys.boundary(self.space_id, self.conversation_id, self.version, level, number)
+
+    def summary_key(self, level: int, number: int, name: str) -> str:
+        """The key of a summary."""
+        return keys.summary(self.space_id, self.conversation_id, self.version, level, number, name)
+
+
+def write_boundary(process: Process, at: At, level: int, number: int, boundary: S) -> S:
+    """Write the boundary, or adopt the one that is there: 1 PUT, and 1 GET where somebody was faster. Raises
+    NotFound.
+    """
+    written = stored.write_once(process.store, at.boundary_key(level, number), boundary.to_bytes())
+    if written.gone:
+        # Somebody deletes the conversation right now.
+        raise NotFound("conversation", at.conversation_id)
+    return parsed(process, type(boundary), written.other) if written.other else boundary
