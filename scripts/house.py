@@ -1,10 +1,13 @@
 """How the house is built, in a table: sizes, and concepts that are counted by rules which anybody can grep.
 
-python -m scripts.house [FOLDER [FOLDER]]     of this checkout, of another one, or of two beside each other
+`python -m scripts.house [--items] [FOLDER [FOLDER]]` prints that of this checkout, another one, or two beside each
+other; with `--items` also how many items pytest makes of the tests, which takes a while.
 """
 
 import ast
+import os
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -54,9 +57,14 @@ def tests_in(some: Iterable[Path]) -> int:
     return sum(isinstance(node, kinds) and node.name.startswith("test_") for tree in trees for node in ast.walk(tree))
 
 
-def longest(some: Iterable[Path]) -> int:
-    """Lines of the longest file."""
-    return max((lines([file]) for file in some), default=0)
+def items(root: Path) -> int:
+    """How many items pytest makes of the tests there."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "tests"]
+    path = ":".join(str(root / part) for part in ("layers/livemem", "client", "."))
+    told = subprocess.run(
+        command, cwd=root, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    return sum(int(count) for count in re.findall(r"(?m)^tests/.*: (\d+)$", told.stdout))
 
 
 def house(root: Path) -> dict[str, int]:
@@ -78,7 +86,6 @@ def house(root: Path) -> dict[str, int]:
         "lines of tests": lambda: lines(tests),
         "lines of proofs, among them": lambda: lines(files(root, *PROOF)),
         "lines of the template": lambda: lines([root / "template.yaml"]),
-        "lines of the longest module": lambda: longest(modules),
     }
     concepts: dict[str, Callable[[], int]] = {
         "`except PreconditionLost`": lambda: len(matches(r"except [^:\n]*\bPreconditionLost\b", layers)),
@@ -95,15 +102,17 @@ def house(root: Path) -> dict[str, int]:
         "public classes of one name": lambda: repeated(matches(r"(?m)^class ([A-Z]\w*)", domain)),
         "modules about leases or claims": lambda: len([one for one in modules if re.search("lease|claim", one.stem)]),
     }
-    suite = {
+    suite: dict[str, Callable[[], int]] = {
         "tests (functions)": lambda: tests_in(tests),
-        "fixed tables of cases": lambda: len(matches(r"(?m)^@(?:pytest\.mark\.parametrize|each)\(", tests)),
     }
+    if "--items" in sys.argv:
+        suite["tests (items)"] = lambda: items(root)
     return {name: count() for name, count in (sizes | concepts | suite).items()}
 
 
-def main(folders: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Print the table."""
+    folders = [one for one in arguments if one != "--items"]
     roots = [Path(one) for one in folders] or [Path(__file__).resolve().parents[1]]
     tables = [house(root) for root in roots]
     print(f"{'':<32}" + "".join(f"{root.resolve().name:>12}" for root in roots))

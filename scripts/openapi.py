@@ -6,6 +6,7 @@ python -m scripts.openapi --check   exit 1 if something is not described, an exa
 
 import importlib.util
 import json
+import os
 import re
 import sys
 from http import HTTPStatus
@@ -450,7 +451,7 @@ def main(arguments: list[str]) -> int:
         target for target, text in files.items() if not target.is_file() or target.read_text(encoding="utf-8") != text
     ]
     for target in stale:
-        print(f"{target.relative_to(ROOT)} is stale: run `make openapi`", file=sys.stderr)
+        print(f"{os.path.relpath(target, ROOT)} is stale: run `make openapi`", file=sys.stderr)
     if not wrong and not stale:
         print("What is made of the routes is complete and up to date")
     return 1 if wrong or stale else 0

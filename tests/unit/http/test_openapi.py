@@ -175,7 +175,7 @@ def test_the_check_fails_on_a_stale_file(monkeypatch, tmp_path, capsys, name):
     monkeypatch.setattr(openapi, name, stale)
 
     assert openapi.main(["--check"]) == 1
-    assert f"docs/{stale.name} is stale" in capsys.readouterr().err
+    assert f"{stale.name} is stale" in capsys.readouterr().err
     assert stale.read_text() == "old"
 
 
