@@ -58,7 +58,11 @@ class Actor:
         self._lists = lists
         self.client.before = lambda index, verb: self.pause()
         self.client.carry = self._carry
+        self._begin()
+
+    def _begin(self) -> None:
         self._self = greenlet(self._run)
+        self._self.actor = self
 
     def _run(self) -> None:
         try:
@@ -129,10 +133,17 @@ class Actor:
         self.done, self.error, self.loses, self._work = False, None, None, work
         self.until += deadline - self.deadline
         self.deadline = deadline
-        self._self = greenlet(self._run)
+        self._begin()
 
     def kill(self) -> None:
         """End it where it stands."""
         if not self.done:
             self.killed = True
         self.finish()
+
+
+def take_turn() -> None:
+    """Let the process that calls this give its turn back, as before a request; called by models."""
+    actor: Actor | None = getattr(getcurrent(), "actor", None)
+    if actor:
+        actor.pause()

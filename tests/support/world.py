@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
@@ -153,6 +153,24 @@ def append_everything(prompt: dict[str, Any]) -> str:
     return json.dumps({"bank_files": [file], "synthesis": f"{len(numbers)} notes."})
 
 
+def several_files(prompt: dict[str, Any]) -> str:
+    """A model that writes two files, discards the last note and edits sections."""
+    notes = prompt["notes"]
+    exists = {file["filename"] for file in prompt["bank"]}
+    files: list[dict[str, Any]] = []
+    for name, chosen in (("log.md", notes[:-1:2]), ("people/all.md", notes[1:-1:2])):
+        bullets = "\n".join(f"- {note['content']}" for note in chosen)
+        cited = [note["number"] for note in chosen]
+        if name in exists:
+            edit = {"op": "append_to_section", "heading": "## Log", "content": bullets, "notes": cited}
+            files.append({"filename": name, "action": "edited", "edits": [edit]})
+        else:
+            content = f"# Title\n\n## Log\n\n{bullets}\n"
+            files.append({"filename": name, "action": "created", "content": content, "notes": cited})
+    discarded = [{"note": notes[-1]["number"], "reason": "of no use"}]
+    return json.dumps({"bank_files": files, "synthesis": "Two files.", "discarded": discarded})
+
+
 class Ids:
     """ULIDs of the moment that the clock shows, which count up."""
 
@@ -234,9 +252,12 @@ class World:
     may reach the store once more.
     """
 
+    bucket: ClassVar[type[FakeS3]] = FakeS3
+    """What its bucket in memory is."""
+
     def __init__(self, inner: Any = None, *, threads: int = 1, **settings: Any) -> None:
         self.clock = HandClock()
-        self.inner = inner if inner is not None else FakeS3(self.clock)
+        self.inner = inner if inner is not None else self.bucket(self.clock)
         self.client = CountingClient(self.inner)
         self.threads = threads
         self.llm = ScriptedLlm()
@@ -257,7 +278,7 @@ class World:
 
     def fork(self) -> "World":
         """A world that goes on from here on its own, with a bucket in memory."""
-        twin = World(threads=self.threads)
+        twin = type(self)(threads=self.threads)
         twin.probed = self.probed
         twin.settings = self.settings
         twin.clock.moment = self.clock.moment
@@ -389,36 +410,36 @@ class World:
         draft = appending.Draft(category, content)
         return appending.append(self.process, space_id, agent, draft)
 
-    def count(self, space_id: str = "demo") -> counter.Outcome:
+    def count(self, space_id: str = "demo", process: Process | None = None) -> counter.Outcome:
         """A put event of a note arrives."""
-        return counter.hear(self.process, space_id)
+        return counter.hear(process or self.process, space_id)
 
     def order(self, space_id: str = "demo", **order: Any) -> runs.Run:
         return queues.order(self.process, EVERYONE, space_id, queues.Order(**{"trigger": "api", **order}))
 
-    def work(self, payload: Mapping[str, Any] | None = None) -> Any:
-        """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done."""
+    def work(
+        self,
+        payload: Mapping[str, Any] | None = None,
+        process: Process | None = None,
+        until: datetime | None = None,
+    ) -> Any:
+        """Work off one queued invocation, the oldest unless given: the run of a consolidation, else what was done. By
+        the world's present process, unless one is given that has time `until` then.
+        """
         todo = payload or self.queued.popleft()
+        process, until = process or self.process, until or self.clock() + INVOCATION
         function = worker_of(todo)
         if function == "ask":
-            where = todo["space_id"], todo["request_id"]
-            return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
+            return asking.carry_on(process, todo["space_id"], todo["request_id"], until, pause=self.pass_time)
         if function == "summarize":
             order = update.Order.of(todo, getattr(todo, "delivery", ""))
-            where = todo["space_id"], todo["conversation_id"]
-            return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
+            return update.carry_out(process, todo["space_id"], todo["conversation_id"], order, until)
         if function == "digest":
-            return digesting.carry_out(
-                self.process,
-                todo["space_id"],
-                digesting.Order.of(todo, getattr(todo, "delivery", "")),
-                self.clock() + INVOCATION,
-            )
+            wanted = digesting.Order.of(todo, getattr(todo, "delivery", ""))
+            return digesting.carry_out(process, todo["space_id"], wanted, until)
         if function == "backup":
-            return work.carry_out(self.process, todo, self.clock() + INVOCATION)
-        return consolidation.consolidate(
-            self.process, todo["space_id"], todo["run_id"], todo["uid"], deadline=self.clock() + INVOCATION
-        )
+            return work.carry_out(process, todo, until)
+        return consolidation.consolidate(process, todo["space_id"], todo["run_id"], todo["uid"], deadline=until)
 
     def consolidate(self, space_id: str = "demo", **order: Any) -> runs.Run:
         """Order a run and work it off."""

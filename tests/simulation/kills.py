@@ -1,0 +1,75 @@
+"""Kills or breaks an action at every single request to the store, lets it recover, and looks what is wrong then."""
+
+from collections.abc import Callable, Hashable, Iterator
+
+from tests.simulation.scene import Action, Kind, Scene, prepared
+from tests.support.faults import FAULTS, Fault
+from tests.support.world import World
+
+Found = tuple[str, list[str]]
+"""What happened, and what is wrong after it."""
+_SETTLED: dict[Hashable, list[str]] = {}
+"""What came of the states that were checked before."""
+NewScene = Callable[[], Scene]
+
+
+def requests(kind: Kind, action: Action, new_scene: NewScene | None = None) -> int:
+    """How many requests the action makes undisturbed."""
+    scene = (new_scene or prepared(kind, action).fork)()
+    scene.world.new_process()
+    scene.do(action)
+    return len(scene.world.client.requests)
+
+
+def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
+    """Every fault at every request, and every way to recover; or each of these at every so many-th request, beginning
+    at other ones.
+    """
+    with kind.limits():
+        points = range(requests(kind, action))
+        ways = [(fault, how) for fault in FAULTS for how in kind.scene.recoveries]
+        for point in points:
+            struck: dict[Fault, Scene] = {}
+            for turn, (fault, how) in enumerate(ways):
+                if (point - turn) % every:
+                    continue
+                if fault not in struck:
+                    struck[fault] = strike(prepared(kind, action).fork(), action, fault, point)
+                where = f"{action}: {fault.name} request {point}, then {how}"
+                yield where, settled(struck[fault].fork, action, how, struck[fault].state())
+
+
+def strike(scene: Scene, action: Action, fault: Fault, point: int) -> Scene:
+    """Do the action in a scene just before it; the scene afterwards, in which nobody is at work."""
+    scene.world.new_process()
+    scene.begin(action)
+    fault.arm(scene.world, point)
+    scene.failed = not scene.attempt(action)
+    scene.world.new_process()
+    scene.struck(action)
+    return scene
+
+
+def settled(fork: NewScene, action: Action, how: str, state: Hashable = None) -> list[str]:
+    """What is wrong after a recovery, when all has come to rest. Many faults leave one state: what follows is then the
+    same, and not played again.
+    """
+    key = action, how, state
+    if state is None or key not in _SETTLED:
+        scene = fork()
+        wrong = scene.seen()
+        if scene.failed or not action.works:
+            wrong = wrong + getattr(scene, how)(action)
+        wrong = wrong + scene.rest()
+        if state is None:
+            return wrong
+        _SETTLED[key] = wrong
+    return _SETTLED[key]
+
+
+def on_store(kind: Kind, action: Action, fault: Fault, how: str, point: int, world: Callable[[], World]) -> list[str]:
+    """One crash in a world on a real store, an empty one."""
+    scene = kind.scene(world())
+    scene.prepare(action)
+    struck = strike(scene, action, fault, point)
+    return settled(lambda: struck, action, how)

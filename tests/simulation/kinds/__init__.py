@@ -1,0 +1,6 @@
+"""All kinds of work: what is new on a space is named here, and kills, pairs and histories know it."""
+
+from tests.simulation.kinds.consolidation import CONSOLIDATION
+from tests.simulation.kinds.memories import MEMORIES
+
+KINDS = (CONSOLIDATION, MEMORIES)

@@ -1,0 +1,51 @@
+"""Random histories keep what is promised; without faults nothing is done twice. Hypothesis draws them, and shortens one
+that fails. `make proof` plays thousands that follow from numbers.
+"""
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.simulation.choices import Drawn
+from tests.simulation.histories import play
+from tests.simulation.kinds import KINDS
+
+HISTORIES = [(kind, history) for kind in KINDS for history in kind.histories]
+NAMES = [f"{kind}: {history.__name__}" for kind, history in HISTORIES]
+CALM = [(kind, history) for kind, history in HISTORIES if history.has_calm]
+
+
+def played(kind, history, count, *, calm=False):
+    """Play so many histories, the same on every machine; a failure is shortened, and tells what was chosen."""
+
+    @settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
+    @given(data=st.data())
+    def one(data):
+        assert play(kind, history, Drawn(data), calm=calm) == []
+
+    one()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "history"), HISTORIES, ids=NAMES)
+def test_random_histories_keep_what_is_promised(kind, history):
+    played(kind, history, kind.sampled.histories)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "history"), CALM, ids=[f"{kind}" for kind, _ in CALM])
+def test_without_faults_nothing_is_asked_twice(kind, history):
+    played(kind, history, kind.sampled.histories // 5, calm=True)
+
+
+@pytest.mark.parametrize(("kind", "name", "play_one"), [(k, *extra[:2]) for k in KINDS for extra in k.extras], ids=str)
+def test_what_else_a_kind_plays_keeps_what_is_promised(kind, name, play_one):
+    with kind.limits():
+        assert [wrong for number in range(2) for wrong in play_one(number)] == []
