@@ -1,0 +1,259 @@
+"""What must be true of a conversation in a bucket: the bucket itself notices what is written twice or asked for again, and
+blocks, groups and summaries are those of the planner.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from greenlet import getcurrent
+
+from livemem.conversations import answer, jobs, log, names, planner
+from livemem.conversations import layers as found
+from livemem.conversations.layers import Layers
+from livemem.conversations.planner import Child, Place, Size
+from livemem.conversations.seals import At, BlockSeal
+from livemem.conversations.turn import Draft, Turn, erased_name
+from livemem.store import conversation_keys as keys
+from tests.simulation.scene import SPACE
+from tests.support.bucket import FakeS3
+
+ONCE = ("/turns/", "/ids/", "/tools/", "/seals/", "/summaries/")
+"""Parts of the keys of what is written once."""
+
+
+class Watched(FakeS3):
+    """A bucket that notices what must not be written. `wrong` has a sentence for each time."""
+
+    def __init__(self, clock: Any) -> None:
+        super().__init__(clock)
+        self.wrong: list[str] = []
+        self.now = 0
+        """Counts requests, so that there is a before and after."""
+        self.written: dict[str, int] = {}
+        self.listed: dict[tuple[Any, str], int] = {}
+        """When each process has last listed a prefix."""
+        self.asked: set[Any] = set()
+        """Processes that have asked the LLM, and stored nothing since."""
+        self.raced = 0
+        """Calls of the LLM for what somebody else stored after the process had looked."""
+
+    def copy_to(self, other: FakeS3) -> None:
+        super().copy_to(other)
+        assert isinstance(other, Watched)
+        other.wrong, other.now, other.written = list(self.wrong), self.now, dict(self.written)
+
+    def list_objects_v2(self, **arguments: Any) -> dict[str, Any]:
+        self.now += 1
+        if "/g" in arguments.get("Prefix", ""):
+            self.listed[getcurrent(), arguments["Prefix"]] = self.now
+        return super().list_objects_v2(**arguments)
+
+    def put_object(self, **arguments: Any) -> dict[str, Any]:
+        key, before = arguments["Key"], self.objects.get(arguments["Key"])
+        self.now += 1
+        summary = keys.parse_summary(key)
+        if summary:
+            self._check_call(summary)
+        done = super().put_object(**arguments)
+        self.written[key] = self.now
+        # But for a turn that is erased, and its conversation, which is told of it.
+        erased = b'"erased_on": "' in arguments["Body"] or b'"erased_turns": [\n' in arguments["Body"]
+        once = any(part in key for part in ONCE) and not erased
+        if once and "IfNoneMatch" not in arguments:
+            # Two seldom write different things there; that nothing stands in the way is wrong each time.
+            self.wrong.append(f"would have been written over: {key}")
+        if before and before.body != arguments["Body"]:
+            if once or (
+                key.endswith("/conversation.json") and not erased and b'"deleted_at": "' not in arguments["Body"]
+            ):
+                self.wrong.append(f"written over: {key}")
+            if key.endswith("/generation.json"):
+                self._check_switch(key, json.loads(before.body), json.loads(arguments["Body"]))
+        elif key.endswith("/generation.json"):
+            self._check_switch(key, {"generation": 1}, json.loads(arguments["Body"]))
+        return done
+
+    def _check_call(self, summary: keys.SummaryKey) -> None:
+        """What was asked of the LLM just now must not have been there when the process looked."""
+        me = getcurrent()
+        if me not in self.asked:
+            return
+        self.asked.discard(me)
+        folder = keys.folder(summary.space_id, summary.conversation_id)
+        current = self.objects.get(f"{folder}generation.json")
+        counts = json.loads(current.body)["generation"] if current else 1
+        for generation in {summary.generation, counts}:
+            prefix = keys.generation_prefix(summary.space_id, summary.conversation_id, generation)
+            looked = self.listed.get((me, prefix), 0)
+            for key in self.objects:
+                if not key.startswith(f"{prefix}summaries/l{summary.level}/"):
+                    continue
+                other = keys.parse_summary(key)
+                # In its own generation each number has its own: the blocks of one turn that was erased say the same.
+                if other and generation == summary.generation and other.number != summary.number:
+                    continue
+                if other and _as_good(other.name, summary.name):
+                    if self.written.get(key, 0) < looked:
+                        self.wrong.append(f"asked again for {key}")
+                    else:
+                        self.raced += 1
+
+    def _check_switch(self, key: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """A generation that counts from now on has a summary of every seal that its worker saw."""
+        if before["generation"] == after["generation"]:
+            return
+        prefix = key.replace("generation.json", f"g{after['generation']}/")
+        looked = self.listed.get((getcurrent(), prefix), 0)
+        for there in list(self.objects):
+            seal = keys.parse_seal(there) if there.startswith(prefix) else None
+            if seal and self.written.get(there, 0) < looked:
+                of_seal = f"{prefix}summaries/l{seal.level}/{seal.number:06d}/"
+                if not any(one.startswith(of_seal) for one in self.objects):
+                    self.wrong.append(f"switched to a generation without {of_seal}")
+
+
+def _as_good(name: str, other: str) -> bool:
+    """Whether a summary under this name makes one under the other needless."""
+    same = names.source_of(name) == names.source_of(other) and names.maker_of(name) == names.maker_of(other)
+    return same and names.redo_of(name) >= names.redo_of(other)
+
+
+def sizes_of(scene: Any) -> list[Size]:
+    """The turns of the log as the planner sees them."""
+    last = log.last_index(scene.world.process, SPACE, scene.id)
+    return [turn.size() for turn in log.read(scene.world.process, SPACE, scene.id, range(1, last + 1))]
+
+
+def wrong_turns(scene: Any) -> Iterator[str]:
+    last = log.last_index(scene.world.process, SPACE, scene.id)
+    turns = log.read(scene.world.process, SPACE, scene.id, range(1, last + 1))
+    if [turn.turn_index for turn in turns] != list(range(1, last + 1)):
+        yield f"the numbers are not dense: {[turn.turn_index for turn in turns]}"
+    times = Counter(turn.message_id for turn in turns)
+    twice = [one for one, count in times.items() if count > 1]
+    if twice:
+        yield f"in the log twice: {twice}"
+    there = {turn.message_id: turn for turn in turns}
+    for message_id, draft in scene.told.items():
+        turn = there.get(message_id) or there.get(erased_name(message_id))
+        if not turn:
+            yield f"lost: {message_id}"
+        elif message_id in scene.erased or (turn.erased_on and message_id in scene.erasing):
+            yield from _wrong_erasure(scene, turn, draft)
+        elif (turn.user_message, turn.assistant_message, turn.close) != (
+            draft.user_message,
+            draft.assistant_message,
+            draft.close,
+        ):
+            yield f"another content: {message_id}"
+        else:
+            for place, call in enumerate(draft.tool_calls):
+                apart = scene.bucket.objects.get(keys.tool_result(SPACE, scene.id, turn.turn_index, place))
+                shown = turn.tool_calls[place]
+                result = json.loads(apart.body) if apart and shown.result_size else shown.result
+                if result != call.result:
+                    yield f"another result of a tool: {message_id}"
+
+
+def _wrong_erasure(scene: Any, turn: Turn, draft: Draft) -> Iterator[str]:
+    if not turn.erased_on:
+        yield f"not erased: turn {turn.turn_index}"
+    # Each draft repeats a number of its own.
+    words = draft.user_message[:11].encode()
+    if len(words) == 11:
+        yield from (f"words are left in {key}" for key, one in scene.bucket.objects.items() if words in one.body)
+    results = keys.tool_results_prefix(SPACE, scene.id, turn.turn_index)
+    yield from (f"a result is left: {key}" for key in scene.bucket.objects if key.startswith(results))
+
+
+def wrong_blocks(scene: Any, layers: Layers) -> Iterator[str]:
+    """Blocks follow each other, and each is what the planner gives for the log."""
+    at, turns = layers.at, sizes_of(scene)
+    start = Place(1, 0)
+    for seal in found.block_seals(scene.world.process, layers, range(1, layers.sealed[1] + 1)):
+        if (seal.start, seal.start_offset) != (start.index, start.offset):
+            yield f"a gap or an overlap of blocks at {start}: {seal}"
+            return
+        if not _planned(scene, at, turns, start, seal):
+            yield f"a block that the planner does not give: {seal}"
+        start = seal.following
+
+
+def _planned(scene: Any, at: At, turns: list[Size], start: Place, seal: BlockSeal) -> bool:
+    left = [turn for turn in turns if turn.index >= start.index]
+    wanted = (seal.end, seal.end_offset, tuple(seal.next), seal.chars)
+
+    def gives(some: list[Size], *, over: bool) -> bool:
+        now = scene.world.clock() if over else None
+        block = planner.next_block(at.built.profile, at.parameters, some, start, now)
+        return bool(block) and wanted == (
+            block.end,
+            block.end_offset,
+            (block.next.index, block.next.offset),
+            block.chars,
+        )
+
+    if gives(left, over=True):
+        return True
+    # Who saw the log end there, and waited for long enough by its own clock.
+    return scene.late and seal.reason == "time" and gives([turn for turn in left if turn.index <= seal.end], over=True)
+
+
+def wrong_groups(scene: Any, layers: Layers) -> Iterator[str]:
+    """Groups follow each other, and each is what the planner gives for the summaries below."""
+    for level in (2, 3):
+        process, at = scene.world.process, layers.at
+        there = found.current(process, layers, level - 1)
+        below = found.summaries(process, layers, level - 1, dict(sorted(there.items())))
+        raw: Any = (
+            found.block_seals(process, layers, sorted(there))
+            if level == 2
+            else found.group_seals(process, layers, 2, sorted(there))
+        )
+        waiting = [
+            Child(one.number, one.chars, seal.chars if level == 2 else seal.raw_chars)
+            for one, seal in zip(below, raw, strict=True)
+        ]
+        covers = {one.number: one.covers.turns for one in below}
+        for seal in found.group_seals(process, layers, level, range(1, layers.sealed[level] + 1)):
+            group = planner.next_group(at.built.profile, at.parameters, level, waiting)
+            first, last = seal.children
+            # Of a turn that was erased other summaries are made, which have other lengths; seals stay.
+            stays = scene.erasing and waiting and waiting[0].number == first
+            if not stays and (not group or (group[0].number, group[-1].number) != (first, last)):
+                yield f"a group of level {level} that the planner does not give: {seal.children}, not {group}"
+                return
+            if (covers[first][0], covers[last][1]) != tuple(seal.covers):
+                yield f"a group of level {level} covers {seal.covers}"
+            waiting = [one for one in waiting if one.number > last]
+
+
+def wrong_jobs(scene: Any, layers: Layers) -> Iterator[str]:
+    """No job says that it is done which is not."""
+    for job_id, (generation, level, number) in scene.promised.items():
+        job = jobs.find(scene.world.process, SPACE, scene.id, job_id)
+        if scene.kept and not (job and job.ended()):
+            yield f"a job never ended: {job}"
+        there = layers.names[level].get(number, [])
+        # What was made anew is made once more where a turn is erased.
+        anew = job and job.status == "done" and not scene.erasing
+        if anew and generation == layers.at.generation and not any(map(names.redo_of, there)):
+            yield f"a job says that it made {level}/{number} anew"
+
+
+def wrong_summaries(scene: Any, layers: Layers) -> Iterator[str]:
+    """Each summary that counts says what it covers, and is of what is there."""
+    for level in keys.LEVELS:
+        there = found.current(scene.world.process, layers, level)
+        for summary in found.summaries(scene.world.process, layers, level, there):
+            seal: Any = (
+                found.block_seals(scene.world.process, layers, [summary.number])[0]
+                if level == 1
+                else found.group_seals(scene.world.process, layers, level, [summary.number])[0]
+            )
+            if tuple(summary.covers.turns) != tuple(seal.covers) or summary.level != level:
+                yield f"a summary of level {level} covers {summary.covers}, its seal {seal.covers}"
+            if len(summary.key_findings) > answer.ITEMS:
+                yield "a summary with too many findings"
