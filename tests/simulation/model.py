@@ -30,4 +30,7 @@ class Model:
         if self.fails:
             self.fails -= 1
             raise LlmError("llm_unavailable", "The LLM does not answer.")
+        return self.reply(messages)
+
+    def reply(self, messages: Messages) -> Reply:
         return Reply(self.answer(messages), {"prompt_tokens": 100, "completion_tokens": 20})

@@ -72,8 +72,9 @@ def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadChu
         name, body = place
         if any(taker.slot != slot and taker.created_at > began for taker in taken.get(name, ())):
             return False
-        # What is there was written by an earlier try.
-        stored.write_if(process.store, keys.named(space_id, name), body)
+        # What is there was written by an earlier try. If nothing is, what was given up must stay.
+        if not stored.write_once(process.store, keys.named(space_id, name), body).etag:
+            raise Conflict("A message is being moved: try again.", retry_after=60)
         return True
 
     todo = [(message.name, message.message.to_bytes()) for chunk in dead for message in chunk.messages]
