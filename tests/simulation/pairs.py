@@ -197,7 +197,7 @@ def walk(scene: Scene, actor: Actor, action: Action, turns: int = 1) -> None:
 def _beside(scene: Scene) -> Hashable:
     """What a process may change, or ask, beside its own requests."""
     world = scene.world
-    beside: tuple[Sized, ...] = (world.queued, world.asides, world.reindexed, world.llm.prompts, world.client.requests)
+    beside: tuple[Sized, ...] = (world.queued, world.background, world.reindexed, world.llm.prompts, world.client.requests)
     kept = (len(value) if isinstance(value, Sized) else id(value) for value in vars(scene).values())
     return world.ids.count, *kept, *(len(one) for one in beside)
 
