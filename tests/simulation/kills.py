@@ -13,12 +13,11 @@ _SETTLED: dict[Hashable, list[str]] = {}
 NewScene = Callable[[], Scene]
 
 
-def requests(kind: Kind, action: Action, new_scene: NewScene | None = None) -> int:
-    """How many requests the action makes undisturbed."""
-    scene = (new_scene or prepared(kind, action).fork)()
+def requests(scene: Scene, action: Action) -> list[str]:
+    """The verbs of the requests that the action makes undisturbed, in a scene just before it."""
     scene.world.new_process()
     scene.do(action)
-    return len(scene.world.client.requests)
+    return [verb for verb, _ in scene.world.client.requests]
 
 
 def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
@@ -26,12 +25,11 @@ def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
     at other ones.
     """
     with kind.limits():
-        points = range(requests(kind, action))
         ways = [(fault, how) for fault in FAULTS for how in kind.scene.recoveries]
-        for point in points:
+        for point, verb in enumerate(requests(prepared(kind, action).fork(), action)):
             struck: dict[Fault, Scene] = {}
             for turn, (fault, how) in enumerate(ways):
-                if (point - turn) % every:
+                if (point - turn) % every or (fault.status == 412 and verb in kind.scene.unconditional):
                     continue
                 if fault not in struck:
                     struck[fault] = strike(prepared(kind, action).fork(), action, fault, point)

@@ -34,6 +34,9 @@ class Scene:
     recoveries: ClassVar[tuple[str, ...]] = ("repeat", "nobody")
     """Methods: what may happen after a fault. After errors (not kills) the first one is tried alone in `make test`."""
 
+    unconditional: ClassVar[tuple[str, ...]] = ()
+    """Verbs of requests that are never answered with a condition that did not hold, unless it is so."""
+
     def __init__(self, world: World) -> None:
         self.world = world
         self.run: Invocation | None = None
