@@ -1,0 +1,277 @@
+"""Erasures of notes and turns, in a bucket that keeps versions: in the end the receipt says that it is done, the text is
+nowhere in the bucket, every other note is where it was, and every backup is whole (tests/support/erased.py).
+"""
+
+import gzip
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from livemem.bank import corrections
+from livemem.changes import undo as undoing
+from livemem.conversations import log, orders
+from livemem.conversations.turn import Draft as TurnDraft
+from livemem.conversations.turn import ToolCall
+from livemem.erasure import erasure
+from livemem.errors import NotFound
+from livemem.markdown.edits import Edit
+from livemem.notes.appending import Draft
+from livemem.notes.idempotency import append_once
+from livemem.process import Process
+from livemem.runs import space_change
+from livemem.runs.space_change import SpaceChange
+from livemem.store import conversation_keys, keys
+from tests.simulation.kinds.backups import take
+from tests.simulation.pairs import Pair, cut, late
+from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing
+from tests.support.actors import Actor
+from tests.support.erased import WATCHED, come_to_end, left_of, notes_of, receipts
+from tests.support.faults import LATER
+from tests.support.talk import Talk, frank
+from tests.support.world import EVERYONE, World
+
+SECRET = "Alice lives in Paris with her two cats"
+"""What the erased note says, and what must be nowhere afterwards."""
+CALL = ToolCall(name="read", result=f"{'r' * 40_000} {SECRET}")
+LONG = 200
+"""Seconds for which somebody stands still: longer than a lease lives that is not renewed."""
+Work = Callable[["ErasureScene", Process, datetime], Any]
+
+
+class ErasureScene(Scene):
+    """`erased`: the id of the note or turn. `others`: notes that nobody erases."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        world.inner.versioned = True
+        self.erased = ""
+        self.others: list[str] = []
+
+    def state(self) -> Any:
+        versions = frozenset((version.version_id, version.key) for version in self.world.inner.versions)
+        return super().state(), versions, frozenset(self.world.inner.uploads)
+
+    def prepare(self, action: Action) -> None:
+        super().prepare(action)
+        self.others = [other for other in notes_of(self.world) if other != self.erased]
+
+    def left(self, action: Action, actor: Actor) -> None:
+        super().left(action, actor)
+        self.failed = self.failed or (action.work is erase and bool(actor.error))
+
+    def repeat(self, action: Action) -> list[str]:
+        """Whoever got no answer sends it again."""
+        self.world.clock.move(LATER)
+        if self.failed:
+            self._again()
+        return []
+
+    def _again(self) -> None:
+        try:
+            self.do(ERASE)
+        except NotFound:
+            # It was done, and nothing is left of it.
+            return
+
+    def rest(self) -> list[str]:
+        wrong = come_to_end(self.world, self.others)
+        if self.failed and not receipts(self.world):
+            # It died before it began anything: then all is as it was, and the request is sent again.
+            self._again()
+            wrong = wrong + come_to_end(self.world, self.others)
+        return [*wrong, *left_of(self.world, SECRET)]
+
+
+# What was before
+
+
+def used(scene: ErasureScene) -> None:
+    """Two notes of which one quotes a secret."""
+    world = scene.world
+    world.create_space(SPACE)
+    first, _ = append_once(world.process, SPACE, "ann", Draft("progress", f"{SECRET}."), "key")
+    scene.erased = first.note_id
+    world.clock.move(1)
+    world.note("The build is green again.", agent="bob")
+    world.clock.move(1)
+
+
+def live(scene: ErasureScene) -> None:
+    used(scene)
+    scene.world.back_up(SPACE)
+    long_ago(scene)
+
+
+def long_ago(scene: ErasureScene) -> None:
+    scene.world.clock.move(WATCHED)
+    scene.world.sweep_all()
+    scene.world.settle()
+
+
+def folded_now(scene: ErasureScene) -> None:
+    used(scene)
+    scene.world.consolidate(SPACE)
+    scene.world.back_up(SPACE)
+
+
+def folded(scene: ErasureScene) -> None:
+    folded_now(scene)
+    leave_archive(scene.world)
+    long_ago(scene)
+
+
+def folded_before_others(scene: ErasureScene) -> None:
+    """The newest record does not hold the note, but quotes it in what was in the bank before."""
+    used(scene)
+    scene.world.consolidate(SPACE)
+    scene.world.note("Another one.", agent="bob")
+    scene.world.consolidate(SPACE)
+
+
+def given_back(scene: ErasureScene) -> None:
+    """Folded, given back by an undo, and so live and in two records."""
+    used(scene)
+    scene.world.consolidate(SPACE)
+    scene.world.undo(1)
+
+
+def planned(scene: ErasureScene) -> None:
+    """Live, and in a plan that waits for approval."""
+    used(scene)
+    space_change.change(scene.world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
+    scene.world.consolidate(SPACE)
+
+
+def said_now(scene: ErasureScene) -> None:
+    """A turn that a summary repeats, with a large result of a tool, and a backup of it."""
+    talk = Talk("turns", world=scene.world, ratio=0.5)
+    talk.llm.default = frank
+    scene.world.note("The build is green again.", agent="bob")
+    talk.say("Which port do we use for the build?", "We use port 8080.", message_id="other")
+    scene.world.clock.move(1)
+    talk.say(f"{SECRET}.", "So be it.", message_id="secret", tool_calls=(CALL,))
+    talk.update()
+    scene.world.back_up(SPACE)
+    scene.erased = conversation_keys.turn_id(talk.id, 2)
+
+
+def said(scene: ErasureScene) -> None:
+    said_now(scene)
+    leave_archive(scene.world)
+    long_ago(scene)
+
+
+def leave_archive(world: World) -> None:
+    """An archive to be downloaded, and one that is being made."""
+    store, key = world.inner, keys.export(SPACE, "2026-02-20T14-00-02")
+    store.put_object(Bucket="", Key=key, Body=gzip.compress(f"{SECRET}.".encode(), mtime=0))
+    upload = store.create_multipart_upload(Bucket="", Key=keys.export(SPACE, "2026-02-20T15-00-00"))
+    store.upload_part(Bucket="", Key=key, UploadId=upload["UploadId"], PartNumber=1, Body=SECRET.encode())
+
+
+def _begun(scene: ErasureScene) -> None:
+    """An erasure that ran out of time, and goes on in its next invocation."""
+    folded(scene)
+    world = scene.world
+    erase(scene, world.process, world.clock() + timedelta(seconds=1))
+    scene.run = world.queued.popleft()
+
+
+def _heard(before: Before) -> Before:
+    """All that is written on the way may come late."""
+
+    def prepare(scene: ErasureScene) -> None:
+        world = scene.world
+
+        def carry(request: Any) -> Any:
+            # A head is no text; that a late copy of it disturbs a backup is a matter of backups.
+            if not (request.verb == "COPY" and request.key.endswith(f"/{keys.META}")):
+                world.note_sent(request)
+            return request.send(world.inner)
+
+        world.client.carry = carry
+        before(scene)
+
+    return prepare
+
+
+# What is done
+
+
+def erase(scene: ErasureScene, process: Process, until: datetime) -> Any:
+    turn = conversation_keys.parse_turn_id(scene.erased)
+    if turn:
+        return erasure.erase_turn(process, EVERYONE, SPACE, *turn, until)
+    return erasure.erase_note(process, EVERYONE, SPACE, scene.erased, until, erase=True)
+
+
+def _consolidate(scene: ErasureScene, process: Process, until: datetime) -> None:
+    if not scene.world.queued:
+        scene.world.order(SPACE)
+    scene.world.work(scene.world.queued[0], process, until)
+
+
+def _undo(scene: ErasureScene, process: Process, until: datetime) -> None:
+    undoing.undo(process, "admin", SPACE, 1)
+
+
+def _edit(scene: ErasureScene, process: Process, until: datetime) -> None:
+    edit = Edit("add_section", "## New", "Text.")
+    corrections.edit_sections(process, EVERYONE, SPACE, "log.md", [edit], "it was missing")
+
+
+def _talk(scene: ErasureScene) -> str:
+    return next(key.split("/")[2] for key in scene.world.inner.objects if key.startswith(f"{SPACE}/conversations/"))
+
+
+def _summarise(scene: ErasureScene, process: Process, until: datetime) -> None:
+    """All summaries are made anew, of turns that are read now."""
+    orders.rebuild(process, SPACE, _talk(scene), None, {"ratio": 0.4})
+    scene.world.work({"space_id": SPACE, "conversation_id": _talk(scene)}, process, until)
+
+
+def _say_again(scene: ErasureScene, process: Process, until: datetime) -> None:
+    draft = TurnDraft(f"{SECRET}.", "So be it.", message_id="secret", tool_calls=(CALL,))
+    log.append(process, SPACE, _talk(scene), "ann", draft)
+
+
+def _action(name: str, work: Work, before: Before = nothing, **more: Any) -> Action:
+    return Action(name, work, before, seconds=WORK_SECONDS, **more)
+
+
+ERASE = _action("erasure", erase)
+NEXT = _action("next invocation", lambda scene, *more: scene.world.work(scene.run, *more))
+RUN = _action("consolidation", _consolidate)
+UNDO = _action("undo", _undo)
+BACK_UP = _action("backup", take("api", "another"))
+NOTHING = _action("nothing", lambda *_: None)
+FOLDED, LIVE = (_action(f"erasure of a note that is {before.__name__}", erase, before) for before in (folded, live))
+ACTIONS = (
+    FOLDED,
+    LIVE,
+    _action("erasure of a note that is given back", erase, given_back),
+    _action("erasure of a note that is planned", erase, planned),
+    _action("erasure of a turn that is summarised", erase, said),
+)
+
+
+def _cut(first: Action, second: Action, before: Before, name: str = "") -> Pair:
+    return Pair(first, second, (cut,), before, gap=LONG, name=name)
+
+
+PAIRS = (
+    *(
+        Pair(ERASE, NOTHING, (late,), _heard(before), gap=600, name=f"late writes, {before.__name__}")
+        for before in (folded_now, given_back, planned, folded_before_others, said_now)
+    ),
+    _cut(RUN, ERASE, live),
+    _cut(UNDO, ERASE, folded),
+    _cut(BACK_UP, ERASE, live),
+    _cut(_action("new summaries", _summarise), ERASE, said),
+    _cut(_action("repeated message", _say_again), ERASE, said),
+    _cut(_action("correction", _edit), NEXT, _begun, "correction & next invocation of an erasure"),
+    _cut(ERASE, RUN, live),
+    _cut(ERASE, UNDO, folded),
+    _cut(ERASE, BACK_UP, live),
+)
+ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=12, turns=3))
