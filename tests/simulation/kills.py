@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator
 
 from tests.simulation.scene import Action, Kind, Scene, prepared
-from tests.support.faults import FAULTS, Fault
+from tests.support.faults import Fault
 from tests.support.world import World
 
 Found = tuple[str, list[str]]
@@ -25,7 +25,7 @@ def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
     at other ones.
     """
     with kind.limits():
-        ways = [(fault, how) for fault in FAULTS for how in kind.scene.recoveries]
+        ways = [(fault, how) for fault in kind.scene.faults for how in kind.scene.recoveries]
         for point, verb in enumerate(requests(prepared(kind, action).fork(), action)):
             struck: dict[Fault, Scene] = {}
             for turn, (fault, how) in enumerate(ways):

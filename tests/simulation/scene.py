@@ -17,6 +17,7 @@ from livemem.process import Process
 from livemem.store import keys
 from tests.support.actors import Actor
 from tests.support.counting import Killed
+from tests.support.faults import FAULTS, Fault
 from tests.support.world import INVOCATION, Invocation, World
 
 SPACE = "demo"
@@ -32,7 +33,8 @@ class Scene:
 
     world_type: ClassVar[type[World]] = World
     recoveries: ClassVar[tuple[str, ...]] = ("repeat", "nobody")
-    """Methods: what may happen after a fault. After errors (not kills) the first one is tried alone in `make test`."""
+    """Methods: what may happen after a fault."""
+    faults: ClassVar[tuple[Fault, ...]] = FAULTS
 
     unconditional: ClassVar[tuple[str, ...]] = ()
     """Verbs of requests that are never answered with a condition that did not hold, unless it is so."""
