@@ -41,7 +41,7 @@ class History:
     times: ClassVar[tuple[float, ...]] = (1, 20, 100, 400, 1_000, 1_500)
 
     def __init__(self, kind: Kind, choices: Choices, *, calm: bool = False, world: World | None = None) -> None:
-        self.choices, self.calm = choices, calm
+        self.choices, self.calm, self.remote = choices, calm, world is not None
         place = choices.number(0, self.begins - 1)
         self.scene: Any = begun(type(self), kind.scene, place).fork() if world is None else kind.scene(world)
         if world is not None:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import count
 
+from livemem.store import timing
 from tests.simulation.kills import Found
 from tests.simulation.scene import Action, Before, Kind, Scene, nothing, prepared
 from tests.support.actors import Actor
 from tests.support.counting import WRITES
 from tests.support.faults import Fault
-from tests.support.world import RETRIES, Sent
+from tests.support.world import Sent
 
 Asked = Sequence[tuple[str, str]]
 """Requests, as (verb, key or prefix)."""
@@ -341,7 +342,7 @@ def failing(play: Play) -> Iterator[Found]:
     for turn in play.stops():
         for fault in DEADLY:
             scene = play.scene()
-            for pause in (0, *RETRIES):
+            for pause in (0, *(pause.total_seconds() for pause in timing.RETRIES)):
                 scene.world.pass_time(pause)
                 actor = scene.enter(play.pair.first)
                 if fault.code:

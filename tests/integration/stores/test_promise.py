@@ -1,27 +1,26 @@
-"""The promise of the commit (docs/reliability.md) on stores over HTTP: a reduced run of what the unit tests do in
-memory. Each operation dies before and after each of its requests; random histories interleave at every request."""
+"""The promise of the commit (docs/reliability.md) on stores over HTTP: a reduced run of what the simulation does in
+memory. Each action dies before and after each of its requests; random histories interleave at every request."""
 
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from livemem.store.objects import Store
-from tests.support import crash
-from tests.support.histories import Histories
+from tests.simulation.choices import Seeded
+from tests.simulation.histories import play
+from tests.simulation.kills import on_store, requests
+from tests.simulation.kinds.consolidation import CONSOLIDATION, BankHistory
+from tests.simulation.scene import Action
+from tests.support.faults import KILLS, Fault
 from tests.support.remote import RemoteBucket
 
 STORES = ("moto", "minio", "versitygw")
-OPERATIONS = {
-    found.name: found
-    for found in crash.OPERATIONS
-    if found.name in ("consolidation, 2 files", "undo", "manual edit of a file", "deletion of a space")
-}
-BEFORE, AFTER = crash.KILLS
+NAMES = ("consolidation, 2 files", "undo", "manual edit of a file", "deletion of a space")
+ACTIONS = {found.name: found for found in CONSOLIDATION.actions if found.name in NAMES}
+BEFORE, AFTER = KILLS
 STRIDES = {"moto": 3, "minio": 1}
 """Of moto's requests every third one is enough: it is slow, and all are done on MinIO and in memory."""
-HISTORIES, STEPS = 12, 25
+HISTORIES = 12
 
 
 @pytest.fixture(name="remote")
@@ -30,42 +29,27 @@ def _remote(request: pytest.FixtureRequest, open_bucket: Callable[..., Store]) -
     return RemoteBucket(store.v4, store.bucket)
 
 
-def test_the_operations_are_there():
-    assert len(OPERATIONS) == 4
+def test_the_actions_are_there():
+    assert len(ACTIONS) == 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("remote", "stride"), STRIDES.items(), ids=STRIDES, indirect=["remote"])
-@pytest.mark.parametrize(
-    ("fault", "recover"), [(BEFORE, crash.sweep_later), (AFTER, crash.retry)], ids=["sweep", "retry"]
-)
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_an_operation_killed_at_any_request_keeps_the_promise(
-    remote: RemoteBucket,
-    stride: int,
-    operation: crash.Operation,
-    fault: crash.Fault,
-    recover: Callable[[crash.World, crash.Operation], None],
+@pytest.mark.parametrize(("fault", "how"), [(BEFORE, "sweep"), (AFTER, "repeat")], ids=["sweep", "repeat"])
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
+def test_an_action_killed_at_any_request_keeps_the_promise(
+    remote: RemoteBucket, stride: int, action: Action, fault: Fault, how: str
 ):
-    points = crash.requests_of(operation, remote.world)
+    scene = CONSOLIDATION.scene(remote.world())
+    scene.prepare(action)
+    points = len(requests(scene, action))
     assert points >= 5
     for point in range(0, points, stride):
-        found, repeated_calls = crash.crash(operation, fault, recover, point, remote.world)
-        assert found.clean(), f"request {point}: {found}"
-        assert repeated_calls == 0, f"request {point}"
+        assert on_store(CONSOLIDATION, action, fault, how, point, remote.world) == [], f"request {point}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("remote", STORES, indirect=True)
 def test_random_histories_lose_no_note_and_fold_none_twice(remote: RemoteBucket):
-    here = type("Histories", (Histories,), {"new_world": staticmethod(remote.world)})
-    run_state_machine_as_test(
-        seed(1)(here),
-        settings=settings(
-            max_examples=HISTORIES,
-            stateful_step_count=STEPS,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    for number in range(HISTORIES):
+        assert play(CONSOLIDATION, BankHistory, Seeded(number), world=remote.world()) == [], f"history {number}"

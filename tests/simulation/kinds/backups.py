@@ -10,7 +10,7 @@ from livemem.backups import catalog, retention, snapshots
 from livemem.backups.snapshots import Wanted
 from livemem.errors import NotFound
 from livemem.process import Process
-from livemem.spaces import lease
+from livemem.jobs import lease
 from livemem.store import keys
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import DELETE, EDIT, ORDERED_RUN, RUN, STALL, SWEEP_ALL, BankScene

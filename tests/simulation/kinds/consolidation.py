@@ -3,7 +3,7 @@ deletion of the space; the sweep.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -66,6 +66,8 @@ from tests.support.rest import uid_of
 from tests.support.world import EVERYONE, Invocation, append_everything, read_prompt, several_files
 
 AHEAD = 300
+FEW_TOKENS, HUGE = 8_000, "x" * 30_000
+"""A model's window, and a note that does not fit into it."""
 Before = Callable[[BankScene], None]
 Act = Callable[[BankScene, Process, datetime], Any]
 
@@ -107,6 +109,29 @@ def _queued_again(before: Before) -> Before:
         scene.take_run()
 
     return prepare
+
+
+def _unfolded(notes: Sequence[str], threshold: int, answer: Any = append_everything) -> Before:
+    """A run that leaves notes live: what does not fit into the model's window, or is not cited."""
+
+    def prepare(scene: BankScene) -> None:
+        world = scene.world
+        world.settings = world.settings.model_copy(update={"llmaas_context_tokens": FEW_TOKENS})
+        world.new_process()
+        world.llm.default = answer
+        scene.size = threshold
+        scene.create()
+        for content in notes:
+            scene.accepted([world.note(content, space_id=SPACE)])
+            world.clock.move(1)
+        world.count(SPACE)
+        scene.take_run()
+
+    return prepare
+
+
+def _citing_all_but_the_last(shown: dict[str, Any]) -> str:
+    return append_everything({**shown, "notes": shown["notes"][:-1] or shown["notes"]})
 
 
 def _undo_of(number: int) -> Act:
@@ -179,6 +204,8 @@ ACTIONS = (
     case("sweep after a dead run", _after_a_dead_run, SWEEP, marks=False),
     case("sweep of a space at rest", _waits, SWEEP, marks=False),
     case("daily sweep of a threshold that no event noticed", bank.due, SWEEP_ALL, unheard=True),
+    case("some notes unfolded", _unfolded(("one", HUGE, "two", "three"), 3, _citing_all_but_the_last), RUN),
+    case("no note to fold", _unfolded((HUGE, f"{HUGE}y"), 2), RUN),
 )
 
 
@@ -321,7 +348,7 @@ class BankHistory(History):
                 scene.fold()
 
     def first(self) -> None:
-        self.prompt = self.choices.pick((True, True, False))
+        self.prompt = self.choices.pick((True, True, False)) and not self.remote
         self.scene.lost = not self.prompt
         self.heard: set[Any] = set()
         self.asked = Counter[str]()

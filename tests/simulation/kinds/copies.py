@@ -16,7 +16,7 @@ from livemem.backups import catalog
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.store import keys
+from livemem.store import keys, timing
 from tests.simulation.pairs import Pair, crossed, cut, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
 from tests.support.archives import exported, targz
@@ -365,7 +365,7 @@ PAIRS = (
     Pair(FORK_AT, FORK_AT, (cut, together), _beside(FORK_AT, _nothing_else)),
     *_meeting(FORK, RUN, _beside(FORK, _as_its_records_say, _ordered)),
 )
-assert arrivals.ALONE_AFTER.total_seconds() < 1_000
+assert timing.DEAD_AFTER.total_seconds() < 1_000
 COPIES = Kind(
     "copies of spaces",
     CopyScene,

@@ -12,8 +12,7 @@ from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.store import keys
 from tests.support.cases import each
 from tests.support.counting import Killed
-from tests.support.crash import several_files
-from tests.support.world import World
+from tests.support.world import World, several_files
 
 
 def changed_many_times() -> tuple[World, list[dict[str, str]]]:

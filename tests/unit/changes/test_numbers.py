@@ -11,9 +11,9 @@ from livemem.changes import records
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
-from tests.support import crash
 from tests.support.audit import audit
 from tests.support.counting import Killed
+from tests.support.faults import LATER
 from tests.support.world import World
 
 NEW_FIELDS = ("changes", "corrections", "language", "rules_changed_at")
@@ -121,7 +121,7 @@ def test_what_was_committed_before_and_not_applied_is_finished_and_counted_once(
         ACTS[name](world)
     as_before_changes_were_numbered_apart(world, 2)
 
-    world.clock.move(crash.LATER)
+    world.clock.move(LATER)
     world.sweep()
 
     assert numbers(world)[:2] == (2, 2)

@@ -9,8 +9,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.audit import audit
 from tests.support.cases import each
-from tests.support.crash import several_files
-from tests.support.world import World
+from tests.support.world import World, several_files
 
 
 def fold(world: World, *texts: str) -> None:

@@ -11,7 +11,7 @@ from livemem.store import room_keys as keys
 from tests.support.cases import each
 from tests.support.chatter import Chatter, fails_on
 from tests.support.counting import Killed
-from tests.support.crash import ERRORS, KILLS
+from tests.support.faults import KILLS
 
 FACTS = {
     "harbour": "fact: the harbour office opens at six",
@@ -72,20 +72,6 @@ def points(*, poison: bool = False) -> int:
     return len(chatter.world.client.requests)
 
 
-@pytest.mark.slow
-@each("poison", [False, True])
-@each("fault", [*KILLS, *ERRORS], ids=lambda fault: fault.name)
-def test_wherever_a_digest_breaks_off_nothing_is_lost_or_digested_twice(fault, poison):
-    # With a message that no model can digest an error is told at every third request: a kill is at each.
-    for point in range(0, points(poison=poison), 3 if poison and fault in ERRORS else 1):
-        chatter = prepared(poison=poison)
-        fault.arm(chatter.world, point)
-        with suppress(Killed, LiveMemoryError):
-            chatter.digest()
-        recovered(chatter)
-        assert wrong(chatter, poison=poison) == [], point
-
-
 @pytest.mark.parametrize("fault", KILLS, ids=lambda fault: fault.name)
 def test_a_kill_at_any_request_repeats_no_call_whose_answer_could_be_stored(fault):
     repeated = {}
@@ -133,34 +119,6 @@ def test_a_digest_that_dies_again_and_again_asks_each_chunk_once():
     assert asked <= len(FACTS)
     assert len(chatter.llm.asked) == len(FACTS)
     assert wrong(chatter) == []
-
-
-@each("stop", range(0, 60, 3))
-def test_two_workers_whose_requests_interleave_store_each_memory_once(stop):
-    from tests.support.actors import Actor
-    from tests.support.world import INVOCATION
-
-    chatter = prepared()
-    until = chatter.world.clock() + INVOCATION
-
-    def carry_out(actor):
-        from livemem.digests import work
-
-        return work.carry_out(actor.process, "demo", work.Order(forced=True), actor.until)
-
-    first, second = (Actor(name, chatter.world, carry_out, until) for name in ("first", "second"))
-    first.step(stop)
-    # Held up for so long that its claim has run out.
-    chatter.world.pass_time(120, beating=False)
-    second.finish()
-    chatter.say("a new one meanwhile", room="lab", message_id="new")
-    first.finish()
-    assert first.error is None
-    assert second.error is None
-    assert [one.content for one in chatter.said("lab")] in (["a new one meanwhile"], [])
-    recovered(chatter)
-    assert chatter.memories() == sorted(FACTS.values())
-    assert len(chatter.world.keys("demo/memories/facts/log/")) == len(FACTS)
 
 
 def test_a_write_of_what_a_digest_takes_that_comes_late_changes_nothing():

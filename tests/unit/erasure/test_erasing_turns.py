@@ -16,7 +16,7 @@ from livemem.recall.asked import Asked
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from tests.support.counting import Killed
-from tests.support.crash_erasure import damaged_backups, left_of
+from tests.support.erased import damaged_backups, left_of
 from tests.support.searching import find, holdings, searching_world
 from tests.support.talk import Talk, frank
 from tests.support.world import EVERYONE, INVOCATION

@@ -28,7 +28,7 @@ from livemem.spaces.erasing import Erasing
 from livemem.store import keys
 from tests.support.audit import audit, records_of
 from tests.support.bucket import error
-from tests.support.crash_erasure import come_to_end, damaged_backups, left_of
+from tests.support.erased import come_to_end, damaged_backups, left_of
 from tests.support.world import EVERYONE, INVOCATION, World
 
 SECRET = "Alice lives in Paris with her two cats"

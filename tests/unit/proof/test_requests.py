@@ -13,8 +13,7 @@ from livemem.notes.pages import Filter
 from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.store.probe import has_conditional_writes
-from tests.support.crash import several_files
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, World, several_files
 
 
 def counts(world: World) -> dict[str, int]:

@@ -13,7 +13,7 @@ from livemem.store import room_keys as keys
 from tests.support.cases import each
 from tests.support.chatter import ROOM, Chatter
 from tests.support.counting import Killed
-from tests.support.crash import ERRORS, KILLS
+from tests.support.faults import ERRORS, KILLS
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from livemem.spaces import life, markers
 from livemem.spaces.markers import KEPT_FOR, KNOWN_SECONDS
 from livemem.store import keys
 from livemem.upkeep import sweep
-from tests.support import crash
+from tests.simulation.kinds.consolidation import CONSOLIDATION
+from tests.simulation.scene import Action, prepared
 from tests.support.bucket import Stored, error
 from tests.support.cases import each
 from tests.support.counting import WRITES, Request
@@ -213,11 +214,11 @@ def rest(world: World) -> None:
         world.settle()
 
 
-@each("operation", crash.OPERATIONS, ids=lambda operation: operation.name)
-def test_after_any_operation_a_space_comes_to_rest_and_costs_nothing(operation: crash.Operation):
-    world = World()
-    operation.prepared(world)
-    operation.act(world)
+@each("action", CONSOLIDATION.actions, ids=str)
+def test_after_any_action_a_space_comes_to_rest_and_costs_nothing(action: Action):
+    scene = prepared(CONSOLIDATION, action).fork()
+    scene.attempt(action)
+    world = scene.world
     world.settle()
     rest(world)
 
@@ -258,7 +259,7 @@ def test_who_relies_on_a_marker_of_before_is_found_by_it_although_it_is_swept_ev
     world.note("the second")
     world.client.reset()
     world.client.kill_at(0, done=False)
-    with pytest.raises(crash.Killed):
+    with pytest.raises(Killed):
         counter.hear(counting, "demo")
     assert world.client.requests == [("GET", keys.meta("demo"))]
     world.new_process()
@@ -306,7 +307,7 @@ def test_what_is_left_of_a_deletion_is_found_by_its_marker():
     world = space(notes=1)
     world.client.reset()
     world.client.kill_at(3, done=False)
-    with pytest.raises(crash.Killed):
+    with pytest.raises(Killed):
         life.delete(world.process, "demo", "demo")
     rest(world)
 

@@ -17,8 +17,7 @@ from livemem.process import Process
 from livemem.recall import summary
 from livemem.store import keys
 from livemem.store.cache import ENTRY_BYTES, MB, ReadCache
-from tests.support.crash import several_files
-from tests.support.world import EVERYONE, INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World, several_files
 
 things = st.tuples(st.integers(0, 40), st.sampled_from(["", "a", "b"]), st.one_of(st.text(), st.binary()))
 

@@ -1,0 +1,74 @@
+"""Who has planned a commit before an erasure began."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from livemem.changes import undo as undoing
+from livemem.errors import LiveMemoryError
+from livemem.store import keys
+from tests.simulation.kinds.erasures import ERASURES, FOLDED, LONG, SECRET, ErasureScene, erase
+from tests.simulation.scene import prepared
+from tests.support.actors import Actor
+from tests.support.audit import records_of
+from tests.support.erased import SPACE, come_to_end, left_of
+from tests.support.world import INVOCATION, World
+
+
+def begun() -> tuple[ErasureScene, World]:
+    scene = prepared(ERASURES, FOLDED).fork()
+    return scene, scene.world
+
+
+def about_to_plan(world: World) -> Actor:
+    """An undo that has lost its lease, and will write its plan next, of which nobody knows yet."""
+    work = lambda actor: undoing.undo(actor.process, "admin", SPACE, 1)  # noqa: E731
+    actor = Actor("undo", world, work, world.clock() + INVOCATION)
+    while not actor.client.requests or not actor.client.requests[-1][1].endswith(".plan.json"):
+        actor.step()
+    world.pass_time(LONG, beating=False)
+    world.new_process()
+    return actor
+
+
+def at(world: World, request: tuple[str, str], do: Callable[[], Any]) -> None:
+    """Let it happen just before the first such request of the world's process."""
+
+    def before(index: int, verb: str) -> None:
+        if world.client.requests[index] == request:
+            world.client.before = lambda index, verb: None
+            do()
+
+    world.client.before = before
+
+
+def test_a_commit_just_before_the_erasure_begins_is_erased_too():
+    scene, world = begun()
+    other = about_to_plan(world)
+    swaps = ("PUT", keys.meta(SPACE))
+
+    def commit() -> None:
+        other.step(2)
+        other.kill()
+
+    at(world, swaps, commit)
+    receipt = erase(scene, world.process, world.clock() + INVOCATION)
+
+    assert receipt.status == "done"
+    assert swaps in other.client.requests
+    assert len(records_of(world.inner.objects, SPACE)) == 2
+    assert list(left_of(world, SECRET)) == []
+
+
+def test_nobody_commits_under_an_erasure_that_goes_on():
+    scene, world = begun()
+    erase(scene, world.process, world.clock() + timedelta(seconds=1))
+    other = about_to_plan(world)
+
+    at(world, ("LIST versions", keys.prefix(SPACE)), other.finish)
+    world.work()
+
+    assert isinstance(other.error, LiveMemoryError)
+    assert len(records_of(world.inner.objects, SPACE)) == 1
+    assert come_to_end(world, [scene.erased]) == []
+    assert list(left_of(world, SECRET)) == []
