@@ -56,7 +56,7 @@ demo-conversations: setup ## show conversation memory at work on a long true tal
 
 .PHONY: test
 test: setup ## all tests, fast ones first
-	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal --ignore tests/integration/stores tests/unit tests/template tests/integration tests/e2e
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal --ignore tests/integration/stores tests/unit tests/simulation tests/template tests/integration tests/e2e
 
 .PHONY: quick
 quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
@@ -80,16 +80,13 @@ bench-memories: setup ## measure what memories cost: store, search, cold, digest
 	@$(PYTHON_BIN) -m benchmarks.memories $(ARGS)
 
 .PHONY: proof
-proof: setup ## every proof whole: all kills, errors, pairs and 20,000 histories of each kind; takes hours (docs/reliability.md)
-	@$(PYTHON_BIN) -m benchmarks.crash_table $(ARGS)
-	@$(PYTHON_BIN) -m benchmarks.backup_crash_table
-	@$(PYTHON_BIN) -m benchmarks.conversations_proof $(ARGS)
-	@$(PYTHON_BIN) -m benchmarks.memories_proof $(ARGS)
+proof: setup ## every proof whole: make proof ARGS="--kinds erasures --histories 500 --workers 2"; all takes hours (docs/reliability.md)
+	@$(PYTHON_BIN) -m benchmarks.proof $(ARGS)
 	@OPENAPI_EXAMPLES=20 $(PYTHON_BIN) -m pytest -q tests/integration/test_openapi.py
 
 .PHONY: proof-memories
 proof-memories: setup ## the whole proof of memories and digests: kills, pairs, 20,000 histories (docs/reliability.md)
-	@$(PYTHON_BIN) -m benchmarks.memories_proof $(ARGS)
+	@$(PYTHON_BIN) -m benchmarks.proof --kinds memories digests $(ARGS)
 
 .PHONY: sam-local
 sam-local: setup setup-sam ## start the service on sam local, Docker and MinIO (PORT=3000)

@@ -94,7 +94,9 @@ def rows(pool: ProcessPoolExecutor, place: int, count: int) -> Iterator[Row]:
     """The rows of a kind, and one for all actions, and for all pairs; histories and extras in one row each."""
     wanted = list(parts(place, count))
     held: Row | None = None
-    for (_, what, which, start), row, following in zip(wanted, pool.map(played, wanted), [*wanted[1:], None], strict=True):
+    for (_, what, which, start), row, following in zip(
+        wanted, pool.map(played, wanted), [*wanted[1:], None], strict=True
+    ):
         del start
         if what in ("actions", "pairs"):
             yield row

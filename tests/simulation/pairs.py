@@ -12,7 +12,7 @@ from itertools import count
 
 from livemem.store import timing
 from tests.simulation.kills import Found
-from tests.simulation.scene import Action, Before, Kind, Scene, nothing, prepared
+from tests.simulation.scene import Action, Before, Kind, Scene, prepared
 from tests.support.actors import Actor
 from tests.support.counting import WRITES
 from tests.support.faults import Fault
@@ -87,9 +87,7 @@ class Play:
 
     def stops(self, *, writes: bool = False) -> Iterator[int]:
         """The turns before which the first one stops: all, or those that write."""
-        found = [
-            turn for turn, (verb, _) in enumerate(self.turns) if not writes or verb in WRITES.values()
-        ]
+        found = [turn for turn, (verb, _) in enumerate(self.turns) if not writes or verb in WRITES.values()]
         yield from found[self._offset() :: self.stride]
 
     def _offset(self) -> int:
@@ -198,7 +196,13 @@ def walk(scene: Scene, actor: Actor, action: Action, turns: int = 1) -> None:
 def _beside(scene: Scene) -> Hashable:
     """What a process may change, or ask, beside its own requests."""
     world = scene.world
-    beside: tuple[Sized, ...] = (world.queued, world.background, world.reindexed, world.llm.prompts, world.client.requests)
+    beside: tuple[Sized, ...] = (
+        world.queued,
+        world.background,
+        world.reindexed,
+        world.llm.prompts,
+        world.client.requests,
+    )
     kept = (len(value) if isinstance(value, Sized) else id(value) for value in vars(scene).values())
     return world.ids.count, *kept, *(len(one) for one in beside)
 
@@ -303,7 +307,10 @@ def cut(play: Play) -> Iterator[Found]:
         scene, first = play.standing(turn)
         second = scene.enter(play.pair.second)
         second.finish()
-        yield f"stands before {play.named(turn)}", play.ended(scene, (play.pair.second, second), (play.pair.first, first))
+        yield (
+            f"stands before {play.named(turn)}",
+            play.ended(scene, (play.pair.second, second), (play.pair.first, first)),
+        )
 
 
 def crossed(play: Play) -> Iterator[Found]:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from livemem.backups import catalog, retention, snapshots
 from livemem.backups.snapshots import Wanted
 from livemem.errors import NotFound
-from livemem.process import Process
 from livemem.jobs import lease
+from livemem.process import Process
 from livemem.store import keys
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import DELETE, EDIT, ORDERED_RUN, RUN, STALL, SWEEP_ALL, BankScene

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from livemem.bank import corrections, review
 from livemem.changes import rules
@@ -27,7 +27,7 @@ from livemem.spaces import life, markers
 from livemem.store import keys
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.choices import chance
-from tests.simulation.histories import History, Step, Work
+from tests.simulation.histories import History, Step
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import (
     APPROVE,
@@ -58,7 +58,7 @@ from tests.simulation.kinds.bank import (
     after,
 )
 from tests.simulation.pairs import ALL, CROSSED, Pair, crossed, cut, failing, late, lost, overtaken, together
-from tests.simulation.scene import SPACE, SWEEP_SECONDS, WORK_SECONDS, Action, Kind, nothing
+from tests.simulation.scene import SPACE, SWEEP_SECONDS, Action, Kind, nothing
 from tests.support.actors import Actor, take_turn
 from tests.support.audit import records_of
 from tests.support.faults import LATER
@@ -459,7 +459,9 @@ class BankHistory(History):
         if what.endswith("sweep"):
             everything = what != "sweep"
             self.spawn(
-                what, lambda process, until: sweeping.sweep(process, deadline=until, everything=everything), SWEEP_SECONDS
+                what,
+                lambda process, until: sweeping.sweep(process, deadline=until, everything=everything),
+                SWEEP_SECONDS,
             )
         elif what == "creation":
             self.creating.append(self.spawn(what, self._create))

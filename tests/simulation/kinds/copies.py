@@ -20,8 +20,8 @@ from livemem.store import keys, timing
 from tests.simulation.pairs import Pair, crossed, cut, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
 from tests.support.archives import exported, targz
-from tests.support.counting import READS
 from tests.support.audit import audit, records_of
+from tests.support.counting import READS
 from tests.support.rest import check_alive, check_rest
 from tests.support.whole import Kept, differences, objects
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -367,7 +367,7 @@ PAIRS = (
 )
 assert timing.DEAD_AFTER.total_seconds() < 1_000
 COPIES = Kind(
-    "copies of spaces",
+    "copies",
     CopyScene,
     ACTIONS,
     PAIRS,

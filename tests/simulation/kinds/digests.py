@@ -412,7 +412,7 @@ class RoomHistory(History):
 
 
 DIGESTS = Kind(
-    "rooms and digests",
+    "digests",
     RoomScene,
     ACTIONS,
     PAIRS,

@@ -19,7 +19,7 @@ from livemem.memories.outcome import Stored
 from livemem.process import Process
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.simulation.choices import chance, some
-from tests.simulation.histories import History, Step, Work
+from tests.simulation.histories import History, Step
 from tests.simulation.kinds.bank import sweep, sweep_all
 from tests.simulation.kinds.memory_law import MIXED, TOPICS, Log, Told, alive, judged, op_id, says, text, wrong_log
 from tests.simulation.model import Model
@@ -472,7 +472,9 @@ def race(number: int) -> list[str]:
         if actor.error:
             raise actor.error
     there = Log.read(scene.bucket, "fact").standing().values()
-    missing = [f"not in one memory: {draft.content}" for draft in drafts if not any(says(one, draft.content) for one in there)]
+    missing = [
+        f"not in one memory: {draft.content}" for draft in drafts if not any(says(one, draft.content) for one in there)
+    ]
     return [*scene.check(), *missing, *([] if len(there) == 10 else [f"{len(there)} memories of ten facts"])]
 
 

@@ -49,7 +49,9 @@ def _answer(thread: Any) -> Any:
 
 def _said(messages: Messages) -> str:
     """Memories differ; conversations are summarised."""
-    return verdicts(messages, lambda new, there: "different") if "# Pairs" in messages[1]["content"] else extract(messages)
+    return (
+        verdicts(messages, lambda new, there: "different") if "# Pairs" in messages[1]["content"] else extract(messages)
+    )
 
 
 class QuestionWorld(World):
@@ -82,9 +84,7 @@ class QuestionScene(Scene):
         until = self.world.clock() + timedelta(seconds=seconds)
         wanted = Wanted(message)
         pause = self.world.pass_time
-        return work.ask(
-            process, SPACE, AUTHOR, wanted, may_write=True, until=until, idempotency_key=key, pause=pause
-        )
+        return work.ask(process, SPACE, AUTHOR, wanted, may_write=True, until=until, idempotency_key=key, pause=pause)
 
     def struck(self, action: Action) -> None:
         super().struck(action)

@@ -6,7 +6,6 @@ from contextlib import suppress
 import pytest
 
 from livemem.digests import chunks, opening
-from livemem.errors import LiveMemoryError
 from livemem.store import room_keys as keys
 from tests.support.cases import each
 from tests.support.chatter import Chatter, fails_on

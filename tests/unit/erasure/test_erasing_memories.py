@@ -32,8 +32,8 @@ from livemem.spaces import head as heads
 from livemem.store import keys, memory_keys, room_keys
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
-from tests.support.faults import ERRORS, KILLS, LATER
 from tests.support.erased import damaged_backups, left_of
+from tests.support.faults import ERRORS, KILLS, LATER
 from tests.support.memories import Meaning, contents, store, world_with_meaning
 from tests.support.world import EVERYONE, INVOCATION, World
 
