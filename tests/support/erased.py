@@ -1,5 +1,5 @@
-"""A space in which something was erased: how the erasure ends, and what is left of the text in all that a bucket holds or
-keeps: objects, former versions, backups, archives, parts of uploads.
+"""A space in which something was erased: how the erasure ends, and what is left of the text in all that a bucket holds
+or keeps: objects, former versions, backups, archives, parts of uploads.
 """
 
 import gzip

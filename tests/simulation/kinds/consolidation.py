@@ -435,7 +435,10 @@ class BankHistory(History):
 
     def start(self) -> None:
         """A run is started by hand, or by a change of the space."""
-        by_hand, dry = (lambda process: queues.order(process, EVERYONE, SPACE, one) for one in ORDERS)
+        by_hand, dry = (
+            partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=Order("api", dry_run=dry))
+            for dry in (False, True)
+        )
         on, off = (SpaceChange(threshold=threshold, auto_paused=False) for threshold in (self.scene.size, 0))
         changes = [partial(space_change.change, principal=EVERYONE, space_id=SPACE, wanted=one) for one in (on, off)]
         self._one_of(by_hand, by_hand, by_hand, dry, *changes)
@@ -533,7 +536,6 @@ class BankHistory(History):
         return wrong
 
 
-ORDERS = (Order("api"), Order("api", dry_run=True))
 CONSOLIDATION = Kind(
     "consolidation",
     BankScene,

@@ -1,5 +1,5 @@
-"""What must be true of a conversation in a bucket: the bucket itself notices what is written twice or asked for again, and
-blocks, groups and summaries are those of the planner.
+"""What must be true of a conversation in a bucket: the bucket itself notices what is written twice or asked for again,
+and blocks, groups and summaries are those of the planner.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""Conversations: writers, importers, events, workers, rebuilds, redos, deletions, erasures of turns, sweeps. The laws are
-in conversation_law.py.
+"""Conversations: writers, importers, events, workers, rebuilds, redos, deletions, erasures of turns, sweeps. The laws
+are in conversation_law.py.
 """
 
 import json
@@ -94,8 +94,8 @@ class TalkScene(Scene):
     """One conversation, and what its users were told.
 
     `told` has each acknowledged message; `late` says that a process may have seen the end of the log too early, or by a
-    clock that is off, so that the time rule may have ended a block where the whole log would not. `doomed`: somebody has
-    begun to delete it; `deleted`: somebody was told that it is. `erasing` and `erased`: messages whose turns somebody
+    clock that is off, so that the time rule may have ended a block where the whole log would not. `doomed`: somebody
+    has begun to delete it; `deleted`: somebody was told that it is. `erasing` and `erased`: messages whose turns somebody
     has begun to erase, or was told that they are. `promised`: jobs that make a summary anew. `kept`: nobody died and
     nothing was lost, so that each job must have ended.
     """
@@ -477,8 +477,8 @@ class TalkHistory(History):
         there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l1/" in key]
         if not wrong and there and not self.scene.deleted and chance(self.choices, 10):
             wrong = self.scene.redo_costs(self.choices.number(1, len(there))) + self.scene.check()
-        raced = self.scene.bucket.raced
-        return wrong + [f"{raced} calls for what another worker made"] if self.calm and raced else wrong
+        raced = self.scene.bucket.raced if self.calm else 0
+        return [*wrong, f"{raced} calls for what another worker made"] if raced else wrong
 
     def _draft(self) -> Draft:
         size = self.choices.pick((200, 50, 120, 200, 300, 400, 400, 1_300, 0))

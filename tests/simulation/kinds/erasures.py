@@ -1,5 +1,5 @@
-"""Erasures of notes and turns, in a bucket that keeps versions: in the end the receipt says that it is done, the text is
-nowhere in the bucket, every other note is where it was, and every backup is whole (tests/support/erased.py).
+"""Erasures of notes and turns, in a bucket that keeps versions: in the end the receipt says that it is done, the text
+is nowhere in the bucket, every other note is where it was, and every backup is whole (tests/support/erased.py).
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""Garbage collection: old notes are moved to a record, or folded by a run; each note is live or in exactly one record."""
+"""Garbage collection: old notes are moved to a record, or folded by a run; each is live or in exactly one record."""
 
 from contextlib import suppress
 from datetime import datetime, timedelta

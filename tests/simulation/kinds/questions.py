@@ -63,7 +63,7 @@ class QuestionWorld(World):
 
 
 class QuestionScene(Scene):
-    """`asked`: what users ask, by idempotency key. `kept`: answers of the model that lay in the bucket after a fault."""
+    """`asked`: what users ask, by idempotency key. `kept`: answers of the model in the bucket after a fault."""
 
     world_type = QuestionWorld
     faults = tuple(fault for fault in FAULTS if fault.done or fault.status != 412)

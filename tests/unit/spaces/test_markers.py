@@ -22,7 +22,7 @@ from tests.simulation.kinds.consolidation import CONSOLIDATION
 from tests.simulation.scene import Action, prepared
 from tests.support.bucket import Stored, error
 from tests.support.cases import each
-from tests.support.counting import WRITES, Request
+from tests.support.counting import WRITES, Killed, Request
 from tests.support.rest import QUIET
 from tests.support.world import EVERYONE, World
 
