@@ -14,9 +14,9 @@ NewScene = Callable[[], Scene]
 
 
 def requests(scene: Scene, action: Action) -> list[str]:
-    """The verbs of the requests that the action makes undisturbed, in a scene just before it."""
+    """The verbs of the requests that the action makes undisturbed, in a scene just before it. It may be refused."""
     scene.world.new_process()
-    scene.do(action)
+    scene.attempt(action)
     return [verb for verb, _ in scene.world.client.requests]
 
 
