@@ -96,8 +96,8 @@ class TalkScene(Scene):
     `told` has each acknowledged message; `late` says that a process may have seen the end of the log too early, or by a
     clock that is off, so that the time rule may have ended a block where the whole log would not. `doomed`: somebody
     has begun to delete it; `deleted`: somebody was told that it is. `erasing` and `erased`: messages whose turns
-    somebody has begun to erase, or was told that they are. `promised`: jobs that make a summary anew. `kept`: nobody died and
-    nothing was lost, so that each job must have ended.
+    somebody has begun to erase, or was told that they are. `promised`: jobs that make a summary anew. `kept`: nobody
+    died and nothing was lost, so that each job must have ended.
     """
 
     world_type: ClassVar[type[World]] = TalkWorld
