@@ -46,7 +46,7 @@ class History:
         self.scene: Any = begun(type(self), kind.scene, place).fork() if world is None else kind.scene(world)
         if world is not None:
             self.begin(self.scene, place)
-        self.world = self.scene.world
+        self.world: Any = self.scene.world
         # What is written at once may come late as well.
         self.world.client.carry = self._carry
         self.skew: float = 0 if calm else choices.pick(self.skews)
@@ -117,8 +117,7 @@ class History:
         end = self.world.clock() + timedelta(seconds=seconds)
         beating = self.calm or not chance(self.choices, 30)
         if self.calm:
-            for actor in list(self.actors):
-                actor.finish()
+            self.finish_all()
         while due := [actor.deadline for actor in self.actors if actor.deadline <= end]:
             self.world.pass_time((min(due) - self.world.clock()).total_seconds(), beating=beating)
             for actor in self.actors:
@@ -175,6 +174,12 @@ class History:
 
     # Helpers
 
+    def finish_all(self) -> None:
+        """Let all that are at work end."""
+        for actor in list(self.actors):
+            actor.finish()
+        self._bury()
+
     def _carry(self, request: Request) -> Any:
         self.world.note_sent(request)
         return request.send(self.world.inner)
@@ -224,9 +229,9 @@ class History:
 
 
 @cache
-def begun(history: type[History], scene_type: type[Scene], place: int) -> Scene:
+def begun(history: Any, scene_type: Any, place: int) -> Scene:
     """A scene in which a history may begin; to be forked."""
-    scene = scene_type.new()
+    scene: Scene = scene_type.new()
     history.begin(scene, place)
     return scene
 

@@ -40,7 +40,7 @@ class Pair:
     second: Action
     ways: tuple["Way", ...]
     before: Before | None = None
-    between: Callable[[Scene], None] | None = None
+    between: Before | None = None
     gap: float = 0
     name: str = ""
 

@@ -223,8 +223,8 @@ def prepared(kind: Kind, *actions: Action) -> Scene:
 
 
 @cache
-def _prepared(scene_type: type[Scene], actions: Sequence[Action]) -> Scene:
-    scene = scene_type.new()
+def _prepared(scene_type: Any, actions: Sequence[Action]) -> Scene:
+    scene: Scene = scene_type.new()
     for action in actions:
         scene.prepare(action)
         scene.world.new_process()

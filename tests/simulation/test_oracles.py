@@ -24,7 +24,7 @@ def test_the_audit_notices_a_lost_note_and_one_folded_twice():
     objects = scene.world.inner.objects
     (record_key,) = [key for key in objects if "/_consolidations/" in key]
     objects[record_key.replace("000001_", "000002_")] = objects[record_key]
-    scene.notes["20990101T000000_x_todo_00000000"] = scene.space
+    scene.notes["20990101T000000_x_todo_00000000"] = str(scene.space)
     found = scene._checked()
     assert found.lost == ["20990101T000000_x_todo_00000000"]
     assert set(found.folded_twice) == folded

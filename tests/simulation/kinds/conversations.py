@@ -355,8 +355,7 @@ SWEEP = _action("sweep", sweep, _long_ago)
 
 
 def _at(action: Action, rounds: int, name: str = "") -> Action:
-    before = lambda scene: (talked(rounds)(scene), action.before(scene))  # noqa: E731
-    return replace(action, name=name or action.name, before=before)
+    return replace(action, name=name or action.name, before=talked(rounds, action.before))
 
 
 ACTIONS = (
@@ -396,7 +395,7 @@ PAIRS = tuple(
 
 class TalkHistory(History):
     """Everything that is done to a conversation; some histories have deletions or erasures. In calm ones nothing at all
-    may be asked twice.
+    may be asked twice, but where two are told to do so.
     """
 
     begins = len(PROFILES)
@@ -424,7 +423,11 @@ class TalkHistory(History):
         """A few turns, at once."""
         if not self.scene.deleted:
             for _ in range(self.choices.number(1, 4)):
-                self.world.pass_time(self.choices.pick((1, 1, 1, 5, 90, 400)))
+                seconds = self.choices.pick((1, 1, 1, 5, 90, 400))
+                if self.calm and seconds > 60:
+                    # Nobody stands still for longer than a claim lives.
+                    self.finish_all()
+                self.world.pass_time(seconds)
                 self._append(self.world.process, self._draft())
 
     def append(self) -> None:
@@ -454,6 +457,9 @@ class TalkHistory(History):
         there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l" in key]
         seal = keys.parse_seal(self.choices.pick(there)) if there else None
         if seal:
+            if self.calm:
+                # Two who make one summary anew side by side both ask.
+                self.finish_all()
             self.spawn("redo", lambda process, until: self.scene.redo(process, seal.level, seal.number))
 
     def delete(self) -> None:

@@ -299,7 +299,7 @@ def _of_the_second(world: World) -> list[Whole]:
 
 @cache
 def _of_the_second_alone() -> Whole:
-    scene = prepared(COPIES, RESTORE_OTHER).fork()
+    scene: Any = prepared(COPIES, RESTORE_OTHER).fork()
     _second_backup(scene)
     scene.do(Action("restore", _restore(newest=True)))
     return objects(scene.world, OTHER)

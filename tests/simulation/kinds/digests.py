@@ -382,7 +382,7 @@ class RoomHistory(History):
 
     def force(self) -> None:
         """A room is full."""
-        self.world.start(Order(forced=True).payload(SPACE))
+        self.world.enqueue("digest", Order(forced=True).payload(SPACE))
 
     def clock_strikes(self) -> None:
         self.spawn("hourly", due.start_due, SWEEP_SECONDS)

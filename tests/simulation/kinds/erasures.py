@@ -35,7 +35,7 @@ SECRET = "Alice lives in Paris with her two cats"
 CALL = ToolCall(name="read", result=f"{'r' * 40_000} {SECRET}")
 LONG = 200
 """Seconds for which somebody stands still: longer than a lease lives that is not renewed."""
-Work = Callable[["ErasureScene", Process, datetime], Any]
+Work = Callable[[Any, Process, datetime], Any]
 
 
 class ErasureScene(Scene):

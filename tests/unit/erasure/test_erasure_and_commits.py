@@ -16,7 +16,7 @@ from tests.support.world import INVOCATION, World
 
 
 def begun() -> tuple[ErasureScene, World]:
-    scene = prepared(ERASURES, FOLDED).fork()
+    scene: Any = prepared(ERASURES, FOLDED).fork()
     return scene, scene.world
 
 
