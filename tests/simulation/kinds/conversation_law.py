@@ -9,17 +9,16 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from livemem.conversations import answer, jobs, log, names, planner
-from livemem.conversations import layers as found
-from livemem.conversations.layers import Layers
-from livemem.conversations.planner import Child, Place, Size
-from livemem.conversations.seals import At, BlockSeal
+from livemem.conversations import answer, boundaries, jobs, log, names, summaries
+from livemem.conversations.boundaries import BlockBoundary, Child, Place, Size
+from livemem.conversations.summaries import Layers
+from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, Turn, erased_name
 from livemem.store import conversation_keys as keys
 from tests.simulation.scene import SPACE
 from tests.support.bucket import FakeS3
 
-ONCE = ("/turns/", "/ids/", "/tools/", "/seals/", "/summaries/")
+ONCE = ("/turns/", "/ids/", "/tools/", "/boundaries/", "/summaries/")
 """Parts of the keys of what is written once."""
 
 
@@ -46,7 +45,7 @@ class Watched(FakeS3):
 
     def list_objects_v2(self, **arguments: Any) -> dict[str, Any]:
         self.now += 1
-        if "/g" in arguments.get("Prefix", ""):
+        if "/v" in arguments.get("Prefix", ""):
             self.listed[getcurrent(), arguments["Prefix"]] = self.now
         return super().list_objects_v2(**arguments)
 
@@ -69,10 +68,10 @@ class Watched(FakeS3):
                 key.endswith("/conversation.json") and not erased and b'"deleted_at": "' not in arguments["Body"]
             ):
                 self.wrong.append(f"written over: {key}")
-            if key.endswith("/generation.json"):
+            if key.endswith("/versions.json"):
                 self._check_switch(key, json.loads(before.body), json.loads(arguments["Body"]))
-        elif key.endswith("/generation.json"):
-            self._check_switch(key, {"generation": 1}, json.loads(arguments["Body"]))
+        elif key.endswith("/versions.json"):
+            self._check_switch(key, {"version": 1}, json.loads(arguments["Body"]))
         return done
 
     def _check_call(self, summary: keys.SummaryKey) -> None:
@@ -82,17 +81,17 @@ class Watched(FakeS3):
             return
         self.asked.discard(me)
         folder = keys.folder(summary.space_id, summary.conversation_id)
-        current = self.objects.get(f"{folder}generation.json")
-        counts = json.loads(current.body)["generation"] if current else 1
-        for generation in {summary.generation, counts}:
-            prefix = keys.generation_prefix(summary.space_id, summary.conversation_id, generation)
+        current = self.objects.get(f"{folder}versions.json")
+        counts = json.loads(current.body)["version"] if current else 1
+        for version in {summary.version, counts}:
+            prefix = keys.version_prefix(summary.space_id, summary.conversation_id, version)
             looked = self.listed.get((me, prefix), 0)
             for key in self.objects:
                 if not key.startswith(f"{prefix}summaries/l{summary.level}/"):
                     continue
                 other = keys.parse_summary(key)
-                # In its own generation each number has its own: the blocks of one turn that was erased say the same.
-                if other and generation == summary.generation and other.number != summary.number:
+                # In its own version each number has its own: the blocks of one turn that was erased say the same.
+                if other and version == summary.version and other.number != summary.number:
                     continue
                 if other and _as_good(other.name, summary.name):
                     if self.written.get(key, 0) < looked:
@@ -101,17 +100,17 @@ class Watched(FakeS3):
                         self.raced += 1
 
     def _check_switch(self, key: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """A generation that counts from now on has a summary of every seal that its worker saw."""
-        if before["generation"] == after["generation"]:
+        """A version that counts from now on has a summary of every boundary that its worker saw."""
+        if before["version"] == after["version"]:
             return
-        prefix = key.replace("generation.json", f"g{after['generation']}/")
+        prefix = key.replace("versions.json", f"v{after['version']}/")
         looked = self.listed.get((getcurrent(), prefix), 0)
         for there in list(self.objects):
-            seal = keys.parse_seal(there) if there.startswith(prefix) else None
-            if seal and self.written.get(there, 0) < looked:
-                of_seal = f"{prefix}summaries/l{seal.level}/{seal.number:06d}/"
-                if not any(one.startswith(of_seal) for one in self.objects):
-                    self.wrong.append(f"switched to a generation without {of_seal}")
+            boundary = keys.parse_boundary(there) if there.startswith(prefix) else None
+            if boundary and self.written.get(there, 0) < looked:
+                of_boundary = f"{prefix}summaries/l{boundary.level}/{boundary.number:06d}/"
+                if not any(one.startswith(of_boundary) for one in self.objects):
+                    self.wrong.append(f"switched to a version without {of_boundary}")
 
 
 def _as_good(name: str, other: str) -> bool:
@@ -172,22 +171,22 @@ def wrong_blocks(scene: Any, layers: Layers) -> Iterator[str]:
     """Blocks follow each other, and each is what the planner gives for the log."""
     at, turns = layers.at, sizes_of(scene)
     start = Place(1, 0)
-    for seal in found.block_seals(scene.world.process, layers, range(1, layers.sealed[1] + 1)):
-        if (seal.start, seal.start_offset) != (start.index, start.offset):
-            yield f"a gap or an overlap of blocks at {start}: {seal}"
+    for boundary in summaries.block_boundaries(scene.world.process, layers, range(1, layers.boundaries[1] + 1)):
+        if (boundary.start, boundary.start_offset) != (start.index, start.offset):
+            yield f"a gap or an overlap of blocks at {start}: {boundary}"
             return
-        if not _planned(scene, at, turns, start, seal):
-            yield f"a block that the planner does not give: {seal}"
-        start = seal.following
+        if not _planned(scene, at, turns, start, boundary):
+            yield f"a block that the planner does not give: {boundary}"
+        start = boundary.following
 
 
-def _planned(scene: Any, at: At, turns: list[Size], start: Place, seal: BlockSeal) -> bool:
+def _planned(scene: Any, at: At, turns: list[Size], start: Place, boundary: BlockBoundary) -> bool:
     left = [turn for turn in turns if turn.index >= start.index]
-    wanted = (seal.end, seal.end_offset, tuple(seal.next), seal.chars)
+    wanted = (boundary.end, boundary.end_offset, tuple(boundary.next), boundary.chars)
 
     def gives(some: list[Size], *, over: bool) -> bool:
         now = scene.world.clock() if over else None
-        block = planner.next_block(at.built.profile, at.parameters, some, start, now)
+        block = boundaries.next_block(at.built.profile, at.parameters, some, start, now)
         return bool(block) and wanted == (
             block.end,
             block.end_offset,
@@ -198,62 +197,66 @@ def _planned(scene: Any, at: At, turns: list[Size], start: Place, seal: BlockSea
     if gives(left, over=True):
         return True
     # Who saw the log end there, and waited for long enough by its own clock.
-    return scene.late and seal.reason == "time" and gives([turn for turn in left if turn.index <= seal.end], over=True)
+    return (
+        scene.late
+        and boundary.reason == "time"
+        and gives([turn for turn in left if turn.index <= boundary.end], over=True)
+    )
 
 
 def wrong_groups(scene: Any, layers: Layers) -> Iterator[str]:
     """Groups follow each other, and each is what the planner gives for the summaries below."""
     for level in (2, 3):
         process, at = scene.world.process, layers.at
-        there = found.current(process, layers, level - 1)
-        below = found.summaries(process, layers, level - 1, dict(sorted(there.items())))
+        there = summaries.current(process, layers, level - 1)
+        below = summaries.load(process, layers, level - 1, dict(sorted(there.items())))
         raw: Any = (
-            found.block_seals(process, layers, sorted(there))
+            summaries.block_boundaries(process, layers, sorted(there))
             if level == 2
-            else found.group_seals(process, layers, 2, sorted(there))
+            else summaries.group_boundaries(process, layers, 2, sorted(there))
         )
         waiting = [
-            Child(one.number, one.chars, seal.chars if level == 2 else seal.raw_chars)
-            for one, seal in zip(below, raw, strict=True)
+            Child(one.number, one.chars, boundary.chars if level == 2 else boundary.raw_chars)
+            for one, boundary in zip(below, raw, strict=True)
         ]
         covers = {one.number: one.covers.turns for one in below}
-        for seal in found.group_seals(process, layers, level, range(1, layers.sealed[level] + 1)):
-            group = planner.next_group(at.built.profile, at.parameters, level, waiting)
-            first, last = seal.children
-            # Of a turn that was erased other summaries are made, which have other lengths; seals stay.
+        for boundary in summaries.group_boundaries(process, layers, level, range(1, layers.boundaries[level] + 1)):
+            group = boundaries.next_group(at.built.profile, at.parameters, level, waiting)
+            first, last = boundary.children
+            # Of a turn that was erased other summaries are made, which have other lengths; boundaries stay.
             stays = scene.erasing and waiting and waiting[0].number == first
             if not stays and (not group or (group[0].number, group[-1].number) != (first, last)):
-                yield f"a group of level {level} that the planner does not give: {seal.children}, not {group}"
+                yield f"a group of level {level} that the planner does not give: {boundary.children}, not {group}"
                 return
-            if (covers[first][0], covers[last][1]) != tuple(seal.covers):
-                yield f"a group of level {level} covers {seal.covers}"
+            if (covers[first][0], covers[last][1]) != tuple(boundary.covers):
+                yield f"a group of level {level} covers {boundary.covers}"
             waiting = [one for one in waiting if one.number > last]
 
 
 def wrong_jobs(scene: Any, layers: Layers) -> Iterator[str]:
     """No job says that it is done which is not."""
-    for job_id, (generation, level, number) in scene.promised.items():
+    for job_id, (version, level, number) in scene.promised.items():
         job = jobs.find(scene.world.process, SPACE, scene.id, job_id)
         if scene.kept and not (job and job.ended()):
             yield f"a job never ended: {job}"
         there = layers.names[level].get(number, [])
         # What was made anew is made once more where a turn is erased.
         anew = job and job.status == "done" and not scene.erasing
-        if anew and generation == layers.at.generation and not any(map(names.redo_of, there)):
+        if anew and version == layers.at.version and not any(map(names.redo_of, there)):
             yield f"a job says that it made {level}/{number} anew"
 
 
 def wrong_summaries(scene: Any, layers: Layers) -> Iterator[str]:
     """Each summary that counts says what it covers, and is of what is there."""
     for level in keys.LEVELS:
-        there = found.current(scene.world.process, layers, level)
-        for summary in found.summaries(scene.world.process, layers, level, there):
-            seal: Any = (
-                found.block_seals(scene.world.process, layers, [summary.number])[0]
+        there = summaries.current(scene.world.process, layers, level)
+        for summary in summaries.load(scene.world.process, layers, level, there):
+            boundary: Any = (
+                summaries.block_boundaries(scene.world.process, layers, [summary.number])[0]
                 if level == 1
-                else found.group_seals(scene.world.process, layers, level, [summary.number])[0]
+                else summaries.group_boundaries(scene.world.process, layers, level, [summary.number])[0]
             )
-            if tuple(summary.covers.turns) != tuple(seal.covers) or summary.level != level:
-                yield f"a summary of level {level} covers {summary.covers}, its seal {seal.covers}"
+            if tuple(summary.covers.turns) != tuple(boundary.covers) or summary.level != level:
+                yield f"a summary of level {level} covers {summary.covers}, its boundary {boundary.covers}"
             if len(summary.key_findings) > answer.ITEMS:
                 yield "a summary with too many findings"

@@ -12,11 +12,10 @@ from typing import Any, ClassVar, cast
 from greenlet import getcurrent
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import generations, log, orders, removal, work
-from livemem.conversations import layers as found
+from livemem.conversations import levels, log, orders, removal, summaries, summary_versions
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
-from livemem.conversations.seals import At
+from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, ToolCall, Turn
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError, StillAtWork
@@ -233,15 +232,15 @@ class TalkScene(Scene):
         if not there:
             return [*wrong, "the conversation is gone"]
         wrong += law.wrong_turns(self)
-        at = At(SPACE, there, generations.read(process, SPACE, there).current())
-        wrong += ["there is work left"] if work.is_due(process, at) else []
-        layers = found.read(process, at)
+        at = At(SPACE, there, summary_versions.read(process, SPACE, there).current())
+        wrong += ["there is work left"] if levels.is_due(process, at) else []
+        layers = summaries.read(process, at)
         for law_of in (law.wrong_jobs, law.wrong_blocks, law.wrong_groups, law.wrong_summaries):
             wrong += law_of(self, layers)
         folder = keys.folder(SPACE, self.id)
-        here = (folder + "generation.json", keys.generation_prefix(SPACE, self.id, at.generation))
-        stray = [key for key in self.bucket.objects if key.startswith(f"{folder}g") and not key.startswith(here)]
-        return [*wrong, *(f"an old generation stays: {key}" for key in stray[:1]), *self._wrong_no_op()]
+        here = (folder + "versions.json", keys.version_prefix(SPACE, self.id, at.version))
+        stray = [key for key in self.bucket.objects if key.startswith(f"{folder}v") and not key.startswith(here)]
+        return [*wrong, *(f"an old version stays: {key}" for key in stray[:1]), *self._wrong_no_op()]
 
     def _wrong_no_op(self) -> Iterator[str]:
         world = self.world
@@ -257,11 +256,14 @@ class TalkScene(Scene):
         world = self.world
         there = conversations.find(world.process, SPACE, self.id)
         assert there
-        layers = found.read(world.process, At(SPACE, there, generations.read(world.process, SPACE, there).current()))
+        at = At(SPACE, there, summary_versions.read(world.process, SPACE, there).current())
+        layers = summaries.read(world.process, at)
+            world.process, At(SPACE, there, summary_versions.read(world.process, SPACE, there).current())
+        )
         expected, child = 1, number
         for level in (2, 3):
-            for one in range(1, layers.sealed[level] + 1):
-                first, last = found.group_seals(world.process, layers, level, [one])[0].children
+            for one in range(1, layers.boundaries[level] + 1):
+                first, last = summaries.group_boundaries(world.process, layers, level, [one])[0].children
                 if first <= child <= last:
                     expected, child = expected + 1, one
                     break
@@ -454,13 +456,13 @@ class TalkHistory(History):
         self.spawn("rebuild", lambda process, until: self.scene.rebuild(process, changes))
 
     def redo(self) -> None:
-        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l" in key]
-        seal = keys.parse_seal(self.choices.pick(there)) if there else None
-        if seal:
+        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/boundaries/l" in key]
+        boundary = keys.parse_boundary(self.choices.pick(there)) if there else None
+        if boundary:
             if self.calm:
                 # Two who make one summary anew side by side both ask.
                 self.finish_all()
-            self.spawn("redo", lambda process, until: self.scene.redo(process, seal.level, seal.number))
+            self.spawn("redo", lambda process, until: self.scene.redo(process, boundary.level, boundary.number))
 
     def delete(self) -> None:
         self.spawn("delete", lambda process, until: self.scene.delete(process))
@@ -480,7 +482,7 @@ class TalkHistory(History):
 
     def end(self) -> list[str]:
         wrong: list[str] = self.scene.rest()
-        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/seals/l1/" in key]
+        there = [key for key in self.scene.bucket.objects if self.scene.id in key and "/boundaries/l1/" in key]
         if not wrong and there and not self.scene.deleted and chance(self.choices, 10):
             wrong = self.scene.redo_costs(self.choices.number(1, len(there))) + self.scene.check()
         raced = self.scene.bucket.raced if self.calm else 0

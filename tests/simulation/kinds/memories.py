@@ -15,7 +15,7 @@ from livemem.llm.client import LlmError
 from livemem.memories import correcting, forgetting, log, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
-from livemem.memories.outcome import Stored
+from livemem.memories.outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.simulation.choices import chance, some
@@ -89,10 +89,10 @@ class MemoryScene(Scene):
         for one in sets:
             one.add(op_id(cause))
 
-    def _was_told(self, done: Stored, cause: str | None, content: str) -> None:
+    def _was_told(self, done: StoredMemory, cause: str | None, content: str) -> None:
         self.told.append(Told(done.memory.kind, done.number, cause, content, done.memory.memory_id))
 
-    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> Stored:
+    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> StoredMemory:
         if cause:
             self.asked[cause] = draft
             self._begun(cause, *([self.shortens] if draft.replace and draft.ttl else []))

@@ -7,7 +7,6 @@ import pytest
 
 from livemem.digests import chunks, opening
 from livemem.store import room_keys as keys
-from tests.support.cases import each
 from tests.support.chatter import Chatter, fails_on
 from tests.support.counting import Killed
 from tests.support.faults import KILLS
