@@ -153,10 +153,10 @@ class BankScene(Scene):
         return findings(check_deserted(self.world, SPACE))
 
     def rest(self) -> list[str]:
-        found = self.come_to_rest() + self.stay_alive()
+        found = self.come_to_rest()
         wanted = [f'"content": {json.dumps(text)}' for text in self.committed]
         again = [one for one in self.world.llm.prompts if any(text in one[1]["content"] for text in wanted)]
-        return found + [f"{REPEATED}: a call for notes that were committed" for _ in again]
+        return [*found, *(f"{REPEATED}: a call for notes that were committed" for _ in again), *self.stay_alive()]
 
     def come_to_rest(self) -> list[str]:
         found = come_to_rest(self.world, SPACE, lost=self.lost)

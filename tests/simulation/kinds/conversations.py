@@ -258,8 +258,6 @@ class TalkScene(Scene):
         assert there
         at = At(SPACE, there, summary_versions.read(world.process, SPACE, there).current())
         layers = summaries.read(world.process, at)
-            world.process, At(SPACE, there, summary_versions.read(world.process, SPACE, there).current())
-        )
         expected, child = 1, number
         for level in (2, 3):
             for one in range(1, layers.boundaries[level] + 1):
