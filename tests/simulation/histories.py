@@ -43,7 +43,9 @@ class History:
     def __init__(self, kind: Kind, choices: Choices, *, calm: bool = False, world: World | None = None) -> None:
         self.choices, self.calm, self.remote = choices, calm, world is not None
         place = choices.number(0, self.begins - 1)
-        self.scene: Any = begun(type(self), kind.scene, place).fork() if world is None else kind.scene(world)
+        mine: Any = type(self)
+        scene_type: Any = kind.scene
+        self.scene: Any = begun(mine, scene_type, place).fork() if world is None else kind.scene(world)
         if world is not None:
             self.begin(self.scene, place)
         self.world: Any = self.scene.world

@@ -219,7 +219,8 @@ class Kind:
 
 def prepared(kind: Kind, *actions: Action) -> Scene:
     """A scene just before these actions, with a fresh process; to be forked."""
-    return _prepared(kind.scene, tuple(dict.fromkeys(actions)))
+    scene_type: Any = kind.scene
+    return _prepared(scene_type, tuple(dict.fromkeys(actions)))
 
 
 @cache

@@ -13,6 +13,7 @@ from livemem.archives import packing
 from livemem.arrivals import arrivals, bringing, fork, importing, restore
 from livemem.arrivals.importing import NewImport
 from livemem.backups import catalog
+from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import life
@@ -78,9 +79,10 @@ class CopyScene(Scene):
         for _ in range(3 if self.failed else 0):
             try:
                 self.do(action)
-            except Exception as error:  # noqa: BLE001 - any other is told
-                if getattr(error, "code", "") in ("space_exists", "not_found"):
-                    return []
+            except (SpaceExists, NotFound):
+                # It is there; an upload has gone then.
+                return []
+            except LiveMemoryError:
                 # A lease of the one that died.
                 self.world.pass_time(120)
             else:
