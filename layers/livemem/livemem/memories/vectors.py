@@ -90,7 +90,7 @@ class Rows:
         return found
 
 
-class _Known:
+class _KnownRows:
     """The vectors that this process has had to do with last."""
 
     def __init__(self, _: Timer) -> None:
@@ -123,7 +123,7 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
     of the model for what is in neither. Raises EmbeddingUnavailable.
     """
     model = embeddings.name(process.settings)
-    rows = process.cache(_Known).get(space_id, kind, model)
+    rows = process.cache(_KnownRows).get(space_id, kind, model)
     with rows.lock:
         missing = _missing(state, rows)
         if not missing:
