@@ -35,7 +35,7 @@ UNTOUCHED = {
     "Reads": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Digest": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Sweep": {
-        ("s3:GetObject", "{space}/memories/*/snapshot/*.npz"),
+        ("s3:GetObject", "{space}/memories/*/snapshot/*.vec"),
         ("s3:GetObject", "_unreadable/*"),
         # It checks documents; who is at work is none.
         *(
@@ -190,7 +190,7 @@ def kind(key: str) -> str:
         part = re.sub(r"^v[0-9]+$", "v*", rest[2])
         return "/".join(["{space}", "conversations", "*", part, *("*" for _ in rest[3:4])])
     if rest[:1] == ["memories"] and len(rest) > 3:
-        return "/".join(["{space}", "memories", "*", rest[2], "*.npz" if rest[3].endswith(".npz") else "*"])
+        return "/".join(["{space}", "memories", "*", rest[2], "*.vec" if rest[3].endswith(".vec") else "*"])
     if rest[:1] == ["_digests"] and len(rest) > 2:
         # Of one digest: its claim, what was given up, and the rest of it.
         part = {"claim.json": "claim.json", "dead": "dead/*"}.get(rest[2], "*")

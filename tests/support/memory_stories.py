@@ -411,7 +411,7 @@ def a_question_whose_worker_died(account: Account) -> None:
 
 
 OF_ALL_KINDS = (
-    *("memories/facts/log/00000001.json", "memories/facts/snapshot/00000002.json", "memories/facts/snapshot/2.m.npz"),
+    *("memories/facts/log/00000001.json", "memories/facts/snapshot/00000002.json", "memories/facts/snapshot/2.m.vec"),
     *("rooms/general/x.json", "_room_ids/general/x.json", "_verdicts/x.json", "_digests/open.json"),
     "_digests/20260220T140000/claim.json",
     *("_digests/20260220T140000/done.json", "_digests/20260220T140000/dead/0001.json"),

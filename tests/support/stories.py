@@ -235,7 +235,7 @@ def a_space_from_its_creation_to_its_deletion(account: Account) -> None:
     everything_is_read(account, first)
     account.put("demo/photo.png")
     account.put("demo/_search/1-000001.sqlite")
-    account.put("demo/_vectors/m-3/00000001.npz")
+    account.put("demo/_vectors/m-3/00000001.vec")
     account.put("demo/_system/tokens.json")
     account.start(dry_run=True)
     account.work()
@@ -414,7 +414,7 @@ def searches_and_their_index(account: Account) -> None:
     *_, newest = [key for key in account.service.written() if "/_search/" in key]
     account.put(newest)
     for number in range(17):
-        account.put(f"demo/_vectors/text-embedding-3-small-3/{number + 100:08d}.npz")
+        account.put(f"demo/_vectors/text-embedding-3-small-3/{number + 100:08d}.vec")
     account.put("demo/_search/0-000001.sqlite")
     assert search()["items"]
     assert index()["snapshot"]
@@ -546,7 +546,7 @@ def a_deletion_that_is_interrupted(account: Account, recover: Story) -> None:
     account.note(content="late")
     account.put("demo/photo.png")
     account.put("demo/_search/1-000001.sqlite")
-    account.put("demo/_vectors/m-3/00000001.npz")
+    account.put("demo/_vectors/m-3/00000001.vec")
     account.put("demo/_system/tokens.json")
     account.put("demo/_lease.json")
     account.put("demo/_erasures/01HZZZZZZZ0000000000000001.json")

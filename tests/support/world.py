@@ -39,7 +39,7 @@ from livemem.runs import run as runs
 from livemem.settings import Settings
 from livemem.spaces import contents, life
 from livemem.spaces import head as heads
-from livemem.spaces.review import Mode, Review
+from livemem.spaces.head_fields import Mode, Review
 from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
@@ -410,7 +410,7 @@ class World:
         draft = appending.Draft(category, content)
         return appending.append(self.process, space_id, agent, draft)
 
-    def count(self, space_id: str = "demo", process: Process | None = None) -> counter.Outcome:
+    def count(self, space_id: str = "demo", process: Process | None = None) -> counter.Counted:
         """A put event of a note arrives."""
         return counter.hear(process or self.process, space_id)
 

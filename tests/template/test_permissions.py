@@ -119,7 +119,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         # Orders to forget what is deleted lie there too.
         ("s3:PutObject", "alpha/_search/1-000001.sqlite", "Indexer Archives Backup Sweep Conversations"),
         ("s3:DeleteObject", "alpha/_search/1-000001.sqlite", "Indexer Admin Archives Backup Sweep"),
-        ("s3:PutObject", "alpha/_vectors/m-3/00000001.npz", "Indexer Archives Backup"),
+        ("s3:PutObject", "alpha/_vectors/m-3/00000001.vec", "Indexer Archives Backup"),
         ("s3:PutObject", "alpha/bank/_search/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
@@ -145,7 +145,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
             "Admin Archives Backup Sweep Conversations",
         ),
         ("s3:GetObject", "alpha/memories/facts/snapshot/00000100.json", f"Search Archives Backup Sweep {REMEMBERING}"),
-        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.npz", f"Search Archives Backup {REMEMBERING}"),
+        ("s3:PutObject", "alpha/memories/facts/snapshot/00000100.m-3.vec", f"Search Archives Backup {REMEMBERING}"),
         (
             "s3:GetObject",
             "alpha/rooms/general/20260220T140000_0123456789abcdef.json",

@@ -226,7 +226,7 @@ def test_what_a_document_says_is_not_repeated_where_it_is_refused():
 
 def test_vectors_of_an_archive_are_left_behind_whatever_they_are():
     world = World()
-    name = "memories/facts/snapshot/00000002.model.npz"
+    name = "memories/facts/snapshot/00000002.model.vec"
 
     assert import_it(world, packed({**files(), name: b"PK" + bytes(100)}))
     assert f"copy/{name}" not in world.keys("copy/")

@@ -11,7 +11,7 @@ from livemem.arrivals.importing import NewImport
 from livemem.bank import citations, files, history, time_travel
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.spaces import rules
-from livemem.spaces.arrival import Arrival
+from livemem.spaces.head_fields import Arrival
 from tests.support.archives import import_it, objects, odd, tar, targz, upload
 from tests.support.audit import audit
 from tests.support.world import EVERYONE, INVOCATION, World

@@ -96,7 +96,7 @@ def test_memories_are_the_same_in_a_space_that_was_brought_and_go_on_there(world
     asked = [text for call in meaning.calls for text in call]
     assert "4: When?" in asked
     assert (len(asked) > 1) == (way is taken_by_archive)
-    assert not [key for key in world.keys("copy/") if key.endswith(".npz")] or way is not taken_by_archive
+    assert not [key for key in world.keys("copy/") if key.endswith(".vec")] or way is not taken_by_archive
     back = forgetting.restore(world.process, space_id, "ann", gone)
     assert back.memory.content == "3: Ann likes tea."
     world.clock.move(3_700)
@@ -216,7 +216,7 @@ def test_what_is_made_of_a_log_and_too_large_for_an_archive_is_left_out(world):
     large = archive.OBJECT_BYTES + 1
     items = [
         Item("memories/facts/snapshot/00000100.json", large, "x"),
-        Item("memories/facts/snapshot/00000100.m.npz", 9, "z"),
+        Item("memories/facts/snapshot/00000100.m.vec", 9, "z"),
         Item("memories/facts/log/00000001.json", 9, "y"),
     ]
 

@@ -12,7 +12,7 @@ from livemem.errors import Busy, Conflict, NotFound, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.erasing import Erasing
+from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
 from livemem.upkeep import health
 from tests.support import backups

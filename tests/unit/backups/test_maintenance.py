@@ -4,7 +4,7 @@ import pytest
 
 from livemem.backups import catalog, maintenance
 from livemem.spaces import head as heads
-from livemem.spaces.arrival import Arrival
+from livemem.spaces.head_fields import Arrival
 from livemem.store import keys
 from livemem.upkeep import health
 from tests.support import backups

@@ -154,7 +154,7 @@ def test_while_a_plan_waits_neither_events_nor_sweeps_ask_the_llm_again():
     for index in range(5):
         world.note(f"more {index}")
 
-        assert world.count() == counter.Outcome("not_automatic")
+        assert world.count() == counter.Counted("not_automatic")
     world.sweep_all()
     world.settle()
 
@@ -232,7 +232,7 @@ def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_ag
     assert refused == world.view(run.run_id)
     assert world.live_ids() == noted
     assert (meta(world).auto_paused, meta(world).review) == (True, None)
-    assert world.count() == counter.Outcome("not_automatic")
+    assert world.count() == counter.Counted("not_automatic")
     assert keys.review("demo", run.run_id) not in world.inner.objects
     with pytest.raises(NotFound):
         plans.read(world.process, "demo", run.run_id)

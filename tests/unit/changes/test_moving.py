@@ -18,8 +18,8 @@ from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Meta
+from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
 from tests.support.audit import audit
 from tests.support.rest import check_alive, check_rest, come_to_rest

@@ -117,7 +117,7 @@ def entry(filename: str = "log.md", action: str = "edited", **rest: object) -> d
     return {"filename": filename, "action": action, **rest}
 
 
-def draw_up(*entries: dict[str, object], discarded: tuple[int, ...] = ()) -> planning.Outcome:
+def draw_up(*entries: dict[str, object], discarded: tuple[int, ...] = ()) -> planning.DrawnUp:
     found = {
         "bank_files": list(entries),
         "synthesis": "x",

@@ -21,7 +21,6 @@ from livemem.memories import (
     forgetting,
     log,
     reading,
-    rows,
     similar,
     snapshots,
     splitting,
@@ -29,7 +28,7 @@ from livemem.memories import (
 )
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
-from livemem.store import keys, memory_keys, room_keys
+from livemem.store import keys, memory_keys, room_keys, vector_file
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
 from tests.support.erased import damaged_backups, left_of
@@ -100,7 +99,7 @@ def left(world: World) -> list[str]:
     bodies += [(f"a version of {version.key}", version.stored.body) for version in world.inner.versions]
     for text in (FIRST, NOW, VAGUER):
         halves = np.frombuffer(Meaning()([text], query=False, timeout=1)[0], dtype=np.float32).astype("<f2").tobytes()
-        traces = (halves, base64.b64encode(halves), rows.name_of(text, ""))
+        traces = (halves, base64.b64encode(halves), vector_file.name_of(text, ""))
         found += [f"a vector is left in {where}" for where, body in bodies if any(trace in body for trace in traces)]
     return found
 

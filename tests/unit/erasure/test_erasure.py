@@ -24,7 +24,7 @@ from livemem.notes.appending import Draft, append
 from livemem.notes.idempotency import append_once
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
-from livemem.spaces.erasing import Erasing
+from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
 from tests.support.audit import audit, records_of
 from tests.support.bucket import error

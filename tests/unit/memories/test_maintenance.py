@@ -23,5 +23,5 @@ def test_vectors_whose_snapshot_was_never_written_go_with_the_old_snapshots():
     assert look(world) == {"memory_snapshots_removed": 1.0}
     left = [key.removeprefix(keys.snapshots_prefix("demo", "fact")) for key in world.keys("demo/memories/facts/snap")]
     # Newer than the newest snapshot: it may be under way.
-    kept = [f"{number:08d}.{kind}" for number in (200, 300) for kind in ("json", f"{model}.npz")]
-    assert left == [*kept, f"00000350.{model}.npz"]
+    kept = [f"{number:08d}.{kind}" for number in (200, 300) for kind in ("json", f"{model}.vec")]
+    assert left == [*kept, f"00000350.{model}.vec"]

@@ -20,7 +20,7 @@ def test_a_correction_leaves_the_snapshot_to_the_next_store_which_has_the_vector
     assert snapshots(world) == []
 
     store(world.process, "1: Fact 101.")
-    assert snapshots(world) == ["00000101.json", "00000101.text-embedding-3-small.npz"]
+    assert snapshots(world) == ["00000101.json", "00000101.text-embedding-3-small.vec"]
     meaning.calls.clear()
     store(world.with_parts(embed=meaning), "1: Fact 102.")
     assert meaning.calls == [["1: Fact 102."]]

@@ -159,7 +159,7 @@ def test_after_a_hundred_operations_a_snapshot_with_vectors_is_all_that_a_cold_p
         store(world.process, f"{number % 30}: Fact {number}.")
     assert [key for key in world.keys("demo/memories/") if "snapshot" in key] == [
         "demo/memories/facts/snapshot/00000100.json",
-        "demo/memories/facts/snapshot/00000100.text-embedding-3-small.npz",
+        "demo/memories/facts/snapshot/00000100.text-embedding-3-small.vec",
     ]
     before = contents(world.process)
     meaning.calls.clear()

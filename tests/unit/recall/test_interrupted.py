@@ -24,7 +24,7 @@ def busy() -> World:
         world.consolidate()
         run_indexer(world)
     world.store.put(SNAPSHOT, b"damaged")
-    world.store.put(f"demo/_vectors/{MODEL}-64/00000010.npz", b"damaged")
+    world.store.put(f"demo/_vectors/{MODEL}-64/00000010.vec", b"damaged")
     world.note("A car that is new.")
     world.process = world.with_parts(embed=embedder)
     world.client.reset()

@@ -9,9 +9,9 @@ from livemem.process import Process
 from livemem.recall import search
 from livemem.recall.asked import Asked
 from livemem.search import database
-from livemem.search.index import hash_of
 from livemem.search.vectors import decode
 from livemem.store import memory_keys as keys
+from livemem.store.vector_file import name_of
 from tests.support.memories import store
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
 from tests.support.talk import Talk
@@ -290,7 +290,7 @@ def test_after_an_erasure_nothing_that_was_derived_holds_what_a_memory_said(monk
     run_indexer(world, process)
     assert not any(b"zyx55" in stored.body for key, stored in world.inner.objects.items())
     (segment,) = world.keys("demo/_vectors/")
-    assert decode(world.store.get(segment).body, 64)[0] == [hash_of("", "An oven stands in the kitchen.")]
+    assert decode(world.store.get(segment).body, 64)[0] == [name_of("An oven stands in the kitchen.", "")]
 
 
 def test_a_memory_is_found_by_its_meaning():

@@ -8,9 +8,9 @@ from livemem.recall import search
 from livemem.recall.asked import Asked
 from livemem.rooms import posting
 from livemem.rooms.message import Draft
-from livemem.search.index import hash_of
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
+from livemem.store.vector_file import name_of
 from tests.support.cases import each
 from tests.support.memories import store
 from tests.support.searching import find, holdings, ids, refuse, run_indexer, searching_world, texts
@@ -152,7 +152,7 @@ def test_the_indexer_embeds_what_was_said():
     process = world.with_parts(embed=world.process.embed)
     with search.viewing(process, heads.load(process, "demo").meta) as view:
         view.segments.follow(process.store)
-        assert hash_of("", "The automobile needs oil.") in view.segments.stored(64)
+        assert name_of("The automobile needs oil.", "") in view.segments.stored(64)
 
 
 @each(

@@ -230,17 +230,17 @@ def test_a_segment_holds_hashes_and_vectors_and_nothing_else():
     world, _ = garage()
     run_indexer(world)
 
-    assert world.keys("demo/_vectors/") == [f"{PREFIX}00000001.npz"]
-    names, vectors = decode(world.store.get(f"{PREFIX}00000001.npz").body, 64)
+    assert world.keys("demo/_vectors/") == [f"{PREFIX}00000001.vec"]
+    names, vectors = decode(world.store.get(f"{PREFIX}00000001.vec").body, 64)
     assert (len(set(names)), vectors.shape) == (3, (3, 64))
-    assert b"oven" not in world.store.get(f"{PREFIX}00000001.npz").body
+    assert b"oven" not in world.store.get(f"{PREFIX}00000001.vec").body
 
 
 @pytest.mark.parametrize("body", [b"", b"PK\x03\x04", b"x" * 1_000])
 def test_a_damaged_segment_is_left_aside_and_made_anew(body):
     world, embedder = garage()
     run_indexer(world)
-    world.store.put(f"{PREFIX}00000001.npz", body)
+    world.store.put(f"{PREFIX}00000001.vec", body)
     world.process = world.with_parts(embed=embedder)
 
     assert texts(find(world.process, "car"))[0] == "The automobile needs oil."
@@ -275,15 +275,15 @@ def test_many_small_segments_become_one_of_what_is_still_there():
 def test_a_reader_that_meets_a_segment_that_was_just_merged_lists_again():
     world, embedder = garage()
     run_indexer(world)
-    body = world.store.get(f"{PREFIX}00000001.npz").body
+    body = world.store.get(f"{PREFIX}00000001.vec").body
     reader = world.with_parts(embed=embedder)
     gone = []
 
     def merge(index, verb):
         if verb == "GET" and not gone and any(key.startswith(PREFIX) for _, key in world.client.requests[-1:]):
             gone.append(index)
-            world.inner.put_object(Bucket="b", Key=f"{PREFIX}00000002.npz", Body=body)
-            world.inner.delete_object(Bucket="b", Key=f"{PREFIX}00000001.npz")
+            world.inner.put_object(Bucket="b", Key=f"{PREFIX}00000002.vec", Body=body)
+            world.inner.delete_object(Bucket="b", Key=f"{PREFIX}00000001.vec")
 
     world.client.requests.clear()
     world.client.before = merge
@@ -306,7 +306,7 @@ def test_a_space_of_the_same_name_has_vectors_of_its_own_under_the_same_names():
     world.create_space()
     world.note("A truck is an automobile too.")
     run_indexer(world, world.with_parts(embed=embedder))
-    assert world.keys("demo/_vectors/") == [f"{PREFIX}00000001.npz"]
+    assert world.keys("demo/_vectors/") == [f"{PREFIX}00000001.vec"]
 
     embedder.calls.clear()
     find(reader, "car")
@@ -316,7 +316,7 @@ def test_a_space_of_the_same_name_has_vectors_of_its_own_under_the_same_names():
 def test_vectors_that_somebody_removed_are_made_anew_though_this_process_still_has_them():
     world, _ = garage()
     run_indexer(world)
-    world.inner.delete_object(Bucket="b", Key=f"{PREFIX}00000001.npz")
+    world.inner.delete_object(Bucket="b", Key=f"{PREFIX}00000001.vec")
 
     assert run_indexer(world)["embedded"] == 3
     assert len(world.keys(PREFIX)) == 1
@@ -537,9 +537,9 @@ class TestSeveral:
 def test_keys_of_segments_parse_back():
     key = keys.segment("demo", "a-384", 512, 7)
 
-    assert key == "demo/_vectors/a-384-512/00000007.npz"
+    assert key == "demo/_vectors/a-384-512/00000007.vec"
     assert keys.parse_segment(key) == ("a-384", 512, 7)
-    assert keys.parse_segment("demo/_vectors/a-384-512/7.npz") is None
+    assert keys.parse_segment("demo/_vectors/a-384-512/7.vec") is None
 
 
 def test_the_first_note_of_a_space_that_was_searched_while_it_was_empty_is_found_by_its_meaning():

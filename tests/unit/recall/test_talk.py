@@ -9,9 +9,9 @@ from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import search, talk
 from livemem.recall.asked import Asked
-from livemem.search.index import hash_of
 from livemem.search.vectors import decode
 from livemem.store import conversation_keys as keys
+from livemem.store.vector_file import name_of
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world
 from tests.support.talk import Talk
 
@@ -367,13 +367,13 @@ def test_a_view_of_a_snapshot_follows_a_conversation_from_there():
 
 def without(world, *texts):
     """The objects that hold one of these texts, or the vector of one."""
-    names = [hash_of("", text) for text in texts]
+    names = [name_of(text, "") for text in texts]
     wanted = [text.encode() for text in texts]
     return [
         key
         for key, stored in world.inner.objects.items()
         if any(one in stored.body for one in wanted)
-        or (key.endswith(".npz") and {*names} & {*decode(stored.body, 64)[0]})
+        or (key.endswith(".vec") and {*names} & {*decode(stored.body, 64)[0]})
     ]
 
 

@@ -1,6 +1,6 @@
 """How a space is brought here as a whole: claimed, filled, and then seen by everybody at once; or given up.
 
-The claim is the space's head, a tombstone with an `arrival` in it (spaces/arrival.py). Who fills the space swaps the
+The claim is the space's head, a tombstone with an `arrival` in it (head_fields.py). Who fills the space swaps the
 head first; the swap that makes the space visible succeeds only for whoever did so last. So of several workers one wins,
 and a late one harms nobody: what it writes is what is there already, by conditional writes where it could have been
 changed since. If all of them die the sweep goes on.
@@ -28,9 +28,8 @@ from livemem.errors import (
 from livemem.process import Process
 from livemem.spaces import caps, life, markers
 from livemem.spaces import head as heads
-from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.settling import Settling
+from livemem.spaces.head_fields import Arrival, Settling
 from livemem.store import keys
 from livemem.store.probe import require_conditional_writes
 

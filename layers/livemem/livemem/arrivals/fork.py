@@ -21,8 +21,8 @@ from livemem.backups import snapshots
 from livemem.changes import records
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
+from livemem.spaces.head_fields import Arrival
 from livemem.store import keys
 
 

@@ -29,8 +29,8 @@ from livemem.errors import (
 )
 from livemem.process import Process
 from livemem.spaces import caps, rules
-from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
+from livemem.spaces.head_fields import Arrival
 from livemem.store import copying, keys, large, presigned
 from livemem.store.large import Stream
 from livemem.store.objects import Entry

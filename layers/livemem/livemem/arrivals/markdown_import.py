@@ -20,8 +20,8 @@ from livemem.errors import InvalidArchive, TooLarge
 from livemem.markdown import front_matter
 from livemem.process import Process
 from livemem.spaces import rules
-from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head, Meta
+from livemem.spaces.head_fields import Arrival
 from livemem.store import keys
 
 FILES = 1_000

@@ -16,8 +16,8 @@ from livemem.backups.manifest import Item
 from livemem.errors import Conflict, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Head
+from livemem.spaces.head_fields import Arrival
 from livemem.store import documents, keys, stored
 from livemem.store.objects import MARKDOWN
 

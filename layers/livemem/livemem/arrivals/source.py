@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from livemem.arrivals.relabel import Names
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Saved
+from livemem.backups.manifest import Item, SavedManifest
 from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -30,7 +30,7 @@ class Source:
     what the space holds already, by name.
     """
 
-    saved: Saved
+    saved: SavedManifest
     names: Names
     items: tuple[Item, ...]
     head: Item
@@ -53,7 +53,7 @@ class Source:
         return there.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
 
 
-def checked_items(saved: Saved) -> tuple[Item, ...]:
+def checked_items(saved: SavedManifest) -> tuple[Item, ...]:
     """All objects of a backup that belong into a space; raises BackupDamaged for names that no space can hold."""
     items = saved.items or ()
     try:
@@ -68,7 +68,7 @@ def checked_items(saved: Saved) -> tuple[Item, ...]:
     return tuple(item for item in items if not keys.is_derived(item.name) and item.name not in not_brought)
 
 
-def load(process: Process, head: Head) -> Saved:
+def load(process: Process, head: Head) -> SavedManifest:
     """The complete backup that a space is brought from: 2 GET. Raises NotFound where it is gone, Busy."""
     arrival = head.meta.arrival
     assert arrival
@@ -77,7 +77,7 @@ def load(process: Process, head: Head) -> Saved:
     return complete(process, arrival.space_id, arrival.backup_id)
 
 
-def complete(process: Process, space_id: str, backup_id: str) -> Saved:
+def complete(process: Process, space_id: str, backup_id: str) -> SavedManifest:
     """The complete backup: 1 GET, and 1 of its space's head. Raises InvalidName, NotFound, Busy while notes are erased
     from it.
     """
@@ -107,7 +107,7 @@ def opened(process: Process, head: Head) -> Iterator[Source]:
         raise
 
 
-def _source(process: Process, saved: Saved, head: Head) -> Source:
+def _source(process: Process, saved: SavedManifest, head: Head) -> Source:
     manifest, space_id = saved.manifest, head.meta.space_id
     items = checked_items(saved)
     own = next((item for item in items if item.name == keys.META), None)

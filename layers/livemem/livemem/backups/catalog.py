@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from livemem.access.principal import Principal
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Manifest, Saved, Unreadable
+from livemem.backups.manifest import Manifest, SavedManifest, Unreadable
 from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -40,7 +40,7 @@ def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
             continue
 
 
-def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> Saved | None:
+def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> SavedManifest | None:
     """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later one that is not
     complete. `kept`: not one that was made for an export or a fork; `uid`: one of this life of the space.
     """
@@ -56,7 +56,7 @@ def is_wanted(manifest: Manifest, *, kept: bool, uid: str | None) -> bool:
     return manifest.complete and (manifest.is_kept() or not kept) and uid in (None, manifest.uid)
 
 
-def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Saved | Unreadable | None]:
+def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[SavedManifest | Unreadable | None]:
     """The summaries of these backups: 1 GET each, in parallel."""
     return process.store.map(lambda backup_id: manifests.peek(process, space_id, backup_id), backup_ids)
 
@@ -95,7 +95,7 @@ def page(
     wanted = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
     shown = wanted[:limit]
     found = looks(process, space_id, shown)
-    visible = [saved.manifest for saved in found if isinstance(saved, Saved) and not saved.manifest.removing]
+    visible = [saved.manifest for saved in found if isinstance(saved, SavedManifest) and not saved.manifest.removing]
     life = _life(process, caller, space_id)
     visible = [manifest for manifest in visible if life is None or manifest.uid == life]
     return visible, shown[-1] if len(wanted) > limit else None
@@ -146,7 +146,7 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
         found = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
         if not found:
             raise NotFound("backup", backup_id)
-        if isinstance(found, Saved) and found.manifest.removing:
+        if isinstance(found, SavedManifest) and found.manifest.removing:
             if not clear(process, space_id, backup_id):
                 raise NotFound("backup", backup_id)
             return
@@ -158,7 +158,7 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
     raise PreconditionLost("The backup changes too often.")
 
 
-def discard(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable) -> None:
+def discard(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable) -> None:
     """Remove a backup if its manifest is exactly as it was `found`: the same without the GET. Raises
     PreconditionLost.
     """

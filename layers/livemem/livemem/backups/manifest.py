@@ -84,7 +84,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedManifest:
     """A manifest as read or written, with its ETag; `items` are None where only its first bytes were read."""
 
     manifest: Manifest
@@ -148,21 +148,21 @@ def summary_from(body: bytes) -> Manifest:
     return Manifest.model_validate_json(head + b"\n}")
 
 
-def claim(process: Process, wanted: Manifest) -> Saved:
+def claim(process: Process, wanted: Manifest) -> SavedManifest:
     """Write a manifest where there is none: 1 PUT. Raises PreconditionLost where there is one already."""
     return _put(process, wanted, (), None)
 
 
-def replace(process: Process, saved: Saved, items: Sequence[Item], **changes: object) -> Saved:
+def replace(process: Process, saved: SavedManifest, items: Sequence[Item], **changes: object) -> SavedManifest:
     """Write the manifest with `changes` over exactly the one that was read: 1 PUT. Raises PreconditionLost."""
     return _put(process, saved.manifest.model_copy(update=changes), items, saved.etag)
 
 
-def bury(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable) -> Saved:
+def bury(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable) -> SavedManifest:
     """Make exactly the manifest that was read the tombstone of a backup that is removed: 1 PUT. Raises
     PreconditionLost.
     """
-    if isinstance(found, Saved):
+    if isinstance(found, SavedManifest):
         return replace(process, found, (), complete=False, removing=True)
     now = clock.iso_millis(process.clock())
     tombstone = Manifest(
@@ -176,16 +176,16 @@ def bury(process: Process, space_id: str, backup_id: str, found: Saved | Unreada
     return _put(process, tombstone, (), found.etag)
 
 
-def _put(process: Process, wanted: Manifest, items: Sequence[Item], over: str | None) -> Saved:
+def _put(process: Process, wanted: Manifest, items: Sequence[Item], over: str | None) -> SavedManifest:
     wanted = wanted.stamped(process.new_id())
     key = keys.manifest(wanted.space_id, wanted.backup_id)
     written = stored.write_once(process.store, key, to_bytes(wanted, items), over=over)
     if not written.says_so:
         raise PreconditionLost("Somebody else changed the backup first.")
-    return Saved(wanted, written.etag, tuple(items))
+    return SavedManifest(wanted, written.etag, tuple(items))
 
 
-def peek(process: Process, space_id: str, backup_id: str) -> Saved | Unreadable | None:
+def peek(process: Process, space_id: str, backup_id: str) -> SavedManifest | Unreadable | None:
     """The manifest without its objects, complete or not, or None where there is none: 1 GET of 8 KiB."""
     found = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
     if not found:
@@ -196,13 +196,13 @@ def peek(process: Process, space_id: str, backup_id: str) -> Saved | Unreadable 
         return Unreadable(found.etag)
 
 
-def summary(process: Process, space_id: str, backup_id: str) -> Saved | None:
+def summary(process: Process, space_id: str, backup_id: str) -> SavedManifest | None:
     """The manifest without its objects, complete or not, or None: 1 GET of 8 KiB. One that can't be read is none."""
     found = peek(process, space_id, backup_id)
-    return found if isinstance(found, Saved) else None
+    return found if isinstance(found, SavedManifest) else None
 
 
-def find(process: Process, space_id: str, backup_id: str) -> Saved | None:
+def find(process: Process, space_id: str, backup_id: str) -> SavedManifest | None:
     """The manifest with its objects, complete or not, or None: 1 GET. One that can't be read is none."""
     found = process.store.get(keys.manifest(space_id, backup_id))
     try:
@@ -211,7 +211,7 @@ def find(process: Process, space_id: str, backup_id: str) -> Saved | None:
         return None
 
 
-def load(process: Process, space_id: str, backup_id: str) -> Saved:
+def load(process: Process, space_id: str, backup_id: str) -> SavedManifest:
     """The complete backup with its objects: 1 GET. Raises InvalidName, NotFound (also where it is not complete)."""
     saved = find(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
     if not saved or not saved.manifest.complete:
@@ -221,8 +221,8 @@ def load(process: Process, space_id: str, backup_id: str) -> Saved:
 
 def _saved(
     found: Object, manifest: Manifest, items: tuple[Item, ...] | None, space_id: str, backup_id: str
-) -> Saved | None:
+) -> SavedManifest | None:
     # In a copied folder it may name another backup, which must not be mistaken for this one.
     if (manifest.space_id, manifest.backup_id) != (space_id, backup_id):
         return None
-    return Saved(manifest, found.etag, items, found.age.total_seconds())
+    return SavedManifest(manifest, found.etag, items, found.age.total_seconds())

@@ -8,7 +8,7 @@ from typing import Literal
 
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Saved, Unreadable
+from livemem.backups.manifest import SavedManifest, Unreadable
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.store import keys, timing
@@ -20,7 +20,7 @@ come late. If somebody did all the same he would lose the swap that completes it
 Remains = Literal["unfinished", "removed", "objects without a manifest"]
 
 
-def find(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable | None) -> Remains | None:
+def find(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable | None) -> Remains | None:
     """What is left there that is to be cleared away, if its manifest was `found` so: no request, 1 LIST where there is
     none. What can't be read is somebody's to look at, and stays.
     """
@@ -40,13 +40,13 @@ def find(process: Process, space_id: str, backup_id: str, found: Saved | Unreada
 _SECONDS = NOBODY_COMES.total_seconds()
 
 
-def clear(process: Process, space_id: str, backup_id: str, found: Saved | Unreadable | None) -> bool:
+def clear(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable | None) -> bool:
     """Clear it away: False if somebody was at it meanwhile.
 
     An unfinished one is removed as by hand. What was removed is looked at again (1 LIST), and when nothing can come any
     more its tombstone goes (1 DELETE).
     """
-    if not isinstance(found, Saved):
+    if not isinstance(found, SavedManifest):
         if manifests.peek(process, space_id, backup_id):
             return False
         catalog.clear(process, space_id, backup_id)

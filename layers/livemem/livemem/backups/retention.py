@@ -15,7 +15,7 @@ from typing import Literal
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.backups import catalog, remains
-from livemem.backups.manifest import Manifest, Saved, Unreadable
+from livemem.backups.manifest import Manifest, SavedManifest, Unreadable
 from livemem.errors import InvalidRequest, LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.settings import Settings
@@ -131,7 +131,7 @@ def apply(
     if not dry_run:
         require_conditional_writes(process.store)
     found = dict(zip(ids, catalog.looks(process, space_id, ids), strict=True))
-    saved = {backup_id: one for backup_id, one in found.items() if isinstance(one, Saved)}
+    saved = {backup_id: one for backup_id, one in found.items() if isinstance(one, SavedManifest)}
     doomed = plan([one.manifest for one in saved.values()], process.clock(), rule)
     unreadable = [backup_id for backup_id, one in found.items() if isinstance(one, Unreadable)]
     report = Report(space_id, kept=[], unreadable=unreadable)
@@ -146,21 +146,21 @@ def apply(
     return Report(space_id, report.removed, report.kept, unreadable, more)
 
 
-def _is_complete(found: Saved | Unreadable | None) -> bool:
-    return isinstance(found, Saved) and found.manifest.complete and not found.manifest.removing
+def _is_complete(found: SavedManifest | Unreadable | None) -> bool:
+    return isinstance(found, SavedManifest) and found.manifest.complete and not found.manifest.removing
 
 
 def _remove(
     process: Process,
     space_id: str,
     backup_id: str,
-    found: Saved | Unreadable | None,
+    found: SavedManifest | Unreadable | None,
     reason: Reason | None,
     *,
     dry_run: bool,
 ) -> Removal | None:
     """What went, or would go, of this one; None if nothing does, or that was told before."""
-    if reason and isinstance(found, Saved):
+    if reason and isinstance(found, SavedManifest):
         try:
             if not dry_run:
                 catalog.discard(process, space_id, backup_id, found)

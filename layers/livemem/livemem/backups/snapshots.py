@@ -13,7 +13,7 @@ from typing import Literal
 from livemem import clock, limits
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest, Saved
+from livemem.backups.manifest import Item, Manifest, SavedManifest
 from livemem.changes import recovery, settling
 from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, PreconditionLost
 from livemem.jobs import lease, places
@@ -141,7 +141,7 @@ def _take(process: Process, head: Head, wanted: Wanted, deadline: datetime, unfi
     return _copy_all(process, head, _claim(process, head, wanted, now), listed, deadline, {})
 
 
-def _take_over(process: Process, head: Head, backup_id: str) -> Saved:
+def _take_over(process: Process, head: Head, backup_id: str) -> SavedManifest:
     """The unfinished backup, from now on ours: who began it can't complete it any more, nor write that it goes on."""
     space_id = head.meta.space_id
     saved = manifests.find(process, space_id, keys.check_backup_id(backup_id))
@@ -171,7 +171,7 @@ def _may_skip(process: Process, wanted: Wanted) -> bool:
     return wanted.trigger in ("export", "fork") or (process.settings.backup_skip_unchanged and not wanted.description)
 
 
-def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry]) -> Saved | None:
+def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry]) -> SavedManifest | None:
     """The newest complete backup if it holds just what is listed, and all of that is still there."""
     newest = catalog.newest(process, space_id)
     if not newest or newest.manifest.objects_count != len(listed):
@@ -186,14 +186,14 @@ def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry])
     return saved if _is_whole(process, saved) else None
 
 
-def _is_whole(process: Process, saved: Saved) -> bool:
+def _is_whole(process: Process, saved: SavedManifest) -> bool:
     """Whether nobody has removed or changed anything in the backup's folder: 1 LIST per 1,000."""
     prefix = keys.backup_prefix(saved.manifest.space_id, saved.manifest.backup_id)
     there = {(entry.key, entry.size, entry.etag) for entry in process.store.scan(prefix)}
     return there >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in saved.items or ()}
 
 
-def _confirm(process: Process, last: Saved, wanted: Wanted, now: datetime) -> Manifest:
+def _confirm(process: Process, last: SavedManifest, wanted: Wanted, now: datetime) -> Manifest:
     """Note that the space was `now` as its last backup has it; one that was made for an export alone is kept from now
     on, if a backup was asked for.
     """
@@ -211,7 +211,7 @@ def _confirm(process: Process, last: Saved, wanted: Wanted, now: datetime) -> Ma
         raise Conflict(CHANGED, retry_after=1) from None
 
 
-def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> Saved:
+def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> SavedManifest:
     """Claim an id: that of the present second, or of the next ones if others were faster: 1 PUT."""
     fresh = Manifest(
         backup_id=keys.backup_id(now),
@@ -233,7 +233,7 @@ def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> Saved
     raise Busy("Too many backups of this space are taken at once.")
 
 
-def _copied(process: Process, saved: Saved) -> dict[str, Item]:
+def _copied(process: Process, saved: SavedManifest) -> dict[str, Item]:
     """What is there already of an unfinished backup: by name what it was copied from, as far as that can be told."""
     prefix = keys.backup_prefix(saved.manifest.space_id, saved.manifest.backup_id)
     known = {item.name: item for item in saved.items or ()}
@@ -247,7 +247,12 @@ def _copied(process: Process, saved: Saved) -> dict[str, Item]:
 
 
 def _copy_all(
-    process: Process, head: Head, saved: Saved, listed: Sequence[Entry], deadline: datetime, there: Mapping[str, Item]
+    process: Process,
+    head: Head,
+    saved: SavedManifest,
+    listed: Sequence[Entry],
+    deadline: datetime,
+    there: Mapping[str, Item],
 ) -> Taken:
     space_id, backup_id = head.meta.space_id, saved.manifest.backup_id
     prefix = keys.prefix(space_id)
@@ -310,7 +315,7 @@ def _state(head: Head) -> tuple[object, ...]:
     return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing
 
 
-def _complete(process: Process, head: Head, saved: Saved, items: Sequence[Item]) -> Manifest:
+def _complete(process: Process, head: Head, saved: SavedManifest, items: Sequence[Item]) -> Manifest:
     now = process.clock()
     begun = clock.parse(saved.manifest.started_at)
     return _write(
@@ -327,7 +332,7 @@ def _complete(process: Process, head: Head, saved: Saved, items: Sequence[Item])
     )
 
 
-def _write(process: Process, saved: Saved, items: Sequence[Item], **changes: object) -> Manifest:
+def _write(process: Process, saved: SavedManifest, items: Sequence[Item], **changes: object) -> Manifest:
     try:
         return manifests.replace(process, saved, items, **changes).manifest
     except PreconditionLost:

@@ -8,7 +8,7 @@ from livemem.changes import proposals
 from livemem.errors import NotFound
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.review import Review
+from livemem.spaces.head_fields import Review
 from livemem.store import keys
 
 

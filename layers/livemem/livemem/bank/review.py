@@ -18,7 +18,7 @@ from livemem.runs.queue import Order
 from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.review import Decision
+from livemem.spaces.head_fields import Decision
 from livemem.store import keys
 from livemem.text.redaction import when
 

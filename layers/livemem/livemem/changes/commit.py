@@ -17,7 +17,7 @@ from livemem.runs import reviews
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.review import Decision
+from livemem.spaces.head_fields import Decision
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys, stored
 from livemem.store.objects import MARKDOWN, Object

@@ -18,7 +18,7 @@ from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head
-from livemem.spaces.review import Review
+from livemem.spaces.head_fields import Review
 from livemem.store import keys, timeline, timing
 from livemem.store.timeline import Timeline
 

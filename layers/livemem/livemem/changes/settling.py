@@ -1,4 +1,4 @@
-"""Watches over changes that a late request may still disturb, and mends them from the records (spaces/settling.py)."""
+"""Watches over changes that a late request may still disturb, and mends them from the records."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -10,7 +10,7 @@ from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.settling import Settling, Watched
+from livemem.spaces.head_fields import Settling, Watched
 from livemem.store import keys, stored, timing
 from livemem.store.objects import MARKDOWN, Object
 

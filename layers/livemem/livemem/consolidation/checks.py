@@ -7,7 +7,7 @@ from livemem.bank.files import BankFile
 from livemem.consolidation import answer, placeholders, planning, prompt
 from livemem.consolidation.answer import Answer, ContractError
 from livemem.consolidation.collecting import Collected
-from livemem.consolidation.planning import Outcome
+from livemem.consolidation.planning import DrawnUp
 from livemem.llm.answering import Contract, Flaw
 from livemem.settings import Settings
 
@@ -20,7 +20,7 @@ SHOWN_RANGES = 100
 class Folded:
     """What an answer comes to: the changes of the bank, and the synthesis."""
 
-    outcome: Outcome
+    outcome: DrawnUp
     synthesis: str
 
 
@@ -45,7 +45,7 @@ def check_placeholders(answer: Answer, collected: Collected) -> None:
     placeholders.check(answer, [collected.rules, *previous, *bank, *(note.content for note in collected.notes)])
 
 
-def check_room(settings: Settings, collected: Collected, outcome: Outcome, synthesis: str) -> None:
+def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synthesis: str) -> None:
     """Raise ContractError if the new bank would leave no room for notes in a later prompt, unless it takes less than
     the present one: what is committed must never make a space that can't be folded.
     """
@@ -69,7 +69,7 @@ def check_room(settings: Settings, collected: Collected, outcome: Outcome, synth
     )
 
 
-def flaws(outcome: Outcome, synthesis: str) -> list[Flaw]:
+def flaws(outcome: DrawnUp, synthesis: str) -> list[Flaw]:
     """What the model is asked once to mend, and what is taken as it is if it doesn't."""
     found = []
     if outcome.uncited:
@@ -89,7 +89,7 @@ def too_long(synthesis: str) -> str:
     return f"The synthesis has {len(synthesis)} characters, but at most {SYNTHESIS_CHARACTERS} are wanted."
 
 
-def _bank_after(bank: Sequence[BankFile], outcome: Outcome) -> list[BankFile]:
+def _bank_after(bank: Sequence[BankFile], outcome: DrawnUp) -> list[BankFile]:
     changed = {change.path: change.after or "" for change in outcome.files}
     texts = {file.path: file.content for file in bank} | changed
     return [BankFile(path, text, "") for path, text in texts.items()]

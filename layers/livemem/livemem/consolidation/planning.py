@@ -16,7 +16,7 @@ SHRINK_FACTOR = 2
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DrawnUp:
     """What an answer comes to. Numbers are those of the notes in the prompt, from 1."""
 
     files: list[FileChange]
@@ -27,7 +27,7 @@ class Outcome:
     uncited: frozenset[int]
 
 
-def draw_up(answer: Answer, bank: Sequence[BankFile], note_ids: Sequence[str]) -> Outcome:
+def draw_up(answer: Answer, bank: Sequence[BankFile], note_ids: Sequence[str]) -> DrawnUp:
     """The changes that `answer` makes to `bank`; raises ContractError for whatever must not be written.
 
     `note_ids` are those of the prompt's notes in order: changes cite ids, because numbers mean nothing afterwards.
@@ -53,7 +53,7 @@ def draw_up(answer: Answer, bank: Sequence[BankFile], note_ids: Sequence[str]) -
     everything = set(range(1, len(note_ids) + 1))
     if not changes and everything - set(discarded):
         raise ContractError("The answer changes no file, yet it neither uses nor discards all notes.")
-    return Outcome(
+    return DrawnUp(
         files=changes,
         unchanged=len(existing) - sum(change.before is not None for change in changes),
         edits_applied=sum(len(change.edits) for change in changes),

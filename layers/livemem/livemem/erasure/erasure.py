@@ -26,10 +26,9 @@ from livemem.process import Process
 from livemem.runs import counter, reviews
 from livemem.spaces import directory, markers
 from livemem.spaces import head as heads
-from livemem.spaces.erasing import Erasing
 from livemem.spaces.head import Head, Meta
+from livemem.spaces.head_fields import Decision, Erasing
 from livemem.spaces.receipt import Receipt
-from livemem.spaces.review import Decision
 from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from livemem.erasure import scrubbing
 from livemem.erasure.task import Fate, Task
-from livemem.memories import erasing, rows
+from livemem.memories import erasing
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.store import memory_keys as keys
+from livemem.store import vector_file
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
@@ -65,9 +66,9 @@ def _vectors_without(body: bytes, task: Task) -> bytes:
     if not task.vectors:
         return body
     try:
-        there = rows.read(body)
+        shape, there = vector_file.shape_of(body), vector_file.read(body)
         left = {name: row for name, row in there.items() if name not in task.vectors}
-        return body if len(left) == len(there) else rows.write(left)
+        return body if len(left) == len(there) else vector_file.write(left, shape.dimensions)
     except ValueError:
         return body
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Saved
+from livemem.backups.manifest import Item, SavedManifest
 from livemem.erasure import erased, of_conversations
 from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, Watch, places
 from livemem.erasure.task import Task
@@ -110,7 +110,7 @@ def clear_strays(process: Process, space_id: str) -> None:
     """
     for backup_id in catalog.ids(process, space_id):
         found = manifests.peek(process, space_id, backup_id)
-        if not found or (isinstance(found, Saved) and found.manifest.removing):
+        if not found or (isinstance(found, SavedManifest) and found.manifest.removing):
             catalog.clear(process, space_id, backup_id)
 
 
@@ -236,7 +236,7 @@ def _item(before: Item, outcome: Written | Doomed | None) -> Item | None:
     )
 
 
-def _replace(process: Process, saved: Saved, before: Sequence[Item], items: Sequence[Item]) -> None:
+def _replace(process: Process, saved: SavedManifest, before: Sequence[Item], items: Sequence[Item]) -> None:
     counts = dict(saved.manifest.counts)
     for gone in {item.name for item in before} - {item.name for item in items}:
         name = "notes" if keys.parse_note(f"x/{gone}") else "other"

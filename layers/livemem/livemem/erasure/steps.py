@@ -19,11 +19,11 @@ from livemem.erasure.receipts import VERSIONS_UNREACHABLE
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
 from livemem.errors import VersionsUnreachable
-from livemem.memories import erasing, rows
+from livemem.memories import erasing
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.receipt import Receipt, Section
-from livemem.store import conversation_keys, keys
+from livemem.store import conversation_keys, keys, vector_file
 from livemem.store.stored import Stored
 
 
@@ -75,7 +75,7 @@ def _task(process: Process, receipt: Receipt, found: Found) -> Task:
         receipt.ids,
         scrubbing.pieces_of(contents),
         clock.parse(receipt.started_at).date(),
-        vectors=frozenset(rows.name_of(text, prefix) for text in contents if receipt.memory_ids),
+        vectors=frozenset(vector_file.name_of(text, prefix) for text in contents if receipt.memory_ids),
         texts=frozenset(text.strip() for text in contents),
     )
 

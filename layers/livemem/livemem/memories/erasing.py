@@ -12,15 +12,16 @@ from datetime import date
 
 from livemem import clock
 from livemem.llm import embeddings
-from livemem.memories import log, operation, rows
+from livemem.memories import log, operation
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, Provenance
 from livemem.memories.operation import Also, Operation
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.store import memory_keys as keys
-from livemem.store import stored
+from livemem.store import stored, vector_file
 from livemem.store.memory_keys import KINDS, Kind
+from livemem.store.vector_file import MEDIA_TYPE, NUMBER_BYTES
 
 ERASED = "[erased]"
 """What stands where a word was, as in all other texts (erasure/scrubbing.py)."""
@@ -224,11 +225,11 @@ def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterab
         if (one := keys.parse_vectors(key)) and key == keys.vectors(space_id, kind, one.number, model):
             item = process.store.get(key)
             with suppress(ValueError):
-                there |= rows.read(item.body) if item else {}
+                there |= vector_file.read(item.body) if item else {}
     prefix = process.settings.embeddings_text_prefix
     vectors: dict[bytes, bytes] = {}
     for memory in state.memories.values():
-        name, own = rows.name_of(memory.content, prefix), state.vectors.get(memory.memory_id)
+        name, own = vector_file.name_of(memory.content, prefix), state.vectors.get(memory.memory_id)
         with suppress(ValueError):
             if own and own.model == model:
                 vectors[name] = own.halves()
@@ -238,7 +239,7 @@ def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterab
         with suppress(ValueError):
             process.store.put(
                 keys.vectors(space_id, kind, state.number, model),
-                rows.write(vectors),
-                content_type="application/octet-stream",
+                vector_file.write(vectors, len(next(iter(vectors.values()))) // NUMBER_BYTES),
+                content_type=MEDIA_TYPE,
             )
     stored.write_if(process.store, keys.snapshot(space_id, kind, state.number), states.to_snapshot(state).to_bytes())

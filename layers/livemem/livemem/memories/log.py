@@ -31,7 +31,7 @@ TRIES = 500
 """Numbers that a writer tries: more writers than that at once there are not."""
 
 
-class _Known:
+class _KnownStates:
     """The states that this process has seen last."""
 
     def __init__(self, _: Timer) -> None:
@@ -56,7 +56,7 @@ def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None 
     operations that cannot be read, or are not there, are passed over, and their keys are added to it. Raises
     MemoriesBroken.
     """
-    known = process.cache(_Known).get(space_id, kind)
+    known = process.cache(_KnownStates).get(space_id, kind)
     if known:
         later = _later(process, space_id, kind, known, missing)
         if later is not None:
@@ -70,7 +70,7 @@ def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None 
 
 def _keep(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None) -> State:
     """Keep the state in mind, unless something is missing in it: what is stored is decided on a whole one alone."""
-    return state if missing else process.cache(_Known).put(space_id, kind, state)
+    return state if missing else process.cache(_KnownStates).put(space_id, kind, state)
 
 
 def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
@@ -157,7 +157,7 @@ def write(
         body = wanted.to_bytes()
         etag = stored.write_if(process.store, key, body)
         if etag:
-            return process.cache(_Known).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
+            return process.cache(_KnownStates).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
         state = load(process, space_id, kind)
         done = state.done.get(wanted.op_id)
         # Somebody else may have done the same for the same cause.
@@ -196,4 +196,4 @@ def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Op
 
 def known_snapshot(process: Process, space_id: str, kind: Kind, state: State) -> None:
     """Take note that there is a snapshot of this state."""
-    process.cache(_Known).put(space_id, kind, replace(state, snapshot=state.number))
+    process.cache(_KnownStates).put(space_id, kind, replace(state, snapshot=state.number))

@@ -70,7 +70,7 @@ class _Kept(Revised):
     at: Moment | None = None
 
 
-class _Known:
+class _KnownVerdicts:
     """The verdicts that this process has seen, by space and pair."""
 
     def __init__(self, _: Timer) -> None:
@@ -97,7 +97,7 @@ def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetim
     if not process.settings.llmaas_api_url:
         return {}
     wanted = {pair: _digest(process, *pair) for pair in list(dict.fromkeys(pairs))[:PAIRS]}
-    known = process.cache(_Known)
+    known = process.cache(_KnownVerdicts)
     found = {digest: one for digest in wanted.values() if (one := known.get(space_id, digest))}
     _take_in(process, space_id, found, {pair[0] for pair, digest in wanted.items() if digest not in found})
     left = [pair for pair, digest in wanted.items() if digest not in found]

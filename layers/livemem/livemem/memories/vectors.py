@@ -16,17 +16,15 @@ from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.memories import operation
 from livemem.memories.memory import Memory
-from livemem.memories.rows import name_of
 from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import vectors as segments
-from livemem.search.vectors import BadSegment
+from livemem.search.vectors import HALF
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
+from livemem.store.vector_file import MEDIA_TYPE, BadVectors, name_of
 
 Floats = NDArray[np.float32]
-HALF = np.dtype("<f2")
-"""How a number is stored in an operation: IEEE 754, 16 bits."""
 MOST_KNOWN = 100_000
 """Vectors of all spaces that a process keeps in mind: 600 MB of 1,536 numbers each, in a function that has them all."""
 AT_ONCE = 128
@@ -92,7 +90,7 @@ class Rows:
         return found
 
 
-class _Known:
+class _KnownRows:
     """The vectors that this process has had to do with last."""
 
     def __init__(self, _: Timer) -> None:
@@ -125,7 +123,7 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
     of the model for what is in neither. Raises EmbeddingUnavailable.
     """
     model = embeddings.name(process.settings)
-    rows = process.cache(_Known).get(space_id, kind, model)
+    rows = process.cache(_KnownRows).get(space_id, kind, model)
     with rows.lock:
         missing = _missing(state, rows)
         if not missing:
@@ -165,7 +163,7 @@ def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows,
         return
     key = keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings))
     body = segments.encode({name: rows.of(content) for name, content in some.items()})
-    process.store.put(key, body, content_type="application/octet-stream")
+    process.store.put(key, body, content_type=MEDIA_TYPE)
 
 
 def _missing(state: State, rows: Rows) -> dict[str, Memory]:
@@ -202,7 +200,7 @@ def _of_snapshot(
         return {}
     try:
         some, rows = segments.decode(found.body, dimensions)
-    except BadSegment:
+    except BadVectors:
         return {}
     by_name = _names(process, wanted)
     return {by_name[name]: row for name, row in zip(some, rows, strict=True) if name in by_name}

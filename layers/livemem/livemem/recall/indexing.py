@@ -17,11 +17,11 @@ from livemem.recall import facts, search, talk
 from livemem.recall.sources import sources, uncounted
 from livemem.search import segments, snapshots
 from livemem.search.segments import Segments
-from livemem.search.vectors import BadSegment
 from livemem.search.view import View
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
+from livemem.store.vector_file import BadVectors
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ def _embed(process: Process, view: View, kept: Segments, in_time: Callable[[], b
             some, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
             _write(process, view, kept, some)
             done["embedded"] += len(some)
-    except (EmbeddingError, BadSegment) as error:
+    except (EmbeddingError, BadVectors) as error:
         code = error.code if isinstance(error, EmbeddingError) else "embedding_malformed"
         told = error.detail if isinstance(error, EmbeddingError) else ""
         logger.warning("texts were not embedded", extra={"error_code": code, "detail": told})

@@ -36,13 +36,14 @@ from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, Question
 from livemem.search.index import Filter
 from livemem.search.segments import Segments
-from livemem.search.vectors import BadSegment, Pool
+from livemem.search.vectors import Pool
 from livemem.search.view import View, Views
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import conversation_keys as keys_of_talk
 from livemem.store import keys
+from livemem.store.vector_file import BadVectors
 
 logger = logging.getLogger(__name__)
 
@@ -421,6 +422,6 @@ def _close_gaps(process: Process, view: View, vector: Vector, gaps: NDArray[np.i
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
         # The question has its vector, and what was embedded before is still found by it.
         vector = Vector(vector.values, error.code)
-    except BadSegment:
+    except BadVectors:
         vector = Vector(vector.values, "embedding_malformed")
     return vector, _pool(view, vector)

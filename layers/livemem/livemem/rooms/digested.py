@@ -63,7 +63,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownInput:
     """An input as it is kept in memory."""
 
     created_at: datetime
@@ -106,8 +106,8 @@ def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[T
     return found
 
 
-def _input(process: Process, entry: Entry) -> _Known | None:
-    known = process.reads.get(_Known, entry.key, entry.etag)
+def _input(process: Process, entry: Entry) -> _KnownInput | None:
+    known = process.reads.get(_KnownInput, entry.key, entry.etag)
     if known:
         return known
     found = process.store.get(entry.key)
@@ -118,7 +118,7 @@ def _input(process: Process, entry: Entry) -> _Known | None:
         # A message of it that comes late once more is not known again.
         return None
     chunk_of = {name: number for number, chunk in enumerate(told.chunks) for name in chunk.messages}
-    return process.reads.put(entry.key, found.etag, _Known(clock.parse(told.created_at), chunk_of), chunk_of)
+    return process.reads.put(entry.key, found.etag, _KnownInput(clock.parse(told.created_at), chunk_of), chunk_of)
 
 
 def _ending(process: Process, entry: Entry) -> _Dead | None:

@@ -27,14 +27,14 @@ Result = Literal["started", "below_threshold", "not_automatic", "busy", "unknown
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Counted:
     """What a look came to, and the run that it started."""
 
     result: Result
     run_id: str | None = None
 
 
-def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
+def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
     """Start a consolidation if the space has reached its threshold and nobody is at it.
 
     Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes it one run however many events come, and keeps
@@ -42,15 +42,15 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Outcome:
     """
     head = heads.find(process, space_id)
     if not head:
-        return Outcome("unknown_space")
+        return Counted("unknown_space")
     if not head.meta.automatic():
-        return Outcome("not_automatic")
+        return Counted("not_automatic")
     if not reached(process, head):
-        return Outcome("below_threshold")
+        return Counted("below_threshold")
     return start(process, head, Order(trigger=trigger))
 
 
-def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False) -> Outcome:
+def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False) -> Counted:
     """Queue a run unless somebody holds the space; of many who do so at once one does.
 
     By hand also while automatic runs wait after a failure. Raises StoreUnavailable.
@@ -61,14 +61,14 @@ def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False)
         place = places.of_space(space_id)
         held = lease.acquire(process, place, run_id, "queued", life=timing.BY_HAND, by_hand=by_hand)
     except Busy:
-        return Outcome("busy")
+        return Counted("busy")
     try:
         queues.enqueue(process, head, wanted, run_id=run_id)
     except LiveMemoryError:
         lease.quietly_release(process, held)
         raise
     lease.extend(process, held, timing.DELIVERED)
-    return Outcome("started", run_id)
+    return Counted("started", run_id)
 
 
 def start_if_possible(process: Process, space_id: str) -> str | None:
@@ -89,7 +89,7 @@ def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
     return {space_id: hear(process, space_id).result for space_id in touched}
 
 
-def hear(process: Process, space_id: str) -> Outcome:
+def hear(process: Process, space_id: str) -> Counted:
     """Look at a space in which a note was written. Who dies here has left a marker: the sweep looks as well."""
     markers.leave(process, space_id)
     return start_if_due(process, space_id, "threshold")

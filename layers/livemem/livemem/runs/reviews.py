@@ -1,4 +1,4 @@
-"""Plans that wait for a person: how they are decided, and how their runs are told (spaces/review.py).
+"""Plans that wait for a person: how they are decided, and how their runs are told (spaces/head_fields.py).
 
 One swap of the head decides. What is left to do then, to end the run and to remove its plan, is done by the same
 process or by whoever holds the space next; it may be done again.
@@ -11,7 +11,7 @@ from livemem.runs import run as runs
 from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.review import Decision, Review
+from livemem.spaces.head_fields import Decision, Review
 from livemem.store import keys
 
 REPLACED = "Another run was started in its place; its notes go into that one."

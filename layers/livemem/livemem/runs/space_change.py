@@ -10,7 +10,7 @@ from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces.head import Corrections, Meta
-from livemem.spaces.review import Mode
+from livemem.spaces.head_fields import Mode
 
 
 @dataclass(frozen=True)

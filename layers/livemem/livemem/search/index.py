@@ -3,7 +3,6 @@
 Derived state: it may lag, and can be thrown away at any time. Not safe for threads; its holder sees to that (view.py).
 """
 
-import hashlib
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 from livemem.search import database, passages, words
 from livemem.search.database import Unusable
 from livemem.search.documents import Document, Reading
-from livemem.search.vectors import HASH_BYTES
+from livemem.store import vector_file
 
 _PLACES = 1 << 20
 """More than a passage has words."""
 
-__all__ = ["Columns", "Filter", "Index", "Passages", "Unusable", "hash_of"]
+__all__ = ["Columns", "Filter", "Index", "Passages", "Unusable"]
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,6 @@ class Passages(NamedTuple):
     beginnings: Sequence[int]
     lengths: Sequence[int]
     hashes: Sequence[bytes]
-
-
-def hash_of(prefix: str, text: str) -> bytes:
-    """The name of the vector of a text: 16 bytes of SHA-256 of what is sent to the model."""
-    return hashlib.sha256((prefix + text).encode(errors="replace")).digest()[:HASH_BYTES]
 
 
 class Index:
@@ -220,7 +214,7 @@ class Index:
         heading = words.terms(document.title)
         for first, last in passages.split(document.text):
             terms = [*heading, *words.terms(document.text[first:last])]
-            name = hash_of(self._prefix, embedded(document.title, document.text[first:last]))
+            name = vector_file.name_of(embedded(document.title, document.text[first:last]), self._prefix)
             self._db.execute(
                 "INSERT INTO passages(n, first, last, length, hash) VALUES(?, ?, ?, ?, ?)",
                 (number, first, last, len(terms), name),
@@ -239,7 +233,7 @@ class Index:
         with self._db:
             # One by one: all texts of a large space would not fit into memory.
             for (number,) in self._all("SELECT p FROM passages"):
-                name = hash_of(self._prefix, self.texts([number])[number])
+                name = vector_file.name_of(self.texts([number])[number], self._prefix)
                 self._db.execute("UPDATE passages SET hash = ? WHERE p = ?", (name, number))
         self.note(prefix=self._prefix)
 

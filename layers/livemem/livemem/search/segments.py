@@ -1,6 +1,6 @@
 """The segments of a space's vectors in the bucket: read as they come, written, and merged when they are many.
 
-    {space}/_vectors/{model}-{dimensions}/{number:08d}.npz
+    {space}/_vectors/{model}-{dimensions}/{number:08d}.vec
 
 A segment is written once (If-None-Match) and removed after a merge. A reader that meets one that is gone lists again;
 one that is damaged is left aside, and removed by who writes the next.
@@ -12,9 +12,10 @@ from contextlib import suppress
 
 from livemem.errors import PreconditionLost
 from livemem.search import vectors
-from livemem.search.vectors import BadSegment, Pool
+from livemem.search.vectors import Pool
 from livemem.store import keys, stored
 from livemem.store.objects import Store
+from livemem.store.vector_file import MEDIA_TYPE, MOST_DIMENSIONS, BadVectors
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,6 @@ ROWS = 4_000
 """Vectors from which on a segment is not small any more: at 1,536 dimensions 12 MB."""
 TRIES = 5
 """Of finding a free number for a segment, or all listed segments in their places."""
-MEDIA_TYPE = "application/octet-stream"
 
 
 class Segments:
@@ -56,14 +56,14 @@ class Segments:
         found = {}
         for entry in store.scan(keys.vectors_of(self.space_id, self.model)):
             parsed = keys.parse_segment(entry.key)
-            if parsed and parsed[0] == self.model and 0 < parsed[1] <= vectors.DIMENSIONS:
+            if parsed and parsed[0] == self.model and 0 < parsed[1] <= MOST_DIMENSIONS:
                 found[entry.key] = parsed[1]
         return found
 
     def _take_in(self, key: str, dimensions: int, body: bytes) -> None:
         try:
             names, rows = vectors.decode(body, dimensions)
-        except BadSegment:
+        except BadVectors:
             logger.warning("segment left aside", extra={"key": key})
             self.names[key] = ()
             return
@@ -73,7 +73,7 @@ class Segments:
     def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
         """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that somebody else took.
 
-        Raises BadSegment for what is none, StoreUnavailable; in memory they are either way not before.
+        Raises BadVectors for what is none, StoreUnavailable; in memory they are either way not before.
         """
         body = vectors.encode(fresh)
         dimensions = len(next(iter(fresh.values())))
@@ -125,7 +125,7 @@ class Segments:
             return 0
         fresh: dict[bytes, Sequence[float]] = {}
         for item in store.get_many(doomed):
-            with suppress(BadSegment):
+            with suppress(BadVectors):
                 names, rows = vectors.decode(item.body if item else b"", dimensions)
                 fresh |= {name: row for name, row in zip(names, rows, strict=True) if name in wanted}
         if fresh:
@@ -152,7 +152,7 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
         kept: dict[bytes, Sequence[float]] = {}
         try:
             names, rows = vectors.decode(item.body if item else b"", parsed[1])
-        except BadSegment:
+        except BadVectors:
             # Whatever it holds, nobody can read it.
             names = [b""]
         else:

@@ -1,18 +1,17 @@
 """Vectors of texts, by content: segments as they are stored, and all of a space in memory.
 
-Nothing points at a vector; it is found by the hash of the text that it was made of (index.hash_of). So none is ever
-stale, a text that moves keeps its vector, and two who embed the same text have only wasted a call.
+Nothing points at a vector; it is found by the hash of the text that it was made of (store/vector_file.py). So none is
+ever stale, a text that moves keeps its vector, and two who embed the same text have only wasted a call.
 """
 
-import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import whitening
-from livemem.store import arrays
-from livemem.store.arrays import BadArrays
+from livemem.store import vector_file
+from livemem.store.vector_file import HEADER_BYTES, NAME_BYTES, BadVectors
 
 Vectors = NDArray[np.float32]
 """n x d, each of unit length."""
@@ -20,68 +19,51 @@ Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
 """Where vectors are in a pool, -1 for none."""
 
-HASH_BYTES = 16
-"""Of the SHA-256 by which a passage's vector is found."""
 LENGTH_TOLERANCE = 0.01
 """By how much a stored vector's length may differ from 1: float16 has 11 bits, so 0.0005 times a factor for sums."""
 REFIT = 1.1
 """By how much a pool grows until it is looked at through a new lens."""
-DIMENSIONS = 8_192
-"""More than any embedding model in use has."""
-
-
-class BadSegment(ValueError):
-    """The object holds no segment of such vectors: damaged, or written by somebody else."""
+HALF = np.dtype("<f2")
+"""How a number is stored: IEEE 754, 16 bits."""
 
 
 def encode(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> bytes:
-    """A segment: `hashes` (n x 16 bytes) and `vectors` (n x d, float16), in NumPy's npz. Raises BadSegment."""
+    """A segment (store/vector_file.py). Raises BadVectors."""
     names, rows = stack(vectors)
-    hashes = np.frombuffer(b"".join(names), dtype=np.uint8).reshape(-1, HASH_BYTES)
-    halves = rows.astype(np.float16)
-    _check(hashes, halves)
-    packed = io.BytesIO()
-    np.savez(packed, hashes=hashes, vectors=halves)
-    return packed.getvalue()
+    halves = rows.astype(HALF)
+    _check(halves)
+    return vector_file.write({name: one.tobytes() for name, one in zip(names, halves, strict=True)}, rows.shape[1])
 
 
 def stack(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> tuple[list[bytes], Vectors]:
-    """The names and the vectors as one array. Raises BadSegment where they are not all of one length."""
+    """The names and the vectors as one array. Raises BadVectors where they are not all of one length."""
     try:
         rows = np.array([np.asarray(vector, dtype=np.float32) for vector in vectors.values()], dtype=np.float32)
     except ValueError as error:
-        raise BadSegment("of different lengths") from error
+        raise BadVectors("of different lengths") from error
     if rows.ndim != 2:
-        raise BadSegment("no vectors")
+        raise BadVectors("no vectors")
     return list(vectors), rows
 
 
 def decode(body: bytes, dimensions: int) -> tuple[list[bytes], Vectors]:
-    """The hashes of a segment and their vectors. Raises BadSegment for what is not whole, finite and of unit length."""
-    try:
-        found = arrays.read(body, {"hashes": ("|u1", 1), "vectors": ("<f2", 2)})
-    except BadArrays as error:
-        raise BadSegment("no segment") from error
-    told, packed = found["hashes"], found["vectors"]
-    hashes = np.frombuffer(told.data, dtype=np.uint8).reshape(told.count, told.columns)
-    halves = np.frombuffer(packed.data, dtype=np.float16).reshape(packed.count, packed.columns)
-    rows = _check(hashes, halves)
-    if rows.shape[1] != dimensions:
-        raise BadSegment("other dimensions")
-    joined = hashes.tobytes()
-    return [joined[at : at + HASH_BYTES] for at in range(0, len(joined), HASH_BYTES)], rows
+    """The hashes of a segment and their vectors. Raises BadVectors for what is not whole, finite and of unit length."""
+    shape = vector_file.shape_of(body)
+    if shape.dimensions != dimensions:
+        raise BadVectors("other dimensions")
+    row = np.dtype([("name", f"V{NAME_BYTES}"), ("vector", HALF, (dimensions,))])
+    table: NDArray[np.void] = np.ndarray(shape.rows, row, body, HEADER_BYTES)
+    names = table["name"].tobytes()
+    return [names[at : at + NAME_BYTES] for at in range(0, len(names), NAME_BYTES)], _check(table["vector"])
 
 
-def _check(hashes: NDArray[np.uint8], halves: NDArray[np.float16]) -> Vectors:
-    """The vectors as they are worked with. Raises BadSegment."""
-    shaped = hashes.ndim == 2 and halves.ndim == 2 and len(hashes) == len(halves) and hashes.shape[1] == HASH_BYTES
-    if not shaped or hashes.dtype != np.uint8 or halves.dtype != np.float16 or not 0 < halves.shape[1] <= DIMENSIONS:
-        raise BadSegment("other arrays")
+def _check(halves: NDArray[np.float16]) -> Vectors:
+    """The vectors as they are worked with. Raises BadVectors."""
     rows = halves.astype(np.float32)
     lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     if not np.all(np.abs(lengths - 1) < LENGTH_TOLERANCE):
         # NaN and infinity are not within it either.
-        raise BadSegment("not of unit length")
+        raise BadVectors("not of unit length")
     return rows
 
 

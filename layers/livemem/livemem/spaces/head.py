@@ -15,11 +15,8 @@ from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
-from livemem.spaces.arrival import Arrival
-from livemem.spaces.erasing import Erasing
-from livemem.spaces.review import Decision, Mode, Review
+from livemem.spaces.head_fields import Arrival, Decision, Erasing, Mode, Review, Settling
 from livemem.spaces.set_aside import SetAside
-from livemem.spaces.settling import Settling
 from livemem.store import keys, stored
 from livemem.store.documents import Count, Line, Moment, Number, Position
 from livemem.store.objects import Object
@@ -155,7 +152,7 @@ class Head(Stored[Meta]):
         return cls(saved.key, saved.value, saved.etag, saved.age, saved.seen_at)
 
 
-class _Known:
+class _KnownHeads:
     """The heads that this process has read in the last 30 s."""
 
     def __init__(self, timer: Timer) -> None:
@@ -211,12 +208,12 @@ def load(process: Process, space_id: str) -> Head:
 
 def load_recent(process: Process, space_id: str) -> Head:
     """The space's head, at most 30 s old in this process: for paths that only need to know that it exists."""
-    return process.cache(_Known).get(space_id) or refresh(process, space_id)
+    return process.cache(_KnownHeads).get(space_id) or refresh(process, space_id)
 
 
 def refresh(process: Process, space_id: str) -> Head:
     """The space's head, fresh from the store, for `load_recent` too; raises NotFound."""
-    return process.cache(_Known).put(load(process, space_id))
+    return process.cache(_KnownHeads).put(load(process, space_id))
 
 
 def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
@@ -238,7 +235,7 @@ def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
 def swap(process: Process, head: Head, /, **changes: object) -> Head:
     """Write `head` with `changes` over exactly the version that was read; raises PreconditionLost."""
     swapped = stored.swap(process.store, head, _changed(head.meta, changes), process.new_id)
-    process.cache(_Known).drop(swapped.value.space_id)
+    process.cache(_KnownHeads).drop(swapped.value.space_id)
     return Head.of(swapped)
 
 
@@ -272,7 +269,7 @@ def update(
     )
     assert updated
     if changed:
-        process.cache(_Known).drop(space_id)
+        process.cache(_KnownHeads).drop(space_id)
     return Head.of(updated)
 
 

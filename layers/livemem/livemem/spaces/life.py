@@ -21,7 +21,7 @@ from livemem.process import Process
 from livemem.spaces import caps, markers, rules, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.review import Mode
+from livemem.spaces.head_fields import Mode
 from livemem.store import keys, stored, timing
 from livemem.store.objects import MARKDOWN
 from livemem.store.probe import require_conditional_writes

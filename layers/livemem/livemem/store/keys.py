@@ -62,7 +62,7 @@ _IDEMPOTENCY = re.compile(r"_idempotency/(?P<digest>[0-9a-f]{64})\.json")
 _ERASURE = re.compile(rf"_erasures/(?P<id>{RUN_ID.pattern})\.json")
 _SNAPSHOT = re.compile(r"_search/(?P<schema>[0-9]{1,6})-(?P<number>[0-9]{6,12})(?:-(?P<said>[0-9]{9,12}))?\.sqlite")
 _SEGMENT = re.compile(
-    r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.npz"
+    r"_vectors/(?P<model>[a-z0-9][a-z0-9.-]*)-(?P<dimensions>[0-9]{1,6})/(?P<number>[0-9]{8,12})\.vec"
 )
 _CLAIM = re.compile(r"conversations/[^/]+/claims/.+|_digests/[^/]+/claim\.json")
 _OF_CONVERSATION = re.compile(
@@ -578,7 +578,7 @@ def vectors_of(space_id: str, model: str) -> str:
 
 def segment(space_id: str, model: str, dimensions: int, number: int) -> str:
     """A segment of a model's vectors."""
-    return f"{vectors_of(space_id, model)}{dimensions}/{number:08d}.npz"
+    return f"{vectors_of(space_id, model)}{dimensions}/{number:08d}.vec"
 
 
 def parse_segment(key: str) -> tuple[str, int, int] | None:

@@ -21,7 +21,7 @@ _KIND_OF = {folder: kind for kind, folder in FOLDERS.items()}
 _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/memories/(?P<folder>{'|'.join(_KIND_OF)})/"
 _OPERATION = re.compile(rf"{_FOLDER}log/(?P<number>[0-9]{{8}})\.json")
 _SNAPSHOT = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.json")
-_VECTORS = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.(?P<model>[a-z0-9][a-z0-9.-]*)\.npz")
+_VECTORS = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.(?P<model>[a-z0-9][a-z0-9.-]*)\.vec")
 _EXPIRY = re.compile(
     rf"{EXPIRY}(?P<hour>[0-9]{{8}}T[0-9]{{2}})/(?P<space>{SPACE_ID.pattern})/(?P<kind>{'|'.join(KINDS)})/(?P<id>{RUN_ID.pattern})"
 )
@@ -105,7 +105,7 @@ def parse_snapshot(key: str) -> OperationKey | None:
 
 def vectors(space_id: str, kind: Kind, number: int, model: str) -> str:
     """The vectors of the memories of a snapshot; `model` as in embeddings.name."""
-    return f"{snapshots_prefix(space_id, kind)}{number:08d}.{model}.npz"
+    return f"{snapshots_prefix(space_id, kind)}{number:08d}.{model}.vec"
 
 
 def parse_vectors(key: str) -> OperationKey | None:

@@ -19,11 +19,11 @@ from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
-from livemem.spaces.quarantine import Quarantined
 from livemem.store import documents, keys, stored
 from livemem.store.objects import Entry, Object
 from livemem.store.probe import require_conditional_writes
 from livemem.upkeep import unreadable
+from livemem.upkeep.quarantine import Quarantined
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from livemem.jobs.lease import Lease
 from livemem.jobs.maintainable import MORE_WORK, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
-from livemem.spaces.quarantine import Quarantined
 from livemem.store import keys
+from livemem.upkeep.quarantine import Quarantined
 
 LEASE = "_lease.json"
 PROMPT_CUT = (

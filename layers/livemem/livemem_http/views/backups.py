@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from livemem import limits
 from livemem.backups.manifest import Manifest
-from livemem.spaces.arrival import Arrival
 from livemem.spaces.head import Meta
+from livemem.spaces.head_fields import Arrival
 from livemem.store import keys
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, told
 

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from livemem import clock
-from livemem.spaces.quarantine import Quarantined
 from livemem.store import keys
+from livemem.upkeep.quarantine import Quarantined
 from livemem.upkeep.unreadable import Broken
 from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Sparse, View, told
 

@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from livemem.bank.files import from_entry
 from livemem.spaces.head import Corrections, Meta
-from livemem.spaces.review import Mode, Review
+from livemem.spaces.head_fields import Mode, Review
 from livemem.store.objects import Entry
 from livemem_http.views.bank import FileView, SynthesisView
 from livemem_http.views.fields import (
