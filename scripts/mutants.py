@@ -221,7 +221,8 @@ class Lab:
             f"{len(items)} tests in {time.monotonic() - began:.0f} s come to {len(comes)} of {len(self.places)} places"
         )
         for number, (mutant, place) in enumerate(self.places.items()):
-            chosen, seconds = [], 0.0
+            chosen: list[pytest.Item] = []
+            seconds = 0.0
             for lasts, at in sorted(comes.get(number, [])):
                 seconds += lasts
                 if chosen and seconds > self.most_seconds:

@@ -133,15 +133,15 @@ def test_a_day_at_the_command_line(shell: Shell):
     diff = shell.start("diff", str(change["number"]))
     assert "+" in diff
     assert "S3 as the only store" in diff
-    assert shell.started("api", "notes", "get", "--note-id", first)["status"] == "consolidated"
-    path = next(one["path"] for one in shell.started("diff", "1")["changes"] if "S3 as" in one["diff"])
-    assert first in shell.start("bank", path, "--sources")
-    assert "S3" in shell.start("search", "which store")
-    assert "S3" in shell.start("ask", "Which store do we keep?")
+    assert shell.json("api", "notes", "get", "--note-id", first)["status"] == "consolidated"
+    path = next(one["path"] for one in shell.json("diff", "1")["changes"] if "S3 as" in one["diff"])
+    assert first in shell.say("bank", path, "--sources")
+    assert "S3" in shell.say("search", "which store")
+    assert "S3" in shell.say("ask", "Which store do we keep?")
 
-    shell.start("undo", "1", "--yes")
-    assert "The parser drops tabs." in shell.start("show")
-    shell.start("bank", "nowhere.md", code=3)
+    shell.say("undo", "1", "--yes")
+    assert "The parser drops tabs." in shell.say("show")
+    shell.say("bank", "nowhere.md", code=3)
     shell.start("whoami", "--profile", code=2)
 
 
