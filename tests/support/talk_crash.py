@@ -11,9 +11,8 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from livemem.conversations import log, maintenance, orders
+from livemem.conversations import log, maintenance, orders, update
 from livemem.conversations.turn import ToolCall
-from livemem.conversations.update import Order
 from livemem.errors import LiveMemoryError, StillAtWork
 from livemem.jobs import maintainable
 from tests.support.actors import Actor
@@ -96,7 +95,7 @@ def _deliver(scene: Scene, process: Any, until: Any) -> None:
     if not scene.world.queued:
         return
     invocation = scene.world.queued[0]
-    scene.work(process, until, Order.of(invocation, invocation.delivery))
+    update.carry_out(process, invocation, until, invocation.delivery)
     with suppress(ValueError):
         scene.world.queued.remove(invocation)
 

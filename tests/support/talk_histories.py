@@ -184,9 +184,11 @@ class History(Mishaps):
         invocation = queued[self.random.randrange(len(queued))]
         if self.calm or self.random.random() < 0.8:
             queued.remove(invocation)
-        order = update.Order.of(invocation, invocation.delivery)
         actor = self._spawn(
-            "worker", lambda actor: self.scene.work(actor.process, actor.until, order), seconds=900, steps=0
+            "worker",
+            lambda actor: update.carry_out(actor.process, invocation, actor.until, invocation.delivery),
+            seconds=900,
+            steps=0,
         )
         self.invocations[actor] = invocation
         self._step(actor)

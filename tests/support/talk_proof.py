@@ -15,7 +15,6 @@ from greenlet import getcurrent
 from livemem.conversations import (
     answer,
     boundaries,
-    jobs,
     levels,
     log,
     maintenance,
@@ -23,19 +22,22 @@ from livemem.conversations import (
     orders,
     removal,
     summaries,
+    summaries_job,
     summary_versions,
+    update,
 )
 from livemem.conversations import conversation as conversations
 from livemem.conversations.boundaries import BlockBoundary, Child, Place, Size
 from livemem.conversations.conversation import Conversation, NewConversation
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.summaries import Layers
+from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, Turn, erased_name
-from livemem.conversations.update import Order, Outcome, carry_out
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
 from livemem.jobs import maintainable
+from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
@@ -297,12 +299,12 @@ class Scene:
         if erasure.erase_turn(process, EVERYONE, SPACE, self.id, index, until).status == "done":
             self.erased |= named
 
-    def work(self, process: Any, until: Any, order: Order | None = None) -> Outcome:
-        return carry_out(process, SPACE, self.id, order or Order(), until)
+    def work(self, process: Any, until: Any) -> Worked[SummariesJob]:
+        return update.look(process, SPACE, self.id, until)
 
-    def up(self, **order: Any) -> Outcome:
+    def up(self) -> Worked[SummariesJob]:
         """Bring it up with a fresh process, at once."""
-        return self.work(self.world.new_process(), self.world.clock() + INVOCATION, Order(**order))
+        return self.work(self.world.new_process(), self.world.clock() + INVOCATION)
 
     # How it comes to rest
 
@@ -525,7 +527,7 @@ def _wrong_groups(scene: Scene, layers: Layers) -> Iterator[str]:
 def _wrong_jobs(scene: Scene, layers: Layers) -> Iterator[str]:
     """No job says that it is done which is not."""
     for job_id, (version, level, number) in scene.promised.items():
-        job = jobs.find(scene.world.process, SPACE, scene.id, job_id)
+        job = summaries_job.find(scene.world.process, SPACE, scene.id, job_id)
         if scene.kept and not (job and job.ended()):
             yield f"a job never ended: {job}"
         there = layers.names[level].get(number, [])

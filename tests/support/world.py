@@ -171,13 +171,14 @@ class Ids:
 
 def worker_of(payload: Mapping[str, Any]) -> Function:
     """The function that takes such a payload."""
+    if "kind" in payload:
+        return {**work.KINDS, **update.KINDS}[payload["kind"]].function
     of: dict[str, Function] = {
         "request_id": "ask",
         "conversation_id": "summarize",
         "slot": "digest",
         "forced": "digest",
         "do": "backup",
-        "kind": "backup",
         "run_id": "consolidate",
     }
     return next(function for key, function in of.items() if key in payload)
@@ -404,9 +405,7 @@ class World:
             where = todo["space_id"], todo["request_id"]
             return asking.carry_on(self.process, *where, self.clock() + INVOCATION, pause=self.pass_time)
         if function == "summarize":
-            order = update.Order.of(todo, getattr(todo, "delivery", ""))
-            where = todo["space_id"], todo["conversation_id"]
-            return update.carry_out(self.process, *where, order, self.clock() + INVOCATION)
+            return update.carry_out(self.process, todo, self.clock() + INVOCATION, getattr(todo, "delivery", ""))
         if function == "digest":
             return digesting.carry_out(
                 self.process,

@@ -14,7 +14,6 @@ from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline
 from livemem.conversations import log, orders, update
 from livemem.conversations.turn import Draft
-from livemem.conversations.update import Order
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError
 from livemem.markdown.edits import Edit
@@ -120,7 +119,7 @@ def _summarise(world: World, actor: Actor) -> None:
     """All summaries are made anew, of turns that are read now."""
     one = _conversation(world)
     orders.rebuild(actor.process, SPACE, one, None, {"ratio": 0.4})
-    update.carry_out(actor.process, SPACE, one, Order(), actor.until)
+    update.look(actor.process, SPACE, one, actor.until)
 
 
 def _say_again(world: World, actor: Actor) -> None:
