@@ -26,8 +26,10 @@ from livemem.conversations import capture, forecast, log, reading, summaries, up
 from livemem.conversations import conversation as conversations
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters, Profile
+from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
+from livemem.jobs.worker import Worked
 from livemem.llm import tools
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
@@ -188,10 +190,10 @@ def use(found: Any) -> None:
     assert not found.degraded, found.degraded
 
 
-def update_all(one: Bench, conversation_id: str) -> update.Outcome:
+def update_all(one: Bench, conversation_id: str) -> Worked[SummariesJob]:
     """Bring the summaries up to the log."""
     deadline = clock.now() + timedelta(hours=5)
-    return update.carry_out(one.process, SPACE, conversation_id, update.Order(by_hand=True), deadline)
+    return update.look(one.process, SPACE, conversation_id, deadline)
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,7 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     foreseen = forecast.forecast(process, at).calls
     del one.calls[:]
     outcome = update_all(one, conversation_id)
-    assert outcome.result == "done", outcome
+    assert outcome.outcome == "done", outcome
     assert outcome.job
     calls = len(one.calls)
     before = one.client.count

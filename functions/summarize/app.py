@@ -10,7 +10,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
 from livemem.conversations import update
-from livemem.conversations.update import Order, Outcome
+from livemem.conversations.summaries_job import SummariesJob
+from livemem.jobs.worker import Worked
 from livemem_http import metrics
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
@@ -18,24 +19,20 @@ from livemem_http.logs import function_logger
 logger = function_logger("summarize")
 
 
-def work(event: dict[str, Any], deadline: datetime, delivery: str) -> Sequence[Outcome]:
-    """Bring up the conversations of an event, or the one of an invocation."""
+def work(event: dict[str, Any], deadline: datetime, delivery: str) -> Sequence[Worked[SummariesJob]]:
+    """Bring up the conversations of an event, or carry out an invocation."""
     if "Records" in event:
         event_keys = [unquote_plus(record.s3.get_object.key) for record in S3Event(event).records]
         return update.hear(process(), event_keys, deadline, delivery)
-    order = Order.of(event, delivery)
-    return [update.carry_out(process(), event["space_id"], event["conversation_id"], order, deadline)]
+    return update.carry_out(process(), event, deadline, delivery)
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Do what is to be done; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    outcomes = work(event, deadline, context.aws_request_id)
-    made = [one for outcome in outcomes for one in outcome.made]
-    failed = any(outcome.result == "failed" for outcome in outcomes)
-    if made or failed:
-        metrics.report_summaries("summarize", made, failed=failed)
-    results = [outcome.result for outcome in outcomes]
+    worked = work(event, deadline, context.aws_request_id)
+    metrics.report_summaries("summarize", worked)
+    results = [one.outcome for one in worked]
     logger.info("summarised", extra={"results": results})
     return {"results": results}

@@ -126,7 +126,7 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
         counts = [(level.sealed, level.pending) for level in api.conversations.get(SPACE, talk).levels]
         jobs = api.conversations.list_jobs(SPACE, talk, limit=1).items
         running = bool(jobs) and jobs[0].status in ("queued", "running")
-        failed = jobs[0].error if jobs and jobs[0].status == "failed" else None
+        failed = jobs[0].error if jobs else None
         if failed:
             raise DemoError(f"Summaries could not be made ({failed.code}): {failed.detail}")
         whole = not running and not any(pending for _, pending in counts) and counts[0][0] > 0

@@ -37,7 +37,7 @@ class Talked:
 
     def update(self):
         until = process().clock() + INVOCATION
-        update.carry_out(replace(process(), ask=Summariser()), "demo", self.id, update.Order(), until)
+        update.look(replace(process(), ask=Summariser()), "demo", self.id, until)
 
     def get(self, what, query, **rest):
         path = {"space_id": "demo", "conversation_id": self.id, **rest}

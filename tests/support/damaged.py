@@ -142,7 +142,7 @@ def _conversation(world: World) -> str:
         turn = TurnDraft("user " * 300, "assistant " * 300, calls, message_id=f"t{number}")
         log.append(process, "demo", made, "ann", turn)
     until = world.clock() + INVOCATION
-    assert update.carry_out(process, "demo", made, update.Order(), until).result == "done"
+    assert update.look(process, "demo", made, until).outcome == "done"
     orders.rebuild(process, "demo", made, None, {"group_chars": 2_500})
     while world.queued:
         world.work()
@@ -334,7 +334,7 @@ def works(whole: Whole) -> dict[str, Any]:
     conversation = whole.ids["conversation_id"]
     draft = TurnDraft("And then?", "That was it.", message_id="t99")
     run("turn", lambda: log.append(process, "demo", conversation, "ann", draft).fresh)
-    run("summaries", lambda: update.carry_out(process, "demo", conversation, update.Order(), soon).result)
+    run("summaries", lambda: update.look(process, "demo", conversation, soon).outcome)
     run("backup", lambda: world.back_up(description="after").complete)
 
     def ask() -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import log, update
+from livemem.conversations import log, summaries_job, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
+from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.turn import Draft
+from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from tests.support.world import INVOCATION, World
 
@@ -98,8 +100,16 @@ class Talk:
         for place, size in enumerate(sizes):
             self.say("u" * size, "a" * size, message_id=f"m{self.world.ids.count}-{place}")
 
-    def update(self, **order: Any) -> update.Outcome:
-        return update.carry_out(self.process, "demo", self.id, update.Order(**order), self.world.clock() + INVOCATION)
+    def update(self, **more: Any) -> Worked[SummariesJob]:
+        return update.look(self.process, "demo", self.id, self.world.clock() + INVOCATION, **more)
+
+    def job(self, job_id: str) -> SummariesJob:
+        """The job as its users see it."""
+        return summaries_job.load(self.process, "demo", self.id, job_id)
+
+    def jobs(self) -> list[SummariesJob]:
+        """All of them, the newest first."""
+        return summaries_job.page(self.process, "demo", self.id, limit=99, after=None)[0]
 
     def names(self, folder: str = "") -> list[str]:
         prefix = f"demo/conversations/{self.id}/"

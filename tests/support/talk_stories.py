@@ -227,7 +227,7 @@ def a_budget_of_tokens_for_summaries(account: Account) -> None:
         assert update(account, one, 202)["job"]["error"]["code"] == "token_budget_exhausted"
         say(account, one)
         account.clock.move(HOUR)
-        assert told(account, one, 3) == "failed"
+        assert told(account, one, 3) == "waiting"
 
 
 def all_anew_and_one_anew(account: Account) -> None:
@@ -242,7 +242,7 @@ def all_anew_and_one_anew(account: Account) -> None:
     assert call(account, "GET", ONE, 200, conversation_id=one)["generation"] == 2
     place = {"conversation_id": one, "level": "1", "n": "2"}
     call(account, "POST", f"{ONE}/summaries/{{level}}/{{n}}/redo", 202, **place)
-    assert worked_off(account) == ["done"]
+    assert worked_off(account) == ["done", "nothing"]
     account.clock.move(2 * DAY)
     assert account.sweep(everything=True)["summary_versions_removed"] == {"demo": 1}
 
@@ -251,9 +251,9 @@ def an_llm_that_does_not_summarise(account: Account) -> None:
     one = begun(account)
     say(account, one)
     unwilling(account)
-    assert told(account, one) == "failed"
+    assert told(account, one) == "waiting"
     assert told(account, one) == "busy"
-    assert update(account, one, 202)["status"] == "failed"
+    assert update(account, one, 202)["status"] == "queued"
     account.clock.move(2 * HOUR)
     willing(account)
     assert account.sweep()["conversations_started"] == {"demo": 1}

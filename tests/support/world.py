@@ -189,13 +189,14 @@ class Ids:
 
 def worker_of(payload: Mapping[str, Any]) -> Function:
     """The function that takes such a payload."""
+    if "kind" in payload:
+        return {**work.KINDS, **update.KINDS}[payload["kind"]].function
     of: dict[str, Function] = {
         "request_id": "ask",
         "conversation_id": "summarize",
         "slot": "digest",
         "forced": "digest",
         "do": "backup",
-        "kind": "backup",
         "run_id": "consolidate",
     }
     return next(function for key, function in of.items() if key in payload)
@@ -432,8 +433,7 @@ class World:
         if function == "ask":
             return asking.carry_on(process, todo["space_id"], todo["request_id"], until, pause=self.pass_time)
         if function == "summarize":
-            order = update.Order.of(todo, getattr(todo, "delivery", ""))
-            return update.carry_out(process, todo["space_id"], todo["conversation_id"], order, until)
+            return update.carry_out(process, todo, until, getattr(todo, "delivery", ""))
         if function == "digest":
             wanted = digesting.Order.of(todo, getattr(todo, "delivery", ""))
             return digesting.carry_out(process, todo["space_id"], wanted, until)

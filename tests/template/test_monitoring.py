@@ -11,8 +11,8 @@ import pytest
 from aws_lambda_powertools import Metrics
 
 from livemem.ask.work import Outcome
-from livemem.conversations.making import Made
 from livemem.digests.work import Outcome as Digested
+from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
 from livemem.runs.run import AT_REST, Run
 from livemem_http import metrics as run_metrics
@@ -101,7 +101,7 @@ def emitted():
     for run in runs:
         found |= reported(run)
     for service in ("summarize", "conversations"):
-        made = [Made(1, 1, "name", Usage(1, 100, 20))]
+        made = [Worked("unfinished", used=Usage(1, 100, 20), counts={"made": 1, "failed": 0})]
         found |= told(partial(run_metrics.report_summaries, service, made))
     found |= told(partial(run_metrics.report_digests, "digest", [Digested("done")]))
     found |= told(partial(run_metrics.report_waiting, "digest", 3.5))

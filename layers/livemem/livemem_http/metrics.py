@@ -7,13 +7,15 @@ CloudWatch bills each name with each combination of dimensions as a metric of it
 one whose dimensions are known. So the numbers carry the service alone, and only the count of runs is split by status.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
-from livemem.conversations.making import Made
+from livemem.conversations.summaries_job import SummariesJob
+from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
 from livemem.runs.run import Run
 
@@ -40,16 +42,19 @@ def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
     return {"status": status, "run_id": run.run_id, "metrics": run.metrics}
 
 
-def report_summaries(service: str, made: Sequence[Made], *, failed: bool = False) -> None:
-    """Emit what one invocation made of summaries and what that took; `failed`: it could not even begin.
+def report_summaries(service: str, worked: Sequence[Worked[SummariesJob]]) -> None:
+    """Emit what one invocation made of summaries and what that took; nothing where it did nothing.
 
     Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
     """
-    used = sum((one.usage for one in made), Usage())
-    failures = len([one for one in made if one.error])
+    counts = sum((Counter(one.counts) for one in worked), Counter[str]())
+    failures = counts["failed"] or len([one for one in worked if one.outcome in ("failed", "waiting")])
+    if not (counts or failures):
+        return
+    used = sum((one.used for one in worked), Usage())
     metrics = Metrics(service=service)
-    metrics.add_metric("SummariesMade", MetricUnit.Count, len([one for one in made if one.name and not one.reused]))
-    metrics.add_metric("SummariesFailed", MetricUnit.Count, failures or int(failed))
+    metrics.add_metric("SummariesMade", MetricUnit.Count, counts["made"])
+    metrics.add_metric("SummariesFailed", MetricUnit.Count, failures)
     for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.flush_metrics()

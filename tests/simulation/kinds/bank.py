@@ -22,7 +22,7 @@ from livemem.runs.queue import Order
 from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.spaces.review import Mode
+from livemem.spaces.head_fields import Mode
 from livemem.store import keys
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.scene import SPACE, SWEEP_SECONDS, WORK_SECONDS, Action, Scene

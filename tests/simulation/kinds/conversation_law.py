@@ -9,7 +9,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from livemem.conversations import answer, boundaries, jobs, log, names, summaries
+from livemem.conversations import answer, boundaries, log, names, summaries, summaries_job
 from livemem.conversations.boundaries import BlockBoundary, Child, Place, Size
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
@@ -236,7 +236,7 @@ def wrong_groups(scene: Any, layers: Layers) -> Iterator[str]:
 def wrong_jobs(scene: Any, layers: Layers) -> Iterator[str]:
     """No job says that it is done which is not."""
     for job_id, (version, level, number) in scene.promised.items():
-        job = jobs.find(scene.world.process, SPACE, scene.id, job_id)
+        job = summaries_job.find(scene.world.process, SPACE, scene.id, job_id)
         if scene.kept and not (job and job.ended()):
             yield f"a job never ended: {job}"
         there = layers.names[level].get(number, [])

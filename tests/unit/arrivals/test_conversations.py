@@ -33,8 +33,8 @@ def test_a_conversation_is_whole_in_another_space_and_asks_for_nothing_again(way
     assert {key.removeprefix(prefix) for key in talk.world.keys(prefix)} == kept
     listed, _ = reading.page(talk.process, "copy", cwd="/home/ann/ferry", host=None, limit=9, after=None)
     assert [one.conversation.conversation_id for one in listed] == [talk.id]
-    outcome = update.carry_out(talk.process, "copy", talk.id, update.Order(), talk.world.clock() + INVOCATION)
-    assert outcome.result == "nothing"
+    outcome = update.look(talk.process, "copy", talk.id, talk.world.clock() + INVOCATION)
+    assert outcome.outcome == "nothing"
     assert len(talk.llm.asked) == asked
     assert log.append(talk.process, "copy", talk.id, "ann", Draft("On", "we go")).turn.turn_index == 10
     assert log.last_index(talk.process, "demo", talk.id) == 9

@@ -54,7 +54,7 @@ def test_after_a_deletion_there_is_nothing_to_read_and_nothing_is_taken_in():
     ):
         with pytest.raises(NotFound):
             attempt()
-    assert talk.update().result == "gone"
+    assert talk.update().outcome == "gone"
     assert reading.page(talk.process, "demo", cwd=None, host=None, limit=5, after=None) == ([], None)
 
 
@@ -181,7 +181,7 @@ def summarised_while_it_is_deleted(talk, *, after_write=False, dies=False):
     else:
         talk.llm.queue.append(answer)
     with suppress(Killed):
-        assert talk.update().result == "gone"
+        assert talk.update().outcome == "gone"
     talk.world.new_process()
 
 

@@ -118,6 +118,6 @@ def test_who_meets_another_end_of_a_block_goes_on_behind_it():
             summary_versions.write_boundary(other, at, 1, 1, shorter)
 
     talk.world.client.before = be_faster
-    assert talk.update().result == "done"
+    assert talk.update().outcome == "done"
     found = summaries.block_boundaries(talk.process, summaries.read(talk.process, at), [1, 2, 3])
     assert [(boundary.start, boundary.end) for boundary in found] == [(1, 1), (2, 4), (5, 7)]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from livemem.conversations import (
     due,
     forecast,
-    jobs,
     log,
     maintenance,
     making,
@@ -24,7 +23,7 @@ from livemem.conversations import (
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
 from livemem.errors import StillAtWork, StoreUnavailable
-from livemem.jobs import budget, lease, maintainable, places
+from livemem.jobs import budget, lease, maintainable, places, worker
 from livemem.llm.client import LlmError
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
@@ -81,12 +80,12 @@ def test_an_update_makes_what_is_missing_on_all_levels_and_the_next_one_does_not
     talk = talk_of()
     done = talk.update()
     levels = sealed(talk)
-    assert done.result == "done"
+    assert done.outcome == "done"
     assert all(levels.values())
     assert done.job.generated == {str(level): count for level, count in levels.items()}
     assert len(talk.llm.asked) == sum(levels.values()) == done.job.usage.calls
     talk.world.client.reset()
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
     assert set(talk.world.client.counts) <= {"GET", "LIST"}
     assert len(talk.llm.asked) == sum(levels.values())
 
@@ -95,7 +94,7 @@ def test_a_turn_that_ends_no_block_costs_no_call_and_no_write():
     talk = Talk()
     talk.say("only a question", message_id="m")
     talk.world.client.reset()
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
     assert set(talk.world.client.counts) <= {"GET", "LIST"}
 
 
@@ -120,7 +119,7 @@ def test_a_summary_that_is_made_anew_costs_itself_and_what_stands_above_it(level
     assert fresh == [f"l{one}" for one in range(level, 4)]
     assert len(talk.llm.asked) - before == 4 - level
     assert names < set(talk.names("v1/summaries/")), "what was there stays"
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
 
 
 def test_an_order_that_is_delivered_twice_makes_a_summary_anew_once():
@@ -149,12 +148,13 @@ def test_a_generation_with_a_block_that_can_not_be_summarised_does_not_count_unt
     talk.llm.default = refuse("008 008")
     job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
     talk.world.settle()
-    assert (at(talk).version, jobs.load(talk.process, "demo", talk.id, job.job_id).status) == (1, "failed")
+    waits = talk.job(job.job_id)
+    assert (at(talk).version, waits.status, waits.error and waits.error.code) == (1, "queued", "llm_contract")
     talk.llm.default = exact
     talk.world.pass_time(3_600)
     sweep(talk)
     talk.world.settle()
-    assert at(talk).version == 2
+    assert (at(talk).version, talk.job(job.job_id).status) == (2, "done")
 
 
 def test_nothing_is_made_above_a_summary_that_was_lost_until_it_is_there_again():
@@ -164,10 +164,12 @@ def test_nothing_is_made_above_a_summary_that_was_lost_until_it_is_there_again()
     doomed = talk.names("v1/summaries/l1/000001/") + talk.names("v1/summaries/l2/000001/")
     talk.world.store.delete_many([folder + name for name in doomed])
     talk.llm.default = refuse("000 000")
-    assert talk.update().result == "failed"
+    assert talk.update().outcome == "waiting"
     assert not talk.names("v1/summaries/l2/000001/")
     talk.llm.default = exact
-    assert talk.update(by_hand=True).result == "done"
+    talk.update(by_hand=True)
+    talk.world.settle()
+    assert [job.status for job in talk.jobs()] == ["done", "done"]
     assert sorted(doomed) == sorted(talk.names("v1/summaries/l1/000001/") + talk.names("v1/summaries/l2/000001/"))
 
 
@@ -184,7 +186,7 @@ def test_a_turn_that_came_while_a_worker_stood_still_is_no_pause():
             talk.world.pass_time(1_000)
 
     talk.world.client.after = stand_still
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
     assert not talk.names("v1/")
 
 
@@ -194,12 +196,12 @@ def test_a_summary_is_made_anew_although_a_dead_job_still_has_the_claim():
     job = orders.redo(talk.process, "demo", talk.id, 1, 1)
     lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
     talk.world.work()
-    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+    assert talk.job(job.job_id).status == "done"
     assert any(name.split("/")[-1][40:44] == "0001" for name in talk.names("v1/summaries/l1/000001/"))
     talk.world.pass_time(600)
     sweep(talk)
     talk.world.settle()
-    assert talk.update().result == "nothing", "what stands above it was made because of the marker"
+    assert talk.update().outcome == "nothing", "what stands above it was made because of the marker"
 
 
 def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
@@ -210,18 +212,18 @@ def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
     with pytest.raises(StillAtWork):
         talk.world.work(talk.world.queued[0])
     talk.world.settle()
-    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+    assert talk.job(job.job_id).status == "done"
 
 
 def test_an_event_during_another_job_is_made_good_by_the_sweep():
     talk = talk_of(4)
     held = lease.acquire(talk.process, places.of_conversation("demo", talk.id), talk.world.ids(), "summaries")
-    assert talk.update().result == "busy"
+    assert talk.update().outcome == "busy"
     assert talk.update().at_work == held.lease.owner
     talk.world.pass_time(1_800)
     sweep(talk)
     talk.world.settle()
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
     assert talk.llm.asked
 
 
@@ -278,22 +280,23 @@ def test_turns_that_come_while_a_generation_is_built_are_in_it():
 
     talk.llm.queue.append(answer)
     talk.world.settle()
-    assert (at(talk).version, talk.update().result) == (2, "nothing")
+    assert (at(talk).version, talk.update().outcome) == (2, "nothing")
 
 
-def test_a_failed_call_stores_nothing_ends_the_job_and_keeps_events_away_longer_each_time():
+def test_a_failed_call_stores_nothing_lets_the_job_wait_and_keeps_events_away_longer_each_time():
     talk = talk_of(4)
     for wait in (60, 120, 240):
         talk.llm.queue.extend([DOWN] * 3)
         done = talk.update()
-        assert (done.result, done.job.error.code) == ("failed", "llm_unavailable")
+        assert (done.outcome, done.job.status, done.job.error.code) == ("waiting", "queued", "llm_unavailable")
         assert not talk.names("v1/summaries/")
-        assert talk.update().result == "busy"
+        assert [one.job_id for one in talk.jobs()] == [done.job.job_id], "the job goes on"
+        assert talk.update().outcome == "busy"
         talk.world.pass_time(wait - 1)
-        assert talk.update().result == "busy"
+        assert talk.update().outcome == "busy"
         talk.llm.queue.clear()
         talk.world.pass_time(1)
-    assert talk.update().result == "done"
+    assert talk.update().outcome == "done"
 
 
 def test_whoever_asks_by_hand_does_not_wait_for_a_failure_to_pass():
@@ -301,7 +304,7 @@ def test_whoever_asks_by_hand_does_not_wait_for_a_failure_to_pass():
     talk.llm.queue.extend([DOWN] * 3)
     talk.update()
     talk.llm.queue.clear()
-    assert talk.update(by_hand=True).result == "done"
+    assert talk.update(by_hand=True).outcome == "done"
 
 
 def test_after_a_failure_the_sweep_tries_again_by_itself():
@@ -313,7 +316,7 @@ def test_after_a_failure_the_sweep_tries_again_by_itself():
     talk.world.pass_time(600)
     sweep(talk)
     talk.world.settle()
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
     assert talk.names("v1/summaries/")
 
 
@@ -328,12 +331,12 @@ def test_a_block_that_always_fails_keeps_no_other_from_its_summary_and_nothing_i
     layers = summaries.read(talk.process, at(talk))
     there = summaries.current(talk.process, layers, 1)
     (hole,) = set(range(1, layers.boundaries[1] + 1)) - set(there)
-    assert (done.result, done.job.error.code, done.job.queue_length) == ("failed", "llm_contract", 1)
+    assert (done.outcome, done.job.error.code, done.job.queue_length) == ("waiting", "llm_contract", 1)
     groups = summaries.group_boundaries(talk.process, layers, 2, range(1, layers.boundaries[2] + 1))
     assert all(group.children[1] < hole for group in groups)
     talk.llm.default = exact
     talk.world.pass_time(60)
-    assert talk.update().result == "done"
+    assert talk.update().outcome == "done"
     assert sealed(talk) == sealed(talk_updated())
 
 
@@ -350,23 +353,23 @@ def test_a_rebuild_switches_although_a_block_of_the_former_generation_can_not_be
     job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 1_000, "group_chars": 5_000})
     talk.world.settle()
     assert at(talk).version == 2
-    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
+    assert talk.job(job.job_id).status == "done"
 
 
 def test_when_the_budget_of_the_day_is_used_up_nothing_is_asked_until_there_is_more():
     talk = Talk("windows", World(llm_daily_token_budget=150), **SMALL)
     talk.say("u" * 600, "a" * 600, message_id="m")
-    assert talk.update().result == "done"
+    assert talk.update().outcome == "done"
     asked = len(talk.llm.asked)
     talk.say("u" * 300, "a" * 300, message_id="last")
     done = talk.update()
-    assert (done.result, done.job.error.code) == ("failed", budget.EXHAUSTED)
+    assert (done.outcome, done.job.error.code) == ("waiting", budget.EXHAUSTED)
     assert len(talk.llm.asked) == asked
     talk.world.pass_time(24 * 3_600)
     sweep(talk)
     talk.world.settle()
     assert len(talk.llm.asked) > asked
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
 
 
 def test_what_there_is_no_time_for_is_handed_on_until_all_is_done():
@@ -378,44 +381,38 @@ def test_what_there_is_no_time_for_is_handed_on_until_all_is_done():
 
     talk.llm.default = slow
     first = talk.update()
-    assert (first.result, first.job.status) == ("unfinished", "running")
+    assert (first.outcome, first.job.status) == ("unfinished", "running")
     assert len(talk.world.queued) == 1
     rounds = 0
     while talk.world.queued:
         talk.world.work()
         rounds += 1
-    assert jobs.load(talk.process, "demo", talk.id, first.job.job_id).status == "done"
-    assert talk.update().result == "nothing"
-    assert (
-        len(talk.llm.asked)
-        == sum(sealed(talk).values())
-        == jobs.load(talk.process, "demo", talk.id, first.job.job_id).usage.calls
-    )
+    assert talk.job(first.job.job_id).status == "done"
+    assert talk.update().outcome == "nothing"
+    assert len(talk.llm.asked) == sum(sealed(talk).values()) == talk.job(first.job.job_id).usage.calls
     assert rounds < 10
 
 
 def test_who_has_no_time_at_all_does_not_hand_on_for_ever():
     talk = talk_of(4)
-    talk.update(levels=(1,))
-    talk.world.queued.clear()
+    talk.update(level=1)
     talk.say("u" * 600, "a" * 600)
-    at_once = talk.world.clock() + timedelta(seconds=5)
-    results = []
-    for _ in range(3):
-        done = update.carry_out(talk.process, "demo", talk.id, update.Order(), at_once)
-        results.append(done.result)
-    assert results == ["unfinished", "failed", "busy"]
-    assert len(talk.world.queued) <= 1
+    done = [update.look(talk.process, "demo", talk.id, talk.world.clock() + timedelta(seconds=5))]
+    while talk.world.queued:
+        at_once = talk.world.clock() + timedelta(seconds=5)
+        done += update.carry_out(talk.process, talk.world.queued.popleft(), at_once)
+    assert [one.outcome for one in done[:-1]] == ["unfinished"] * (1 + worker.MOST_ATTEMPTS)
+    assert (done[-1].outcome, done[-1].job.error.code) == ("failed", "not_finished")
 
 
 def test_who_answers_a_request_leaves_the_rest_to_another_invocation():
     talk = talk_of()
-    first = talk.update(later=True, by_hand=True)
-    assert (first.result, sealed(talk)[2]) == ("unfinished", 0)
+    first = talk.update(by_hand=True)
+    assert (first.outcome, sealed(talk)[2]) == ("unfinished", 0)
     assert len(talk.names("v1/summaries/l1/")) == sealed(talk)[1]
     talk.world.settle()
-    assert jobs.load(talk.process, "demo", talk.id, first.job.job_id).status == "done"
-    assert talk.update().result == "nothing"
+    assert talk.job(first.job.job_id).status == "done"
+    assert talk.update().outcome == "nothing"
 
 
 def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_paid_in_the_job():
@@ -429,10 +426,10 @@ def test_a_store_that_fails_in_the_middle_frees_the_claim_and_keeps_what_was_pai
     with pytest.raises(StoreUnavailable):
         talk.update()
     talk.world.client.before = lambda index, verb: None
-    assert lease.look(talk.process, places.of_conversation("demo", talk.id)) is None
-    (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
-    assert (job.status, job.error.code, job.usage.calls) == ("failed", "store_unavailable", 1)
-    assert talk.update().result == "done"
+    (job,) = talk.jobs()
+    assert (job.status, job.usage.calls) == ("running", 1)
+    assert talk.update().outcome == "done"
+    assert [(one.job_id, one.status) for one in talk.jobs()] == [(job.job_id, "done")]
 
 
 def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind():
@@ -444,7 +441,7 @@ def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind()
         return exact(messages)
 
     talk.llm.queue.append(answer)
-    assert talk.update().result == "gone"
+    assert talk.update().outcome == "gone"
     talk.world.pass_time(25 * 3_600)
     sweep(talk)
     daily(talk)
@@ -455,7 +452,7 @@ def test_a_conversation_that_is_deleted_during_an_update_leaves_nothing_behind()
 def test_over_a_turn_that_vanishes_in_a_deletion_no_block_is_sealed(index):
     talk = talk_of(5)
     talk.world.store.delete(keys.turn("demo", talk.id, index))
-    assert talk.update().result == ("gone" if index < 5 else "done")
+    assert talk.update().outcome == ("gone" if index < 5 else "done")
     assert bool(talk.names("v1/boundaries/")) is (index == 5)
 
 
@@ -464,7 +461,7 @@ def test_a_seal_that_is_missing_in_the_chain_is_written_again_where_it_was():
     talk.update()
     before = boundaries(talk)
     talk.world.store.delete(keys.boundary("demo", talk.id, 1, 1, 2))
-    assert talk.update().result == "done"
+    assert talk.update().outcome == "done"
     assert {
         name: talk.world.text(f"demo/conversations/{talk.id}/{name}") for name in talk.names("v1/boundaries/")
     } == before
@@ -518,19 +515,11 @@ def test_a_marker_of_nothing_goes():
 def test_the_time_rule_ends_an_open_end_by_the_sweep_alone():
     talk = Talk("windows", **SMALL)
     talk.say("a" * 60, "b" * 60, message_id="m")
-    assert talk.update().result == "nothing"
+    assert talk.update().outcome == "nothing"
     talk.world.pass_time(1_499)
     sweep(talk)
     talk.world.settle()
     assert len(talk.names("v1/summaries/l1/")) == 1
-
-
-def test_a_late_request_changes_no_job_that_has_ended():
-    talk = talk_of(4)
-    talk.update()
-    (job,) = jobs.page(talk.process, "demo", talk.id, limit=9, after=None)[0]
-    jobs.write(talk.process, "demo", job.model_copy(update={"status": "running"}))
-    assert jobs.load(talk.process, "demo", talk.id, job.job_id).status == "done"
 
 
 @settings(max_examples=40)
@@ -588,7 +577,5 @@ def test_another_model_makes_what_is_new_and_remakes_nothing():
     other.clock = talk.world.clock
     other.llm = talk.llm
     other.new_process()
-    assert update.carry_out(other.process, "demo", talk.id, update.Order(), INVOCATION + other.clock()).result == (
-        "nothing"
-    )
+    assert update.look(other.process, "demo", talk.id, INVOCATION + other.clock()).outcome == ("nothing")
     assert making.maker(other.process, at(talk)) != maker

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from livemem.errors import InvalidRequest, LiveMemoryError, RunError, StillAtWork, StoreUnavailable
+from livemem.errors import InvalidRequest, LiveMemoryError, OutOfTime, RunError, StillAtWork, StoreUnavailable
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, worker
 from livemem.jobs.job import Job, Progress
@@ -20,6 +20,7 @@ from tests.support.world import World
 
 PARTS = 3
 ID = "01HZZZZZZZ0000000000000001"
+OTHER = "01HZZZZZZZ0000000000000002"
 LEASE = "demo/toy/lease.json"
 INVOCATION = timedelta(minutes=15)
 
@@ -236,6 +237,70 @@ def test_a_job_whose_workers_die_again_and_again_is_given_up():
 
     assert done.job
     assert (done.job.status, done.job.error.code if done.job.error else None) == ("failed", "not_finished")
+
+
+def test_who_begins_goes_on_with_the_job_that_another_worker_left_under_the_lease():
+    def leave(task: Work[Toy]) -> End | None:
+        if left:
+            raise left.pop()
+        return write_a_part(task)
+
+    failures: list[LiveMemoryError] = [
+        StoreUnavailable("The store failed."),
+        RunError("llm_unreachable", "The LLM does not answer."),
+        OutOfTime("The rest is done later."),
+    ]
+    for failure in failures:
+        left = [failure]
+        world, toy = World(), kind(leave, leased=True)
+        ordered(world, toy)
+        with suppress(StoreUnavailable):
+            work(world.with_parts(enqueue=lambda *told: None), world, toy)
+        other = Toy(kind="toy", job_id=OTHER, space_id="demo", created_at="2026-02-20T14:00:00.000Z")
+        world.clock.move(60)
+
+        done = worker.begin(world.process, toy, other, world.clock() + INVOCATION)
+
+        assert done.outcome == "done"
+        assert_is_whole(world, toy)
+        assert not toy.find(world.process, "demo", OTHER), "no second job does the same"
+        assert not lease.look(world.process, Place(LEASE))
+
+
+def test_the_invocation_of_what_was_handed_over_may_come_before_its_worker_has_ended():
+    def hand_over(task: Work[Toy]) -> End | None:
+        if task.job.attempt == 1:
+            raise OutOfTime("The rest is done later.")
+        return write_a_part(task)
+
+    world, toy = World(), kind(hand_over, leased=True)
+    ordered(world, toy)
+    process = world.with_parts(enqueue=lambda *told: work(world.process, world, toy))
+
+    assert work(process, world, toy).result == "unfinished"
+    assert_is_whole(world, toy)
+
+
+def test_who_is_queued_behind_another_job_is_delivered_again():
+    world, toy = World(), kind(leased=True)
+    ordered(world, toy)
+    lease.acquire(world.process, Place(LEASE), OTHER, "toy", worker="w", delivery="another")
+
+    with pytest.raises(StillAtWork):
+        work(world.process, world, toy, delivery="mine")
+
+
+def test_a_job_that_cannot_be_queued_says_so():
+    def down(*_: Any) -> None:
+        raise StoreUnavailable("The function service does not answer.")
+
+    world, toy = World(), kind()
+    job = Toy(kind="toy", job_id=ID, space_id="demo", created_at="2026-02-20T14:00:00.000Z")
+
+    with pytest.raises(StoreUnavailable):
+        worker.order(world.with_parts(enqueue=down), toy, job)
+    ended = found(world, toy)
+    assert (ended.status, ended.error.code if ended.error else None) == ("failed", "not_started")
 
 
 def test_a_job_of_a_copied_folder_is_nobodys():

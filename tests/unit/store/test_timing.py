@@ -8,8 +8,9 @@ from hypothesis import given
 
 from livemem.backups import remains
 from livemem.changes import leftovers, settling
-from livemem.conversations import due, jobs, removal
+from livemem.conversations import due, removal
 from livemem.digests import retrying
+from livemem.jobs import job as jobs
 from livemem.jobs import lease
 from livemem.memories import expiry
 from livemem.rooms import marking
@@ -44,7 +45,7 @@ def test_nothing_of_a_worker_acts_when_its_watch_is_over(began, repeated, one, o
 )
 def test_nothing_of_a_run_or_a_job_comes_when_it_is_over(waits, works, repeated, one, other):
     assert waits + works + repeated <= leftovers.QUIET_AFTER + one - other
-    assert waits + works < jobs.SILENT
+    assert lease.BACKOFF_LONGEST + timing.SWEEPS + timing.SWEEPING + waits + works < jobs.SILENT
 
 
 @given(first=up_to(timing.INVOCATION), waits=up_to(timing.BACKUP_DELIVERED), works=up_to(timing.INVOCATION))

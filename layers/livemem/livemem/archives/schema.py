@@ -17,9 +17,9 @@ from livemem.bank import paths
 from livemem.changes.records import Record
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.conversation import Conversation
-from livemem.conversations.jobs import Job
 from livemem.conversations.log import Floor
 from livemem.conversations.summaries import Summary
+from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.opening import Opening
@@ -159,9 +159,9 @@ def _turn(turn: Turn, key: str) -> Disagreement:
     yield "turn_index", turn.turn_index == found[2]
 
 
-def _job(job: Job, key: str) -> Disagreement:
+def _job(job: SummariesJob, key: str) -> Disagreement:
     yield "job_id", job.job_id == conversation_keys.parse_job(key)
-    yield "conversation_id", f"/{job.conversation_id}/" in key
+    yield "subject", f"/{job.subject}/" in key
 
 
 def _summary(summary: Summary, key: str) -> Disagreement:
@@ -353,7 +353,7 @@ _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], Kind], ...]] = {
         (conversation_keys.parse_summary, Kind(Summary, _summary)),
         (conversation_keys.parse_conversation, Kind(Conversation, _conversation)),
         (conversation_keys.parse_summary_versions, Kind(SummaryVersions, _agrees_anyway)),
-        (conversation_keys.parse_job, Kind(Job, _job)),
+        (conversation_keys.parse_job, Kind(SummariesJob, _job)),
     ),
     "memories": (
         (memory_keys.parse_operation, Kind(Operation, _operation)),

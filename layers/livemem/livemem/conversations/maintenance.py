@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, jobs, levels, removal, summary_versions
+from livemem.conversations import due, levels, removal, summary_versions, update
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.conversation import Conversation
-from livemem.conversations.jobs import Job
 from livemem.conversations.log import Floor
 from livemem.conversations.summaries import Summary, Vanished
+from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import At, SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.jobs import lease, places, worker
 from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -77,8 +77,10 @@ def _start(process: Process, deadline: datetime, markers: list[str], space_id: s
             return False
         dead = _dead_job(share, space_id, conversation_id) if there else None
         if there and (dead or _is_due(share, space_id, there)):
-            order = {"space_id": space_id, "conversation_id": conversation_id}
-            process.enqueue("summarize", order | ({"job_id": dead} if dead else {}))
+            if dead:
+                worker.queue(share, update.KIND, space_id, dead, conversation_id)
+            else:
+                share.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
             return True
         due.clear(process, markers)
     except StoreUnavailable as error:
@@ -99,16 +101,16 @@ def _put_back(process: Process, markers: list[str], space_id: str, conversation_
 
 
 def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | None:
-    """The job of a worker that died before it wrote the job's end: 1 GET, where somebody died 1 more, and where the end
-    was written 1 GET and 1 DELETE for the lease.
+    """The job that nobody works on who should: 1 GET, where there is one 1 more, and where the worker died behind its
+    end 1 GET and 1 DELETE for the lease.
     """
     place = places.of_conversation(space_id, conversation_id)
     seen = lease.look(process, place)
-    job_id = seen.dead_owner() if seen else None
+    job_id = seen.waiting_owner() if seen else None
     if not job_id:
         return None
-    job = jobs.find(process, space_id, conversation_id, job_id)
-    if job and not job.ended():
+    found = update.KIND.find(process, space_id, job_id, subject=conversation_id)
+    if found and not found.value.ended():
         return job_id
     lease.forget(process, place, job_id)
     return None
@@ -253,7 +255,7 @@ _PARTS = {
     "conversation": DocumentKind(Conversation.from_bytes, _instead_of_conversation),
     "versions": DocumentKind(SummaryVersions.from_bytes, _instead_of_versions),
     "ids": DocumentKind(Floor.from_bytes, _instead_of_floor),
-    "jobs": DocumentKind(Job.from_bytes),
+    "jobs": DocumentKind(SummariesJob.from_bytes),
     "tools": DocumentKind(ToolResult.from_bytes),
 }
 """By the name of the document, or of the folder that it is in."""

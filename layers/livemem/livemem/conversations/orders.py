@@ -6,20 +6,21 @@ from datetime import datetime
 from typing import Any, Literal
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import due, forecast, jobs, names, reading, summary_versions, update
+from livemem.conversations import due, forecast, names, reading, summaries_job, summary_versions, update
 from livemem.conversations import summaries as found
 from livemem.conversations.forecast import Forecast
-from livemem.conversations.jobs import Job
-from livemem.conversations.making import Made
 from livemem.conversations.parameters import Parameters, Profile
+from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing, SummaryVersion
-from livemem.conversations.update import Order, Redo
-from livemem.errors import InvalidRequest, LiveMemoryError, NotFound
+from livemem.errors import InvalidRequest, NotFound
+from livemem.jobs import job as jobs
+from livemem.jobs import worker
+from livemem.jobs.worker import Worked
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store.probe import require_conditional_writes
 
-Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]
+Status = Literal["planned", "nothing_to_do"] | jobs.Status
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,10 @@ class Answer:
 
     status: Status
     job_id: str | None = None
-    job: Job | None = None
+    job: SummariesJob | None = None
     plan: Forecast | None = None
-    made: Sequence[Made] = ()
-    """What was made, or could not be, before the answer."""
+    worked: Worked[SummariesJob] | None = None
+    """What was done before the answer."""
 
     @property
     def goes_on(self) -> bool:
@@ -79,20 +80,17 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
         job = rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
         return Answer("queued", job.job_id, job)
     conversations.load(process, space_id, conversation_id)
-    order = Order(by_hand=True, levels=wish.levels, later=True)
-    outcome = update.carry_out(process, space_id, conversation_id, order, deadline)
-    if outcome.result == "gone":
-        raise NotFound("conversation", conversation_id)
-    if outcome.result == "nothing":
+    worked = update.look(process, space_id, conversation_id, deadline, level=wish.level, by_hand=True)
+    if worked.result == "nothing":
         return Answer("nothing_to_do")
-    if outcome.result == "busy":
-        assert outcome.at_work
-        # Its first note of itself may come in a moment.
-        other = jobs.find(process, space_id, conversation_id, outcome.at_work)
-        return Answer("running", outcome.at_work, other)
-    assert outcome.job
-    status: Mapping[str, Status] = {"done": "done", "failed": "failed", "unfinished": "running"}
-    return Answer(status[outcome.result], outcome.job.job_id, outcome.job, made=outcome.made)
+    if worked.result == "busy":
+        # Its document may come in a moment.
+        other = summaries_job.find(process, space_id, conversation_id, worked.at_work)
+        return Answer("running", worked.at_work, other)
+    made = worked.job
+    if not made or made.status == "cancelled":
+        raise NotFound("conversation", conversation_id)
+    return Answer(made.status, made.job_id, made, worked=worked)
 
 
 def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> Forecast:
@@ -110,7 +108,7 @@ def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> F
 
 def rebuild(
     process: Process, space_id: str, conversation_id: str, profile: Profile | None, changes: Mapping[str, Any]
-) -> Job:
+) -> SummariesJob:
     """Order a new version with other parameters; those that are not named stay as they are now.
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
@@ -119,11 +117,11 @@ def rebuild(
     require_conditional_writes(process.store)
     standing = summary_versions.read(process, space_id, conversation)
     wanted_profile, parameters = wanted(standing, profile, changes)
-    job = jobs.new(process, conversation_id, "full", standing.known.highest + 1)
+    job = summaries_job.new(process, space_id, conversation, "full", standing.known.highest + 1)
     built = summary_versions.begin(process, standing, wanted_profile, parameters, job.job_id)
     job = job.model_copy(update={"generation": built.version})
     due.mark_at(process, space_id, conversation_id, process.clock() + update.LOOKED_AT_AGAIN)
-    return _queue(process, space_id, job, Order("full", by_hand=True))
+    return worker.order(process, update.KIND, job).value
 
 
 def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, Any]) -> tuple[Profile, Parameters]:
@@ -132,7 +130,7 @@ def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, An
     return profile or now.profile, Parameters.of({**now.parameters.model_dump(), **changes})
 
 
-def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Job:
+def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> SummariesJob:
     """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
     conversation = conversations.load(process, space_id, conversation_id)
     require_conditional_writes(process.store)
@@ -142,18 +140,6 @@ def redo(process: Process, space_id: str, conversation_id: str, level: int, numb
     there = found.current(process, layers, level).get(number)
     if not there:
         raise conversations.no_summary(level, number)
-    job = jobs.new(process, conversation_id, "redo", at.version)
-    count = names.redo_of(there) + 1
-    return _queue(process, space_id, job, Order("redo", by_hand=True, redo=Redo(level, number, count)))
-
-
-def _queue(process: Process, space_id: str, job: Job, order: Order) -> Job:
-    """Write the job and start it; where it can't be started it says so, and the error is raised."""
-    jobs.write(process, space_id, job)
-    try:
-        process.enqueue("summarize", order.payload(space_id, job.conversation_id, job.job_id))
-    except LiveMemoryError as error:
-        problem = jobs.Problem(code="not_started", detail=error.detail)
-        jobs.write(process, space_id, job.model_copy(update={"status": "failed", "error": problem}))
-        raise
-    return job
+    redone = Redo(level=level, number=number, count=names.redo_of(there) + 1)
+    job = summaries_job.new(process, space_id, conversation, "redo", at.version, redo=redone)
+    return worker.order(process, update.REDO, job).value

@@ -13,15 +13,19 @@ from pydantic import BaseModel
 
 from livemem import clock
 from livemem.errors import PreconditionLost
+from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.store import stored
+from livemem.store import stored, timing
 from livemem.store.documents import Count, Line, Moment, Seconds
 from livemem.store.stored import Read, Revised, Stored
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 TRIES = 20
+SILENT = BACKOFF_LONGEST + timing.SWEEPS + timing.SWEEPING + timing.DELIVERED + timing.DEAD_AFTER
+"""Age of a job's last word after which no more comes: the longest that it waits after a failure, until a sweep finds
+it, and until the invocation that the sweep queues is delivered and dead."""
 
 
 class Failure(BaseModel, defer_build=True):
@@ -79,6 +83,14 @@ def is_held(found: Stored[J]) -> bool:
     return not found.value.ended() and found.age < timedelta(seconds=found.value.held_seconds)
 
 
+def described(found: Stored[J]) -> J:
+    """The job as its users see it: one that was not heard of for long has ended, though nobody could write that."""
+    if found.value.ended() or found.age <= SILENT:
+        return found.value
+    lost = Failure(code="interrupted", detail="Nothing was heard of it for some hours; order it again.")
+    return found.value.model_copy(update={"status": "failed", "error": lost})
+
+
 def create(process: Process, key: str, job: J) -> Stored[J]:
     """Write a new job: 1 PUT. Raises PreconditionLost where one of this id stands."""
     return stored.create(process.store, key, job, process.new_id)
@@ -97,11 +109,11 @@ def finish(
     read: Read[J | None],
     anyway: Callable[[J], bool] | None = None,
     **changes: Any,
-) -> Stored[J]:
+) -> Stored[J] | None:
     """Write the job's end, and return the job as it stands then: 1 PUT.
 
-    One that is gone or has ended stays as it is. So does one that another worker has taken meanwhile, unless the end
-    holds `anyway`, whoever works on it.
+    One that is gone stays so: None. One that has ended stays as it is. So does one that another worker has taken
+    meanwhile, unless the end holds `anyway`, whoever works on it.
     """
     end = {"status": status, "ended_at": clock.iso_millis(process.clock()), "held_seconds": 0, **changes}
     for _ in range(TRIES):
@@ -110,7 +122,7 @@ def finish(
         except PreconditionLost:
             newer = stored.find(process.store, found.key, read)
         if not newer or not newer.value:
-            return found
+            return None
         found = Stored(newer.key, newer.value, newer.etag, newer.age, newer.seen_at)
         if found.value.ended() or not (anyway and anyway(found.value)):
             return found

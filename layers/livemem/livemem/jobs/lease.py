@@ -100,6 +100,12 @@ class Seen:
         written_at = (self.stored.seen_at or datetime.now(UTC)) - self.age
         return clock.iso(written_at + self.lease.life())
 
+    def waiting_owner(self) -> str | None:
+        """The owner whose work somebody should go on with: its worker died, its invocation did not come, or what it
+        waited for should be over.
+        """
+        return self.lease.owner if self.lease.kind != "unreadable" and not self.live() else None
+
     def dead_owner(self) -> str | None:
         """The owner whose worker died at its work, if it is one's."""
         at_work = self.lease.kind not in ("backoff", "queued", "unreadable")
@@ -130,8 +136,10 @@ class Held:
 
     place: Place
     stored: Stored[Lease]
+    before: Lease | None = None
+    """The lease in whose place it is."""
     put_back: Lease | None = None
-    """The queued lease in whose place it is."""
+    """The same, where it is another job's that waits for its invocation."""
     renewed: float = 0.0
 
     @property
@@ -190,7 +198,8 @@ def acquire(
             written = stored.create(process.store, place.key, fresh, process.new_id, over=seen.stored if seen else None)
         except PreconditionLost:
             continue
-        return Held(place, written, _displaced(seen, owner), process.timer())
+        before = seen.lease if seen else None
+        return Held(place, written, before, _displaced(seen, owner), process.timer())
     raise Busy("Somebody else began just now.")
 
 
@@ -248,7 +257,23 @@ def let_go(process: Process, held: Held) -> None:
 
 def pass_on(process: Process, held: Held, owner: str) -> None:
     """Let the lease be another job's, which we go on with: 1 PUT."""
+    if held.put_back and held.put_back.owner == owner:
+        held.put_back = None
     _rewrite(process, held, owner=owner)
+
+
+def put_aside(process: Process, held: Held, life: timedelta) -> None:
+    """Keep the job's place for its next invocation for so long; then the sweep sees that it did not come: 1 PUT."""
+    if held.put_back:
+        quietly_release(process, held)
+    else:
+        _rewrite(
+            process,
+            held,
+            kind="queued",
+            seconds=life.total_seconds(),
+            expires_at=clock.iso_millis(process.clock() + life),
+        )
 
 
 def back_off(process: Process, held: Held, error_code: str, wait: timedelta | None = None) -> timedelta:

@@ -5,19 +5,29 @@ A kind brings its steps. A step does a bounded part of the work, and may be repe
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Generic, Literal
 
 from livemem import clock
-from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost, RunError, StillAtWork, StoreUnavailable
+from livemem.errors import (
+    LiveMemoryError,
+    NotFinished,
+    OutOfTime,
+    PreconditionLost,
+    RunError,
+    StillAtWork,
+    StoreUnavailable,
+)
+from livemem.jobs import budget, lease
 from livemem.jobs import job as jobs
-from livemem.jobs import lease
 from livemem.jobs.job import Failure, J, Status
 from livemem.jobs.lease import Held, LeaseTaken, Place
+from livemem.llm.usage import Usage
 from livemem.process import Function, Process
 from livemem.spaces import unreadable
 from livemem.store import stored
@@ -27,7 +37,7 @@ from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
-Result = Literal["gone", "ended", "busy", "waiting", "unfinished", "overtaken"]
+Result = Literal["gone", "nothing", "ended", "busy", "waiting", "unfinished", "overtaken"]
 MARGIN = timedelta(seconds=5)
 """Of a worker's time, which is kept to say how far it is."""
 PUT_ASIDE = timedelta(minutes=5)
@@ -55,9 +65,15 @@ class Work(Generic[J]):
     stored: Stored[J]
     deadline: datetime
     delivery: str = ""
+    brief: bool = False
+    """Whether somebody waits for an answer: then a step leaves what takes long to an invocation."""
     held: Held | None = None
     saved: bool = False
     """Whether this worker has saved anything: who gets nowhere in a whole invocation would get nowhere in the next."""
+    used: Usage = field(default_factory=Usage)
+    """What this worker asked of the LLM."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What this worker did, by names of the kind's own: for the metrics."""
 
     @property
     def job(self) -> J:
@@ -88,11 +104,22 @@ class Worked(Generic[J]):
 
     result: Result
     stored: Stored[J] | None = None
+    at_work: str = ""
+    """Of `busy`: whose work it is that goes on, or waits."""
+    used: Usage = field(default_factory=Usage)
+    """What this worker asked of the LLM."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What this worker did, by names of the kind's own."""
 
     @property
     def job(self) -> J | None:
         """The job."""
         return self.stored.value if self.stored else None
+
+    @property
+    def outcome(self) -> Result | Status:
+        """The same in one word: how the job ended, if it has."""
+        return self.job.status if self.job and self.result == "ended" else self.result
 
 
 Step = Callable[[Work[J]], End | None]
@@ -107,45 +134,91 @@ def _nothing(_: Work[Any], __: LiveMemoryError) -> Mapping[str, Any]:
     return {}
 
 
+def _leave_no_word(_: Work[Any], __: timedelta) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Kind(Generic[J]):
     """A kind of job.
 
-    `key` makes the key of a job of a space from the job's id; `step` does one part of the work, and returns its end or
-    None: more is to be done. `place` is where the lease lies under which it works; without one the job's own document
-    says until when it is held. A job that has not ended after `lasts` is given up. `is_final` tells whether an error
-    ends the job. `on_failure` clears up before it does, and returns what the job says then.
+    `key` makes the key of a job of a space from the job's id; with `below_subject` from its subject, too. `step` does
+    one part of the work, and returns its end or None: more is to be done. It raises OutOfTime where it needs more time
+    than is left. `place` is where the lease lies under which it works; without one the job's own document says until
+    when it is held. A job that has not ended after `lasts` is given up. `is_final` tells whether an error ends the job.
+    `on_failure` clears up before it does, and returns what the job says then. `look_again` leaves word for the sweep
+    that the job is to be looked at after so long: before it is taken anew, left to another invocation, or waits.
     """
 
     name: str
     function: Function
     document: type[J]
-    key: Callable[[str, str], str]
+    key: Callable[..., str]
     step: Step[J]
+    below_subject: bool = False
     place: Callable[[J], Place] | None = None
     lasts: timedelta | None = None
     is_final: Callable[[LiveMemoryError], bool] = _is_final
     on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
+    look_again: Callable[[Work[J], timedelta], None] = _leave_no_word
 
-    def payload(self, space_id: str, job_id: str) -> dict[str, str]:
-        """What an invocation gets that carries the job out."""
-        return {"kind": self.name, "space_id": space_id, "job_id": job_id}
+    def key_of(self, space_id: str, job_id: str, subject: str | None = None) -> str:
+        """The key of a job."""
+        return self.key(space_id, subject, job_id) if self.below_subject else self.key(space_id, job_id)
+
+    def payload(
+        self, space_id: str, job_id: str, subject: str | None = None, *, by_hand: bool = False
+    ) -> dict[str, Any]:
+        """What an invocation gets that carries the job out. Who asks `by_hand` does not wait for failures."""
+        told: dict[str, Any] = {"kind": self.name, "space_id": space_id, "job_id": job_id}
+        return told | ({"subject": subject} if self.below_subject else {}) | ({"by_hand": True} if by_hand else {})
 
     def read(self, process: Process, missing: list[str] | None = None) -> Callable[[Object], J | None]:
         """Reads a job of this kind; None for one that can't be read, whose key is added to `missing`."""
         return lambda found: unreadable.tolerated(process, self.document, found, missing)
 
-    def find(self, process: Process, space_id: str, job_id: str, missing: list[str] | None = None) -> Stored[J] | None:
+    def find(
+        self,
+        process: Process,
+        space_id: str,
+        job_id: str,
+        missing: list[str] | None = None,
+        *,
+        subject: str | None = None,
+    ) -> Stored[J] | None:
         """The job, or None: 1 GET. In a copied folder it may name another space, which must not be written to."""
-        found = stored.find(process.store, self.key(space_id, job_id), self.read(process, missing))
+        found = stored.find(process.store, self.key_of(space_id, job_id, subject), self.read(process, missing))
         if not found or not found.value or (found.value.space_id, found.value.job_id) != (space_id, job_id):
             return None
         return Stored(found.key, found.value, found.etag, found.age, found.seen_at)
 
 
-def queue(process: Process, kind: Kind[Any], space_id: str, job_id: str) -> None:
+def queue(
+    process: Process,
+    kind: Kind[Any],
+    space_id: str,
+    job_id: str,
+    subject: str | None = None,
+    *,
+    by_hand: bool = False,
+) -> None:
     """Let an invocation carry the job out. Raises StoreUnavailable."""
-    process.enqueue(kind.function, kind.payload(space_id, job_id))
+    process.enqueue(kind.function, kind.payload(space_id, job_id, subject, by_hand=by_hand))
+
+
+def order(process: Process, kind: Kind[J], job: J) -> Stored[J]:
+    """Write a new job that somebody asked for by hand, and let an invocation carry it out: 1 PUT.
+
+    Where it can't be queued it says so, and StoreUnavailable is raised.
+    """
+    written = jobs.create(process, kind.key_of(job.space_id, job.job_id, job.subject), job)
+    try:
+        queue(process, kind, job.space_id, job.job_id, job.subject, by_hand=True)
+    except LiveMemoryError as error:
+        failure = Failure(code="not_started", detail=error.detail)
+        jobs.finish(process, written, "failed", read=kind.read(process), error=failure)
+        raise
+    return written
 
 
 def work(
@@ -155,6 +228,7 @@ def work(
     job_id: str,
     deadline: datetime,
     *,
+    subject: str | None = None,
     delivery: str = "",
     by_hand: bool = False,
 ) -> Worked[J]:
@@ -164,7 +238,7 @@ def work(
     StoreUnavailable and StillAtWork, so that the invocation is tried again.
     """
     require_conditional_writes(process.store)
-    found = kind.find(process, space_id, job_id)
+    found = kind.find(process, space_id, job_id, subject=subject)
     if not found:
         return Worked("gone")
     if found.value.ended():
@@ -174,9 +248,11 @@ def work(
         with _leased(task, by_hand=by_hand):
             return go_on(task)
     except LeaseTaken as taken:
-        if by_hand or taken.fails(delivery):
+        # While another job is at work nobody else comes back for this one.
+        beside = taken.lease.kind != "backoff" and taken.lease.owner != job_id
+        if by_hand or beside or taken.fails(delivery):
             raise StillAtWork(taken.detail) from taken
-        return Worked("busy", found)
+        return Worked("busy", found, taken.lease.owner)
 
 
 @contextmanager
@@ -199,60 +275,96 @@ def _leased(task: Work[J], *, by_hand: bool) -> Iterator[None]:
     try:
         with lease.kept(process, task.held):
             yield
-    except StoreUnavailable:
-        # It is tried again: then the lease must not keep it out.
+    except Exception:
+        # It is tried again: then the lease must not keep it out, and says whose work lies about.
         lease.let_go(process, task.held)
         raise
-    except BaseException:
-        lease.quietly_release(process, task.held)
-        raise
-    if task.held.lease.kind != "backoff":
+    if task.held.lease.kind not in ("backoff", "queued"):
         lease.quietly_release(process, task.held)
 
 
-def begin(process: Process, kind: Kind[J], job: J, deadline: datetime, *, over: Stored[J] | None = None) -> Worked[J]:
-    """Write a new job that works without a lease, and do its steps as `work`: 1 PUT, and none to take it.
+def begin(
+    process: Process,
+    kind: Kind[J],
+    job: J,
+    deadline: datetime,
+    *,
+    over: Stored[J] | None = None,
+    delivery: str = "",
+    by_hand: bool = False,
+    brief: bool = False,
+) -> Worked[J]:
+    """Write a new job and do its steps as `work`, for who has seen that there is something to do: 1 PUT, and none to
+    take it. If under its lease somebody died, waits or was handed over, that job is gone on with instead.
 
-    `over`: a job of the same id that has ended. Raises PreconditionLost where another one stands by now.
+    `over`: a job of the same id that has ended. `brief`: somebody waits for the answer. Raises StoreUnavailable,
+    StillAtWork, and PreconditionLost where another job of this id stands by now.
     """
-    moment = clock.iso_millis(process.clock())
-    task = Work(process, kind, Stored("", job, ""), deadline)
-    taken = {"status": "running", "attempt": 1, "worker": process.new_id(), "started_at": moment, **task.hold()}
-    key = kind.key(job.space_id, job.job_id)
-    task.stored = stored.create(process.store, key, job.model_copy(update=taken), process.new_id, over=over)
-    return go_on(task, taken=True)
+    task = Work(process, kind, Stored("", job, ""), deadline, delivery, brief)
+    try:
+        with _leased(task, by_hand=by_hand):
+            left = _left_behind(task)
+            if left:
+                task.stored = left
+                return go_on(task)
+            key = kind.key_of(job.space_id, job.job_id, job.subject)
+            begun = job.model_copy(update=_as_taken(task))
+            task.stored = stored.create(process.store, key, begun, process.new_id, over=over)
+            return go_on(task, taken=True)
+    except LeaseTaken as taken:
+        if taken.fails(delivery):
+            raise StillAtWork(taken.detail) from taken
+        return Worked("busy", None, taken.lease.owner)
+
+
+def _left_behind(task: Work[J]) -> Stored[J] | None:
+    """The job that the lease was left with, if it has not ended; the lease is that job's now: no request where none was
+    left, else 1 GET and 1 PUT.
+    """
+    process, job, held = task.process, task.job, task.held
+    before = held.before if held else None
+    if not held or not before or before.owner == job.job_id or before.kind not in (job.kind, "queued", "backoff"):
+        return None
+    found = task.kind.find(process, job.space_id, before.owner, subject=job.subject)
+    if not found or found.value.ended():
+        return None
+    lease.pass_on(process, held, before.owner)
+    return found
 
 
 def go_on(task: Work[J], *, taken: bool = False) -> Worked[J]:
     """Take the job and do its steps, under its lease if it has one. Of several that do so the last one goes on."""
-    process = task.process
+    try:
+        worked = _go_on(task, taken=taken)
+    except PreconditionLost:
+        job = task.job
+        worked = Worked("overtaken", task.kind.find(task.process, job.space_id, job.job_id, subject=job.subject))
+    return replace(worked, used=task.used, counts=task.counts)
+
+
+def _go_on(task: Work[J], *, taken: bool) -> Worked[J]:
     try:
         if not taken:
-            _take(task)
+            task.kind.look_again(task, PUT_ASIDE)
+            task.stored = jobs.change(task.process, task.stored, **_as_taken(task))
         _check_age(task)
-        while not (end := task.kind.step(task)):
-            if not task.in_time():
-                return _hand_over(task)
-        return Worked("ended", _end(task, end))
-    except PreconditionLost:
-        return Worked("overtaken", task.kind.find(process, task.job.space_id, task.job.job_id))
-    except StoreUnavailable:
+        end = _steps(task)
+    except (PreconditionLost, StoreUnavailable):
         raise
     except LiveMemoryError as error:
         return _failed(task, error)
+    return _end(task, end) if end else _hand_over(task)
 
 
-def _take(task: Work[J]) -> None:
+def _as_taken(task: Work[J]) -> dict[str, Any]:
     process, job = task.process, task.job
-    task.stored = jobs.change(
-        process,
-        task.stored,
-        status="running",
-        attempt=job.attempt + 1,
-        worker=task.held.lease.worker if task.held else process.new_id(),
+    return {
+        "status": "running",
+        "attempt": job.attempt + 1,
+        "worker": task.held.lease.worker if task.held else process.new_id(),
         **task.hold(),
-        started_at=job.started_at or clock.iso_millis(process.clock()),
-    )
+        "started_at": job.started_at or clock.iso_millis(process.clock()),
+    }
 
 
 def _check_age(task: Work[J]) -> None:
@@ -261,25 +373,41 @@ def _check_age(task: Work[J]) -> None:
     if job.attempt > MOST_ATTEMPTS:
         raise NotFinished(LOST)
     if lasts and task.process.clock() - clock.parse(job.created_at) > lasts:
-        raise NotFinished(OVERDUE)
+        raise NotFinished(f"{OVERDUE} {job.error.detail}" if job.error else OVERDUE)
+
+
+def _steps(task: Work[J]) -> End | None:
+    """The end of the job; None if there is no more time."""
+    with suppress(OutOfTime):
+        while not (end := task.kind.step(task)):
+            if not task.in_time():
+                return None
+        return end
+    return None
 
 
 def _hand_over(task: Work[J]) -> Worked[J]:
     process, job = task.process, task.job
+    task.kind.look_again(task, PUT_ASIDE)
     attempt = 0 if task.saved else job.attempt
     task.stored = jobs.change(process, task.stored, attempt=attempt, held_seconds=PUT_ASIDE.total_seconds())
+    if task.held:
+        # Before it is queued: its invocation may come at once.
+        lease.put_aside(process, task.held, PUT_ASIDE)
     # Where it can't be queued the sweep finds it.
     with suppress(StoreUnavailable):
-        queue(process, task.kind, job.space_id, job.job_id)
+        queue(process, task.kind, job.space_id, job.job_id, job.subject)
     return Worked("unfinished", task.stored)
 
 
-def _end(task: Work[J], end: End) -> Stored[J]:
+def _end(task: Work[J], end: End) -> Worked[J]:
     read = task.kind.read(task.process)
     ended = jobs.finish(task.process, task.stored, end.status, read=read, **end.changes)
+    if not ended:
+        return Worked("gone")
     job = ended.value
     logger.info("job ended", extra={"space_id": job.space_id, "kind": job.kind, "status": job.status})
-    return ended
+    return Worked("ended" if job.ended() else "overtaken", ended)
 
 
 def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
@@ -289,11 +417,16 @@ def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
     if isinstance(error, NotFinished) or task.kind.is_final(error):
         cleared = task.kind.on_failure(task, error)
         logger.warning("job failed", extra=extra)
-        return Worked("ended", _end(task, End("failed", {**cleared, "error": failure})))
+        return _end(task, End("failed", {**cleared, "error": failure}))
     logger.warning("job waits after a failure", extra=extra)
     if not (task.held and isinstance(error, RunError)):
         raise error
-    lease.back_off(task.process, task.held, error.code)
+    # The tokens of a day are there again on the next one.
+    exhausted = error.code == budget.EXHAUSTED
+    waited = lease.back_off(
+        task.process, task.held, error.code, budget.pause(task.process, task.process.clock()) if exhausted else None
+    )
+    task.kind.look_again(task, waited)
     # It waits through no fault of its own.
     task.stored = jobs.change(task.process, task.stored, status="queued", attempt=0, error=failure)
     return Worked("waiting", task.stored)

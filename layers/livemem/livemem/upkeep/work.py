@@ -26,7 +26,7 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     """
     if "kind" in payload:
         worked = worker.work(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
-        return {"status": worked.job.status if worked.job and worked.result == "ended" else worked.result}
+        return {"status": worked.outcome}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
         "back_up": nightly.back_up,

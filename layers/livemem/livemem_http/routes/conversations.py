@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import clock, limits
-from livemem.conversations import capture, jobs, log, orders, reading, removal
+from livemem.conversations import capture, log, orders, reading, removal, summaries_job
 from livemem.conversations import conversation as conversations
 from livemem.conversations.log import Appended
 from livemem.store import conversation_keys as keys
@@ -278,8 +278,8 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
     """
     wish = (body or SummariesUpdate()).wish()
     answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + REQUEST)
-    if answer.made:
-        metrics.report_summaries("conversations", answer.made)
+    if answer.worked:
+        metrics.report_summaries("conversations", [answer.worked])
     status = HTTPStatus.ACCEPTED if answer.goes_on else HTTPStatus.OK
     headers = _job_at(space_id, conversation_id, answer.job_id) if answer.goes_on and answer.job_id else {}
     return api.json(status, UpdateView.of(answer), headers=headers)
@@ -312,11 +312,11 @@ def list_jobs(
     """The runs that made summaries of the conversation, newest first, also those that failed."""
     after = cursors.decode_run(cursor)
     missing: list[str] = []
-    found, more = jobs.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
+    found, more = summaries_job.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
     return JobPage(items=[JobView.of(one) for one in found], next_cursor=cursors.encode(more), unreadable=missing)
 
 
 @api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
 def get_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
     """A job: how it stands, what it made, or why it failed. Ask again until its status is final."""
-    return JobView.of(jobs.load(process(), space_id, conversation_id, job_id))
+    return JobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))

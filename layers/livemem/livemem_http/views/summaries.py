@@ -6,9 +6,10 @@ from pydantic import Field
 
 from livemem.conversations import orders, reading
 from livemem.conversations.forecast import Forecast, Plan
-from livemem.conversations.jobs import Job, Status, Strategy
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summaries import ENTITIES, Summary
+from livemem.conversations.summaries_job import Strategy, SummariesJob
+from livemem.jobs.job import Status
 from livemem_http.views.conversations import Tunables
 from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, told
 
@@ -114,7 +115,7 @@ class SummaryPage(Gapped):
 
 
 class JobProblem(View):
-    """Why a job did not do all: what is missing is tried again by itself."""
+    """Why a job failed, or what it waits for: what is missing is tried again by itself."""
 
     code: Annotated[str, told("See the errors of a run in errors.md.", "llm_unreachable")]
     detail: Annotated[str, told("The same in words.", "The LLM did not answer.")]
@@ -139,10 +140,10 @@ class JobView(Sparse):
     ]
     dirty_share: Annotated[float | None, told("Share of the summaries that was missing when it began.", 0.25)] = None
     queue_length: Annotated[int, told("Summaries that could be made and are still missing.", 0)]
-    error: Annotated[JobProblem | None, told("Why it failed; only if it did.")] = None
+    error: Annotated[JobProblem | None, told("Why it failed, or what it waits for while it is `queued`.")] = None
 
     @classmethod
-    def of(cls, job: Job) -> "JobView":
+    def of(cls, job: SummariesJob) -> "JobView":
         return cls.model_validate(job, from_attributes=True)
 
 
@@ -202,7 +203,7 @@ class UpdateView(Sparse):
         orders.Status,
         told(
             "`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, "
-            "see the job. `failed`: see the job; what is missing is tried again by itself.",
+            "see the job; its `error` is what it waits for. `failed`: see the job.",
             "done",
         ),
     ]

@@ -1,0 +1,136 @@
+"""Jobs that make summaries: `jobs/{ulid}.json` below the conversation, which is their subject."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from livemem import clock
+from livemem.conversations import conversation as conversations
+from livemem.conversations.conversation import Conversation, parsed
+from livemem.conversations.summary_versions import VersionNumber
+from livemem.errors import NotFound, ObjectUnreadable
+from livemem.jobs import job as jobs
+from livemem.jobs.job import Job
+from livemem.process import Process
+from livemem.store import conversation_keys as keys
+from livemem.store import keys as all_keys
+from livemem.store import stored
+from livemem.store.documents import Count, Finite, Line
+from livemem.store.objects import Object
+
+Strategy = Literal["incremental", "full", "redo"]
+
+
+class Redo(BaseModel, defer_build=True):
+    """One summary that is made anew by hand, for the `count`th time."""
+
+    level: Annotated[int, Field(ge=1, le=3)]
+    number: Annotated[int, Field(ge=1)]
+    count: Count
+
+
+class SummariesJob(Job):
+    """The document. `progress` counts summaries; `subject` is the conversation."""
+
+    most_bytes: ClassVar[int] = 256 << 10
+
+    kind: Line = "summaries"
+    strategy: Strategy
+    generation: VersionNumber
+    level: Annotated[int, Field(ge=1, le=3)] | None = None
+    """The highest level that is brought up; None: all are."""
+    redo: Redo | None = None
+    last_turn: Count = 0
+    """The newest turn when blocks were last looked for."""
+    sealed: dict[str, Count] = {}
+    """New boundaries by level (`1`)."""
+    generated: dict[str, Count] = {}
+    """Summaries that were made by level."""
+    reused: Count = 0
+    """Summaries that an earlier version had of the same input."""
+    latency_ms: dict[str, Finite] = {}
+    """`mean` and `max` of the summaries, calls and retries together."""
+    dirty_share: Finite | None = None
+    """Share of the summaries that was missing when it began."""
+    queue_length: Count = 0
+    """Summaries that are still missing and could be made."""
+
+
+def new(
+    process: Process,
+    space_id: str,
+    conversation: Conversation,
+    strategy: Strategy,
+    version: int,
+    *,
+    level: int | None = None,
+    redo: Redo | None = None,
+) -> SummariesJob:
+    """A job that is not written yet."""
+    return SummariesJob(
+        kind="redo_summary" if redo else "summaries",
+        job_id=process.new_id(),
+        space_id=space_id,
+        uid=conversation.uid,
+        subject=conversation.conversation_id,
+        strategy=strategy,
+        generation=version,
+        level=level,
+        redo=redo,
+        created_at=clock.iso_millis(process.clock()),
+    )
+
+
+def find(process: Process, space_id: str, conversation_id: str, job_id: str) -> SummariesJob | None:
+    """The job, or None: 1 GET. Raises InvalidName, ObjectUnreadable."""
+    found = process.store.get(keys.job(space_id, conversation_id, job_id))
+    return _described(process, found) if found else None
+
+
+def _described(process: Process, found: Object) -> SummariesJob:
+    return jobs.described(stored.of(found, lambda one: parsed(process, SummariesJob, one)))
+
+
+def _tolerated(process: Process, found: Object, missing: list[str] | None) -> SummariesJob | None:
+    """The same, None for one that cannot be read, whose key is added to `missing`."""
+    try:
+        return _described(process, found)
+    except ObjectUnreadable:
+        if missing is not None:
+            missing.append(found.key)
+        return None
+
+
+def load(process: Process, space_id: str, conversation_id: str, job_id: str) -> SummariesJob:
+    """The job: 2 GETs. Raises InvalidName, NotFound."""
+    all_keys.check_ulid("job_id", job_id)
+    conversations.load(process, space_id, conversation_id)
+    found = find(process, space_id, conversation_id, job_id)
+    if not found:
+        raise NotFound("job", job_id)
+    return found
+
+
+def page(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    *,
+    limit: int,
+    after: str | None,
+    missing: list[str] | None = None,
+) -> tuple[list[SummariesJob], str | None]:
+    """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each.
+
+    One that cannot be read is left out, and its key is added to `missing`.
+
+    Raises InvalidName, NotFound.
+    """
+    conversations.load(process, space_id, conversation_id)
+    listed = process.store.scan(keys.jobs_prefix(space_id, conversation_id))
+    ids = sorted((found for entry in listed if (found := keys.parse_job(entry.key))), reverse=True)
+    ids = [one for one in ids if after is None or one < after]
+    some = ids[:limit]
+    items = process.store.get_many([keys.job(space_id, conversation_id, one) for one in some])
+    read = [_tolerated(process, item, missing) for item in items if item]
+    return [one for one in read if one], some[-1] if len(ids) > limit else None
