@@ -22,8 +22,9 @@ MADE = {
     "conversation_id": ("CONVERSATION", "list_conversations", "?limit=1", "conversation_id"),
     "memory_id": ("MEMORY", "search_memories", "?limit=1", "memory_id"),
     "request_id": ("QUESTION", "ask_question", "", "request_id"),
+    "job": ("WORK", "create_backup", "", "job"),
     "slot": ("SLOT", "list_digests", "?limit=1", "slot"),
-    "job_id": ("JOB", "list_jobs", "?limit=1", "job_id"),
+    "job_id": ("JOB", "list_summary_jobs", "?limit=1", "job_id"),
 }
 """Parameters of a path whose values the service gives out: the shell's variable, the operation that tells one, and the
 field of its answer."""

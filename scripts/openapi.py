@@ -18,6 +18,7 @@ from livemem import __version__, errors
 from livemem.access import management
 from livemem.bank import paths
 from livemem.store import keys, room_keys
+from livemem.upkeep import job_lookup
 from livemem_http import negotiation, problems, sending
 from scripts import api_docs, api_examples, openapi_check, operation_table
 
@@ -100,6 +101,11 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "1",
         "schema": {"pattern": "^[0-9]{1,9}$"},
     },
+    "job": {
+        "description": "The job, as the answer that began the work has it.",
+        "example": "demo.backup.2026-02-20T02-00-00",
+        "schema": {"pattern": re.sub(r"\?P<[a-z]+>", "", f"^{job_lookup.JOB_ID.pattern}$")},
+    },
     "job_id": {
         "description": "The id of the job, as the answer to its start and every list give it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -172,6 +178,7 @@ TAGS = {
     "questions": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
     "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
     "conversations, memories and rooms.",
+    "jobs": "Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
     "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",

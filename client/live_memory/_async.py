@@ -3,17 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import httpx
 
 from live_memory import _answers, _building, _exchange
 from live_memory._async_groups import AsyncGroups
 from live_memory._repeating import Policy
+from live_memory._waiting import AsyncJobs
 from live_memory.errors import BadArgument
-
-if TYPE_CHECKING:
-    from live_memory import models
 
 
 class AsyncClient(AsyncGroups):
@@ -47,6 +45,11 @@ class AsyncClient(AsyncGroups):
         self._policy = Policy(retries)
         self._sleep = sleep
         self._http = httpx.AsyncClient(**self._target.options(timeout), transport=transport)
+
+    @property
+    def jobs(self) -> AsyncJobs:
+        """Long work of any kind in one form, and the wait for it."""
+        return AsyncJobs(self._invoke, self._sleep)
 
     @property
     def url(self) -> str:
@@ -93,33 +96,6 @@ class AsyncClient(AsyncGroups):
             for item in page["items"]:
                 yield item
             following = _exchange.next_page(following, page)
-
-    async def wait_for_run(
-        self,
-        space_id: str,
-        run_id: str,
-        *,
-        patience: float = 900.0,
-        on_poll: Callable[["models.RunView"], None] | None = None,
-    ) -> "models.RunView":
-        """The run once it has ended, whatever came of it; raises LiveMemoryError (`still_running`) after `patience` s.
-
-        Args:
-            space_id: the space.
-            run_id: the run.
-            patience: seconds to wait at the most.
-            on_poll: gets the run at each look at it.
-        """
-        pauses = _exchange.pauses(patience)
-        while True:
-            run = await self.runs.get(space_id, run_id)
-            if on_poll:
-                on_poll(run)
-            if not _exchange.is_under_way(run.status):
-                return run
-            if (pause := next(pauses, None)) is None:
-                raise _exchange.still_running(run_id, patience)
-            await self._sleep(pause)
 
     async def _invoke(self, name: str, given: dict[str, Any]) -> Any:
         request = _building.build_given(name, given)

@@ -189,9 +189,9 @@ class AsyncConversationsGroup(Group):
         """As `ConversationsGroup.get`."""
         return await self._invoke("get_conversation", locals())
 
-    async def get_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
-        """As `ConversationsGroup.get_job`."""
-        return await self._invoke("get_job", locals())
+    async def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
+        """As `ConversationsGroup.get_summary_job`."""
+        return await self._invoke("get_summary_job", locals())
 
     async def get_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.TurnView:
         """As `ConversationsGroup.get_turn`."""
@@ -215,12 +215,6 @@ class AsyncConversationsGroup(Group):
         """As `ConversationsGroup.list`."""
         return await self._invoke("list_conversations", locals())
 
-    async def list_jobs(
-        self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> models.JobPage:
-        """As `ConversationsGroup.list_jobs`."""
-        return await self._invoke("list_jobs", locals())
-
     async def list_summaries(
         self,
         space_id: str,
@@ -233,6 +227,12 @@ class AsyncConversationsGroup(Group):
     ) -> models.SummaryPage:
         """As `ConversationsGroup.list_summaries`."""
         return await self._invoke("list_summaries", locals())
+
+    async def list_summary_jobs(
+        self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.JobPage:
+        """As `ConversationsGroup.list_summary_jobs`."""
+        return await self._invoke("list_summary_jobs", locals())
 
     async def list_turns(
         self,
@@ -324,6 +324,26 @@ class AsyncErasureGroup(Group):
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
         """As `ErasureGroup.list`."""
         return await self._invoke("list_erasures", locals())
+
+
+class AsyncJobsGroup(Group):
+    """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+
+    async def get(self, job: str) -> models.JobStatusView:
+        """As `JobsGroup.get`."""
+        return await self._invoke("get_job", locals())
+
+    async def list(
+        self,
+        space_id: str,
+        *,
+        kind: str | None = None,
+        conversation_id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> models.JobStatusPage:
+        """As `JobsGroup.list`."""
+        return await self._invoke("list_jobs", locals())
 
 
 class AsyncMemoriesGroup(Group):
@@ -900,6 +920,11 @@ class AsyncGroups:
     def erasure(self) -> AsyncErasureGroup:
         """A note's own words are removed from wherever the bucket has them, and a receipt says so."""
         return AsyncErasureGroup(self._invoke)
+
+    @property
+    def jobs(self) -> AsyncJobsGroup:
+        """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+        return AsyncJobsGroup(self._invoke)
 
     @property
     def memories(self) -> AsyncMemoriesGroup:

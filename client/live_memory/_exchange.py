@@ -97,13 +97,13 @@ def pauses(patience: float) -> Iterator[float]:
 
 
 def is_under_way(status: str) -> bool:
-    """Whether a run of this status has not ended."""
+    """Whether a job of this status has not ended."""
     return status in _UNDER_WAY
 
 
-def still_running(run_id: str, patience: float) -> LiveMemoryError:
+def still_running(job: str, patience: float) -> LiveMemoryError:
     """The error of who waited long enough."""
-    return LiveMemoryError("still_running", f"The run {run_id} has not ended within {patience:.0f} s; it goes on.")
+    return LiveMemoryError("still_running", f"The job {job} has not ended within {patience:.0f} s; it goes on.")
 
 
 def next_page(arguments: Mapping[str, Any], page: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -429,7 +429,7 @@ class ConversationsGroup(Group):
         """
         return self._invoke("get_conversation", locals())
 
-    def get_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
+    def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
         """Get a job.
 
         A job: how it stands, what it made, or why it failed. Ask again until its status is final.
@@ -439,7 +439,7 @@ class ConversationsGroup(Group):
             conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
             job_id: The id of the job, as the answer to its start and every list give it.
         """
-        return self._invoke("get_job", locals())
+        return self._invoke("get_summary_job", locals())
 
     def get_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.TurnView:
         """Get a turn.
@@ -493,21 +493,6 @@ class ConversationsGroup(Group):
         """
         return self._invoke("list_conversations", locals())
 
-    def list_jobs(
-        self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> models.JobPage:
-        """List jobs.
-
-        The runs that made summaries of the conversation, newest first, also those that failed.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
-        """
-        return self._invoke("list_jobs", locals())
-
     def list_summaries(
         self,
         space_id: str,
@@ -532,6 +517,21 @@ class ConversationsGroup(Group):
             cursor: The `next_cursor` of the page before; without it the first page is given.
         """
         return self._invoke("list_summaries", locals())
+
+    def list_summary_jobs(
+        self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.JobPage:
+        """List jobs.
+
+        The runs that made summaries of the conversation, newest first, also those that failed.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            limit: The most items that the page may hold.
+            cursor: The `next_cursor` of the page before; without it the first page is given.
+        """
+        return self._invoke("list_summary_jobs", locals())
 
     def list_turns(
         self,
@@ -665,7 +665,7 @@ class DigestsGroup(Group):
         """Start a digest.
 
         Digest now what is said in the rooms of the space, without waiting for its hour. It goes on after the answer:
-        ask for the digest (`Location`) until its `state` is `done`.
+        ask for the digest (`Location`) until its `status` is `done`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -752,6 +752,45 @@ class ErasureGroup(Group):
             cursor: The `next_cursor` of the page before; without it the first page is given.
         """
         return self._invoke("list_erasures", locals())
+
+
+class JobsGroup(Group):
+    """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+
+    def get(self, job: str) -> models.JobStatusView:
+        """Look at a job.
+
+        How long work of any kind stands: the `job` in the answer that began it, and in those of the kind's own
+        routes. Ask again until its `status` is final: `done`, `failed` or `cancelled`. Of questions that were asked
+        with `read` alone, and of erasures, those are told alone who could see them there.
+
+        Args:
+            job: The job, as the answer that began the work has it.
+        """
+        return self._invoke("get_job", locals())
+
+    def list(
+        self,
+        space_id: str,
+        *,
+        kind: str | None = None,
+        conversation_id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> models.JobStatusPage:
+        """List jobs.
+
+        Long work in the space, the newest first, questions by when they last went on. Those that make summaries are
+        listed for one conversation: `kind=summaries` with its id.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            kind: Only jobs of this kind.
+            conversation_id: Of the kind `summaries`, and only with it: the conversation whose jobs are listed.
+            limit: The most items that the page may hold.
+            cursor: The `next_cursor` of the page before; without it the first page is given.
+        """
+        return self._invoke("list_jobs", locals())
 
 
 class MemoriesGroup(Group):
@@ -1970,6 +2009,11 @@ class Groups:
     def erasure(self) -> ErasureGroup:
         """A note's own words are removed from wherever the bucket has them, and a receipt says so."""
         return ErasureGroup(self._invoke)
+
+    @property
+    def jobs(self) -> JobsGroup:
+        """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+        return JobsGroup(self._invoke)
 
     @property
     def memories(self) -> MemoriesGroup:

@@ -38,8 +38,10 @@ class Approval(Model):
 class ArchiveView(Model):
     """The archive of a backup (tar.gz), or how far it is."""
 
-    status: Literal["ready", "working"] | str
-    """`working`: ask again after `Retry-After` seconds."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    """`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     space_id: str
     """The id of the space."""
     backup_id: str
@@ -65,8 +67,10 @@ class ArrivalView(Model):
 
     space_id: str
     """The id of the space that it becomes."""
-    status: Literal["arriving", "arrived", "failed"] | str
-    """Nobody sees the space until it has `arrived`; of one that `failed` nothing is left."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    """Nobody sees the space until it is `done`; of one that `failed` nothing is left."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     kind: Literal["restore", "fork", "import"] | str
     """What it is."""
     source_space_id: str | None = None
@@ -105,6 +109,8 @@ class BackupView(Model):
     """The id of the backup: when it was begun (UTC)."""
     space_id: str
     """The id of the space."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     created_at: AwareDatetime
     """When it was begun, UTC."""
     completed_at: AwareDatetime | None = None
@@ -291,8 +297,10 @@ class DigestQueued(Model):
 
     slot: str
     """The digest: the time (UTC) at which it was due, or asked for."""
-    state: str | None = "queued"
+    status: str | None = "queued"
     """Poll the digest under its slot to see how it goes."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
 
 
 class DigestRetried(Model):
@@ -490,13 +498,31 @@ class ImportedView(Model):
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
 
+class JobError(Model):
+    """Why a job failed, or what it waits for."""
+
+    code: str
+    """A stable code (errors.md)."""
+    detail: str
+    """The same in words."""
+
+
 class JobProblem(Model):
-    """Why a job did not do all: what is missing is tried again by itself."""
+    """Why a job failed, or what it waits for: what is missing is tried again by itself."""
 
     code: str
     """See the errors of a run in errors.md."""
     detail: str
     """The same in words."""
+
+
+class JobProgress(Model):
+    """How far a job is."""
+
+    done: int
+    """Parts that are done: objects of a copy, summaries, questions of a digest."""
+    total: int | None = None
+    """Of how many, where that is known."""
 
 
 class LevelPlan(Model):
@@ -1188,6 +1214,8 @@ class RunQueued(Model):
     """The id of the run, an ULID."""
     status: str
     """`queued`: it begins in a moment."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
 
 
 class RunView(Model):
@@ -1197,6 +1225,8 @@ class RunView(Model):
     """The id of the run, an ULID."""
     space_id: str
     """The id of the space."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     status: (
         Literal[
             "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
@@ -2116,6 +2146,8 @@ class AskView(Model):
 
     request_id: str
     """The id of the question."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     status: Literal["queued", "running", "done", "failed"] | str
     """`queued` and `running`: ask for it again. `done` and `failed` are final."""
     expression: (
@@ -2332,10 +2364,12 @@ class DigestView(Model):
 
     slot: str
     """The digest: the time (UTC) at which it was due, or asked for."""
-    state: Literal["queued", "running", "open", "failed", "done"] | str
-    """`queued`, `running`, `done`; `open`: begun and handed on; `failed`: it waits after a failure of the LLM and is gone on with every hour, or when a digest is started by hand."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    """`queued`, `running` or `done`. With an `error` it waits after a failure of the LLM, and goes on every hour, or when a digest is started by hand."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     error: str | None = None
-    """The code of the failure that it waits for."""
+    """The code of the failure after which it waits."""
     messages: int
     """Messages that it takes."""
     chunks: int
@@ -2357,8 +2391,10 @@ class ErasureView(Model):
     """The id of the erasure, an ULID."""
     space_id: str
     """The id of the space."""
-    status: Literal["working", "done"] | str
+    status: Literal["running", "done"] | str
     """`done`: all of it is gone. What was begun is always finished."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     agent: str | None = None
     """Where all notes of an agent are erased: the agent."""
     note_ids: list[str]
@@ -2488,14 +2524,57 @@ class HealthView(Model):
     """Only with a token: spaces among those it may see that need a look."""
 
 
+class JobStatusView(Model):
+    """Long work of any kind, and how it stands. What came of it is told by the kind's own route."""
+
+    job: str
+    """Its id, which says where it is: the space, the kind and a name."""
+    kind: (
+        Literal[
+            "consolidation",
+            "summaries",
+            "digest",
+            "question",
+            "backup",
+            "export",
+            "restore",
+            "fork",
+            "import",
+            "erasure",
+        ]
+        | str
+    )
+    """What it is; `summaries`: those of a conversation."""
+    space_id: str
+    """The id of the space."""
+    subject: str | None = None
+    """What it works on within the space, such as a conversation or a backup."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    """`queued` and `running`: ask again after `Retry-After` seconds. The others are final."""
+    progress: JobProgress | None = None
+    """How far it is, where that is known."""
+    usage: LlmUsage
+    """What it asked of the LLM."""
+    error: JobError | None = None
+    """Why it failed. Of one that is `queued`: the failure after which it waits, to go on."""
+    created_at: AwareDatetime
+    """When it was asked for, UTC."""
+    started_at: AwareDatetime | None = None
+    """When it began, UTC."""
+    ended_at: AwareDatetime | None = None
+    """When it ended, UTC."""
+
+
 class JobView(Model):
     """A job: one run that makes summaries of a conversation."""
 
     job_id: str
     """The id of the job, an ULID."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
     strategy: Literal["incremental", "full", "redo"] | str
     """What it was asked for."""
-    status: Literal["queued", "running", "done", "failed"] | str
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
     """`queued` and `running` go on; the others are final."""
     generation: int
     """The generation that it works on."""
@@ -2520,7 +2599,7 @@ class JobView(Model):
     queue_length: int
     """Summaries that could be made and are still missing."""
     error: JobProblem | None = None
-    """Why it failed; only if it did."""
+    """Why it failed, or what it waits for while it is `queued`."""
 
 
 class LiveNotes(Model):
@@ -3004,8 +3083,10 @@ class TurnPage(Model):
 class UpdateView(Model):
     """What came of an update."""
 
-    status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
-    """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job. `failed`: see the job; what is missing is tried again by itself."""
+    status: (
+        Literal["planned", "nothing_to_do"] | str | Literal["queued", "running", "done", "failed", "cancelled"] | str
+    )
+    """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job; its `error` is what it waits for. `failed`: see the job."""
     job_id: str | None = None
     """The id of the job, or of the one that is at it already."""
     job: JobView | None = None
@@ -3064,6 +3145,17 @@ class JobPage(Model):
     unreadable: list[str] | None = None
     """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
     items: list[JobView]
+    """The jobs."""
+    next_cursor: str | None = None
+    """Send it as `cursor` to get the next page; null: this was the last one."""
+
+
+class JobStatusPage(Model):
+    """A page of jobs, newest first."""
+
+    unreadable: list[str] | None = None
+    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    items: list[JobStatusView]
     """The jobs."""
     next_cursor: str | None = None
     """Send it as `cursor` to get the next page; null: this was the last one."""

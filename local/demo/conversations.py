@@ -124,7 +124,7 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
         if time.monotonic() > deadline:
             raise DemoError(f"The summaries were not ready after {patience:.0f} s.")
         counts = [(level.sealed, level.pending) for level in api.conversations.get(SPACE, talk).levels]
-        jobs = api.conversations.list_jobs(SPACE, talk, limit=1).items
+        jobs = api.conversations.list_summary_jobs(SPACE, talk, limit=1).items
         running = bool(jobs) and jobs[0].status in ("queued", "running")
         failed = jobs[0].error if jobs else None
         if failed:
@@ -162,7 +162,7 @@ def _costs(api: Client, talk: str, lines: Sequence[str]) -> str:
     """Calls, tokens and characters by level; tokens are counted by the job."""
     turns = [json.loads(line) for line in lines]
     raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in turns)
-    jobs = list(api.pages("list_jobs", _talk(talk)))
+    jobs = list(api.pages("list_summary_jobs", _talk(talk)))
     rows: list[list[object]] = [["0 (turns)", len(turns), raw, 0]]
     for level in LEVELS:
         items = list(api.pages("list_summaries", {**_talk(talk), "level": level, "state": "sealed"}))

@@ -116,9 +116,9 @@ def _await_digest(api: Client, patience: float, slot: str | None = None) -> mode
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         found = [one for one in api.digests.list(SPACE, limit=5).items if slot in (None, one.slot)]
-        if found and found[0].state == "done":
+        if found and found[0].status == "done":
             return found[0]
-        if found and found[0].state == "failed":
+        if found and found[0].error:
             raise DemoError(f"The digest failed ({found[0].error}).")
         time.sleep(_POLL_SECONDS)
     raise DemoError(f"No digest had ended after {patience:.0f} s.")

@@ -176,11 +176,11 @@ def _await_automatic(demo: Demo) -> None:
 def _fold_rest(demo: Demo) -> None:
     """Start consolidations by hand for what stays below the threshold."""
     while demo.live:
-        run_id = demo.api.runs.start(SPACE).run_id
+        started = demo.api.runs.start(SPACE)
         demo.progress.tell(f"  {demo.live} notes are left below the threshold: started a consolidation by hand")
-        run = demo.api.wait_for_run(SPACE, run_id, patience=demo.patience, on_poll=lambda _: _tell(demo, "the run"))
+        job = demo.api.jobs.wait(started.job, timeout=demo.patience, on_poll=lambda _: _tell(demo, "the run"))
         demo.look()
-        if run.status == "busy":
+        if job.error and job.error.code == "busy":
             _await_automatic(demo)
 
 

@@ -45,7 +45,8 @@ class Service(Client):
 
     def ended(self, space_id: str, run_id: str) -> models.RunView:
         """The run once it has ended."""
-        return self.wait_for_run(space_id, run_id, patience=PATIENCE_SECONDS)
+        self.jobs.wait(f"{space_id}.consolidation.{run_id}", timeout=PATIENCE_SECONDS)
+        return self.runs.get(space_id, run_id)
 
     def wait_until(self, read: Callable[[], Any], good: Callable[[Any], Any]) -> Any:
         """What `read` gives as soon as `good` likes it."""

@@ -66,7 +66,7 @@ def test_every_line_of_the_guide_is_answered_with_success(service, tmp_path):
                 (slot,) = re.findall(r'"slot": "(\w+)"', done.stdout)
                 service.wait_until(
                     lambda slot=slot: service.call("get_digest", {"space_id": space, "slot": slot}),
-                    lambda digest: digest["state"] == "done",
+                    lambda digest: digest["status"] == "done",
                 )
             if title == "Import turns":
                 # Its summaries are what is listed and made anew further down.
@@ -77,7 +77,7 @@ def wait_for_summaries(service, space):
     """Until the jobs of the newest conversation have ended, one at least."""
     newest = service.conversations.list(space, limit=1).items[0].conversation_id
     jobs = service.wait_until(
-        lambda: service.conversations.list_jobs(space, newest).items,
+        lambda: service.conversations.list_summary_jobs(space, newest).items,
         lambda jobs: jobs and all(job.status in ("done", "failed") for job in jobs),
     )
     assert {job.status for job in jobs} == {"done"}

@@ -80,7 +80,7 @@ def test_a_backup_is_restored_as_another_space_that_is_the_same(service: Service
     )
 
     with removed(service, target):
-        assert (made.status, made.body["status"]) == (201, "arrived"), made
+        assert (made.status, made.body["status"]) == (201, "done"), made
         assert everything(service, target) == before
         taken = service.send(
             "POST", f"/spaces/{space}/backups/{backup.body['backup_id']}/restore", {"target_space_id": target}

@@ -159,7 +159,7 @@ def test_a_backup_comes_back_under_another_name(shell: Shell):
     shell.say("note", "for the backup")
     backup = shell.say("backup", "create", "-d", "now", "--wait").strip()
     copy = f"copy-{uuid.uuid4().hex[:8]}"
-    assert shell.json("backup", "restore", backup, "--as", copy, "--wait")["status"] == "arrived"
+    assert shell.json("backup", "restore", backup, "--as", copy, "--wait")["status"] == "done"
     assert "for the backup" in shell.say("show", copy)
     shell.say("space", "delete", copy, "--confirm", copy)
     shell.say("space", "show", copy, code=3)

@@ -59,7 +59,8 @@ def test_turns_are_summarised_by_events_read_in_layers_and_deleted(service, talk
     assert (first.covers.turns, first.state) == ([1, 1], "sealed")
     # A job notes its end after the last summary is there.
     service.wait_until(
-        lambda: {job.status for job in service.conversations.list_jobs(**talk).items}, lambda status: status == {"done"}
+        lambda: {job.status for job in service.conversations.list_summary_jobs(**talk).items},
+        lambda status: status == {"done"},
     )
     done = service.send("POST", f"{path}/summaries/update")
     assert (done.status, done.body["status"]) == (200, "nothing_to_do")
@@ -85,7 +86,7 @@ def test_an_import_is_repeated_and_rebuilt_with_other_parameters(service, talk):
 
     assert ordered.status == 202, ordered
     job = service.wait_until(
-        lambda: service.conversations.get_job(**talk, job_id=ordered.headers["location"].rpartition("/")[2]),
+        lambda: service.conversations.get_summary_job(**talk, job_id=ordered.headers["location"].rpartition("/")[2]),
         lambda job: job.status in ("done", "failed"),
     )
     assert (job.status, job.generation) == ("done", 2)

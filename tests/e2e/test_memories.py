@@ -133,7 +133,7 @@ def digested(service, space):
     assert started.headers["location"] == f"/v1/spaces/{space}/digests/{slot}"
     # A digest that the first message set off, for the hour that was due, has nothing to take.
     digest = service.wait_until(
-        lambda: service.call("get_digest", {"space_id": space, "slot": slot}), lambda one: one["state"] == "done"
+        lambda: service.call("get_digest", {"space_id": space, "slot": slot}), lambda one: one["status"] == "done"
     )
     assert digest["slot"] in [one["slot"] for one in service.call("list_digests", {"space_id": space})["items"]]
     return digest

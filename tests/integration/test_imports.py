@@ -275,13 +275,13 @@ def test_a_space_that_is_there_is_never_touched(world, client, tmp_path):
 
 
 def test_a_long_import_is_waited_for_and_a_failed_one_is_told(client, world, tmp_path):
-    answers = [{"status": "arriving"}, {"status": "failed", "error": {"code": "x", "detail": "It is damaged."}}]
+    answers = [{"status": "running"}, {"status": "failed", "error": {"code": "x", "detail": "It is damaged."}}]
     waited = []
 
     class Service:
         def call(self, name, arguments):
             if name == "import_space":
-                return {"status": "arriving"}
+                return {"status": "running"}
             return client.call(name, arguments) if name == "create_upload" else answers.pop(0)
 
     (tmp_path / "x").write_bytes(b"archive")

@@ -38,11 +38,9 @@ SENT: dict[str, dict[str, Any]] = {
     "delete_bank_file": {"reason": "x"},
 }
 REFUSED = {
-    "get_arrival": "no space is on its way here",
     "get_digest": "there was none",
     "retry_digest": "there was none",
     "get_erasure": "there was none",
-    "get_job": "there was none",
     "get_plan": "no plan was made",
     "approve_plan": "no plan waits",
     "refuse_plan": "no plan waits",
@@ -90,6 +88,7 @@ def furnished() -> tuple[World, dict[str, str]]:
             "path": "log.md",
             "memory_id": known.memory.memory_id,
             "backup_id": backup.backup_id,
+            "job": f"mine.backup.{backup.backup_id}",
             "token_hash": token(ANN).hash.removeprefix("sha256:"),
             "turn_index": "1",
         }

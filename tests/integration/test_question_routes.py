@@ -105,7 +105,7 @@ def test_with_read_alone_no_tool_is_offered_that_changes_a_memory(rooms):
 
 
 def kept(rooms):
-    """What others see of what was asked: all of the space but the questions themselves, which no route lists."""
+    """What others see of what was asked: all of the space but the questions, which are listed as jobs without these."""
     held = [key for key in rooms.service.written() if key.startswith("mine/") and "/_asks/" not in key]
     return {key: rooms.service.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in held}
 

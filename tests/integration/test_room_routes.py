@@ -148,12 +148,12 @@ def test_a_digest_by_hand_makes_memories_of_what_was_said_and_takes_it_away(room
     slot = json.loads(started["body"])["slot"]
     assert (started["statusCode"], started["headers"]["Location"]) == (202, f"/v1/spaces/mine/digests/{slot}")
     # As long as it has not begun, who asks again gets the same one.
-    assert rooms.good("POST", DIGESTS, 202) == {"slot": slot, "state": "queued"}
-    assert rooms.good("GET", DIGEST, slot=slot)["state"] == "queued"
+    assert rooms.good("POST", DIGESTS, 202) == {"slot": slot, "status": "queued", "job": f"mine.digest.{slot}"}
+    assert rooms.good("GET", DIGEST, slot=slot)["status"] == "queued"
     rooms.work()
 
     done = rooms.good("GET", DIGEST, slot=slot)
-    assert (done["state"], done["counts"]["messages"], done["counts"]["new"]) == ("done", 2, 1)
+    assert (done["status"], done["counts"]["messages"], done["counts"]["new"]) == ("done", 2, 1)
     assert done["counts"]["usage"]["calls"] == len(rooms.listener.asked)
     assert rooms.good("GET", DIGESTS)["items"][-1]["slot"] == slot
     assert rooms.said() == rooms.said(order="oldest") == []
@@ -170,7 +170,7 @@ def test_what_a_digest_gave_up_is_told_and_can_be_tried_anew_but_not_at_once(roo
     rooms.post("poison")
     rooms.post(fact(1), room="kitchen")
     shown = rooms.digest()
-    while shown["state"] != "done":
+    while shown["status"] != "done":
         shown = rooms.digest()
 
     (given_up,) = shown["given_up"]
@@ -194,7 +194,7 @@ def test_a_digest_that_waits_after_a_failure_is_told_with_its_code(rooms):
     rooms.work()
     rooms.listener.queue.append(LlmError("llm_unavailable", "503"))
 
-    assert rooms.digest()["state"] == "failed"
+    assert rooms.digest()["status"] == "queued"
     shown = rooms.good("GET", DIGESTS)["items"][0]
     assert (shown["error"], "counts" in shown, rooms.said()) == ("llm_unavailable", False, [fact(1)])
 

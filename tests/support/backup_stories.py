@@ -66,12 +66,12 @@ def a_space_that_is_restored(account: Account) -> None:
     full(account)
     backup_id = back_up(account)
     made = call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id, body={"target_space_id": "other"})
-    assert made["status"] == "arrived"
+    assert made["status"] == "done"
     account.delete()
     call(account, "POST", f"{BACKUP}/restore", 409, backup_id=backup_id)
     account.clock.move(HOUR)
     call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id)
-    assert call(account, "GET", f"{SPACE}/arrival", 200)["status"] == "arrived"
+    assert call(account, "GET", f"{SPACE}/arrival", 200)["status"] == "done"
 
 
 def a_space_that_is_forked(account: Account) -> None:
@@ -128,6 +128,8 @@ def notes_that_are_erased(account: Account) -> None:
     told = call(account, "DELETE", f"{SPACE}/notes", 200, query={"erase": "true", "agent": "admin"})
     assert len(call(account, "GET", f"{SPACE}/erasures", 200)["items"]) == 2
     call(account, "GET", f"{SPACE}/erasures/{{erasure_id}}", 200, erasure_id=told["erasure_id"])
+    for job in call(account, "GET", f"{SPACE}/jobs", 200)["items"]:
+        assert call(account, "GET", "/v1/jobs/{job}", 200, job=job["job"]) == job
     account.clock.move(HOUR)
     account.sweep()
 

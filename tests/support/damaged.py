@@ -241,6 +241,7 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/erasures": "archives",
     f"GET {SPACE}/erasures/{{erasure_id}}": "archives",
     f"GET {SPACE}/backups": "archives",
+    f"GET {SPACE}/jobs": "archives",
     f"GET {SPACE}/unreadable": "archives",
     f"GET {SPACE}/quarantine": "archives",
 }

@@ -211,7 +211,7 @@ def what_is_said_in_a_room_becomes_memories(account: Account) -> None:
     assert digested(account) == ["done"]
     assert account.call("rooms", "GET", DIGEST, 200, slot=slot)["counts"]["messages"] == 3
     listed = account.call("rooms", "GET", DIGESTS, 200)["items"]
-    assert [one["state"] for one in listed if one["slot"] == slot] == ["done"], listed
+    assert [one["status"] for one in listed if one["slot"] == slot] == ["done"], listed
     assert account.call("rooms", "GET", ROOM, 200, room="general")["items"] == []
     assert len(call(account, "GET", f"{MEMORIES}/recent", 200)["items"]) == 4
     # Late: it was digested.
@@ -298,7 +298,7 @@ def an_llm_that_does_not_digest(account: Account) -> None:
     account.llm.script.extend([answer({}, 500)] * 50)
     slot = account.call("rooms", "POST", DIGESTS, 202)["slot"]
     assert digested(account) == ["waiting"]
-    assert account.call("rooms", "GET", DIGEST, 200, slot=slot)["state"] == "failed"
+    assert account.call("rooms", "GET", DIGEST, 200, slot=slot)["error"]
     account.call("reads", "GET", "/v1/health", 200)
     serving(account)
     account.clock.move(2 * HOUR)

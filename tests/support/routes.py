@@ -24,6 +24,7 @@ VALUES = {
     "turn_index": "1",
     "level": "1",
     "n": "1",
+    "job": "mine.backup.2026-02-20T02-00-00",
     "job_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
 }
 ROUTES = [(function, key) for function in HTTP_FUNCTIONS for key in sorted(load(function).api.needs)]

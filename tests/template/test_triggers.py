@@ -78,6 +78,8 @@ ROUTES = {
         "POST /v1/spaces/{space_id}/quarantine/{quarantine_id}/restore",
         "POST /v1/spaces/{space_id}/backups",
         "GET /v1/spaces/{space_id}/backups",
+        "GET /v1/jobs/{job}",
+        "GET /v1/spaces/{space_id}/jobs",
         "GET /v1/backups",
         "GET /v1/spaces/{space_id}/backups/{backup_id}",
         "DELETE /v1/spaces/{space_id}/backups/{backup_id}",

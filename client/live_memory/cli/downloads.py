@@ -97,7 +97,7 @@ def _fetch(
                 renewed += 1
                 part.again()
                 archive = ask()
-                if renewed >= TRIES or archive["status"] != "ready":
+                if renewed >= TRIES or archive["status"] != "done":
                     raise Refused("The archive is made anew each time it is fetched. Try again later.", LATER) from None
             except _Broken as error:
                 idle = idle + 1 if part.size <= before else 0

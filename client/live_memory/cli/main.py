@@ -19,6 +19,7 @@ from live_memory.cli.commands import (
     backups,
     changes,
     exporting,
+    jobs,
     notes,
     repair,
     reviews,
@@ -86,6 +87,7 @@ app.command("undo", rich_help_panel=CHANGE)(changes.undo)
 app.command("spaces", rich_help_panel=OPERATE)(spaces.spaces)
 app.command("export", rich_help_panel=OPERATE)(exporting.export)
 app.command("import", rich_help_panel=OPERATE)(import_command)
+app.command("wait", rich_help_panel=OPERATE)(jobs.wait)
 app.command("erase", rich_help_panel=OPERATE)(upkeep.erase)
 app.command("gc", rich_help_panel=OPERATE)(upkeep.gc)
 app.command("repair", rich_help_panel=OPERATE)(repair.repair)

@@ -78,12 +78,22 @@ def run(session: Session, run_id: str) -> Any:
     )
 
 
+def job(session: Session, job_id: str) -> Any:
+    """Wait for work of any kind; returns the job as it ended."""
+    return wait(
+        session,
+        lambda: session.call("get_job", job=job_id),
+        lambda found: found["status"] in {"queued", "running"},
+        lambda found: f"{found['kind']} {found['status']}",
+    )
+
+
 def arrival(session: Session, space_id: str, first: Any) -> Any:
     """Wait for a restore, fork or import into `space_id`; returns the arrival as it ended."""
     return wait(
         session,
         lambda: session.call("get_arrival", space_id=space_id),
-        lambda found: found["status"] == "arriving",
+        lambda found: found["status"] == "running",
         lambda found: f"{found['kind']} into {space_id} goes on",
         first=first,
     )
@@ -127,7 +137,7 @@ def erasure(session: Session, first: Any) -> Any:
     return wait(
         session,
         lambda: session.here("get_erasure", erasure_id=first["erasure_id"]),
-        lambda found: found["status"] == "working",
+        lambda found: found["status"] == "running",
         lambda _: "erasing",
         first=first,
     )

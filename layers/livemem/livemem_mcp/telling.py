@@ -46,7 +46,7 @@ def _ended(run: RunView) -> str:
 
 def of_question(space_id: str, asked: Question) -> Answer:
     """How a question stands."""
-    view = AskView.of(asked)
+    view = AskView.of(space_id, asked)
     if not asked.ended():
         return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.request_id}", as_json(view))
     if view.error:

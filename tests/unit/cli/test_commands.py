@@ -10,8 +10,8 @@ import pytest
 from tests.support.desk import Desk, change, note, run
 from tests.support.scripted import problem
 
-ARRIVED = {"status": "arrived", "kind": "fork", "objects": 42, "space_id": "copy"}
-ARRIVING = {"status": "arriving", "kind": "fork", "space_id": "copy"}
+ARRIVED = {"status": "done", "kind": "fork", "objects": 42, "space_id": "copy"}
+ARRIVING = {"status": "running", "kind": "fork", "space_id": "copy"}
 BACKUP = {
     "backup_id": "2026-02-20T02-00-00",
     "space_id": "demo",
@@ -272,8 +272,19 @@ def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: Desk):
     assert "An object is missing." in said.err
 
 
+def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: Desk):
+    job = {"job": "demo.backup.b", "kind": "backup", "status": "queued", "usage": {"calls": 0}}
+    for end, code in (("done", 0), ("failed", 1), ("cancelled", 1)):
+        error = {"error": {"code": "not_finished", "detail": "Nobody goes on."}} if end == "failed" else {}
+        desk.answers = {"get_job": [job, {**job, "status": "running"}, {**job, "status": end, **error}]}
+        said = desk.say("wait", "demo.backup.b")
+        assert (said.code, end in said.out) == (code, True)
+        assert desk.asked[-1] == ("get_job", {"job": "demo.backup.b"})
+        assert ("not_finished: Nobody goes on." in said.err) == bool(error)
+
+
 def test_an_erasure_names_what_is_to_be_corrected(desk: Desk):
-    desk.answers = {"erase_note": {**RECEIPT, "status": "working"}, "get_erasure": RECEIPT}
+    desk.answers = {"erase_note": {**RECEIPT, "status": "running"}, "get_erasure": RECEIPT}
     said = desk.say("erase", "1", "--yes", "--wait")
     assert "progress.md, ## Done" in said.err
     assert desk.asked[0][1]["erase"] == "true"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.support.desk import Desk
 
 ARCHIVE = gzip.compress(random.Random(1).randbytes(200_000), mtime=0)
-READY = {"status": "ready", "space_id": "demo", "url": "https://store/a?secret=1", "size": len(ARCHIVE), "objects": 42}
-WORKING = {"status": "working", "space_id": "demo", "done": 1, "total": 42}
+READY = {"status": "done", "space_id": "demo", "url": "https://store/a?secret=1", "size": len(ARCHIVE), "objects": 42}
+WORKING = {"status": "running", "space_id": "demo", "done": 1, "total": 42}
 
 Handler = Callable[[httpx.Request], httpx.Response]
 

@@ -156,7 +156,7 @@ def test_a_restore_that_waits_comes_again_when_the_id_is_free(desk: Desk):
     refused = httpx.Response(
         409, json={"status": 409, "code": "conflict", "detail": "Free at 12:21."}, headers={"Retry-After": "90"}
     )
-    arrived = {"status": "arrived", "kind": "restore", "objects": 4, "space_id": "demo"}
+    arrived = {"status": "done", "kind": "restore", "objects": 4, "space_id": "demo"}
     desk.answers = {"restore_backup": [refused, refused, arrived]}
 
     said = desk.say("backup", "restore", "2026-02-20T02-00-00", "--wait")

@@ -26,7 +26,7 @@ TOLD = {
     for path, methods in DOCUMENT["paths"].items()
     for method, told in methods.items()
 }
-RUN = TOLD["get_run"][1]["responses"]["200"]["content"]["application/json"]["example"]
+JOB = TOLD["get_job"][1]["responses"]["200"]["content"]["application/json"]["example"]
 
 
 def arguments(name: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def test_both_clients_have_a_method_of_the_same_form_for_each_operation_and_the_
     tags = {one.tag for one in OPERATIONS.values()}
     public = [name for name in dir(Client) if not name.startswith("_")]
     helpers = set(public) - tags
-    assert helpers == {"call", "close", "markdown", "pages", "send_lines", "url", "wait_for_run"}
+    assert helpers == {"call", "close", "markdown", "pages", "send_lines", "url"}
     assert public == [name for name in dir(AsyncClient) if not name.startswith("_")]
     pairs = [(getattr(Client, name), getattr(AsyncClient, name)) for name in helpers - {"url"}]
     plain, awaited = Scripted().client(), Scripted().async_client()
@@ -107,7 +107,8 @@ def test_both_clients_have_a_method_of_the_same_form_for_each_operation_and_the_
         assert list(inspect.signature(one).parameters) == list(inspect.signature(other).parameters)
     for tag in tags:
         methods = {name for name in dir(getattr(plain, tag)) if not name.startswith("_")}
-        assert methods == {one.short for one in OPERATIONS.values() if one.tag == tag}
+        assert methods - {"wait"} == {one.short for one in OPERATIONS.values() if one.tag == tag}
+        assert ("wait" in methods) == (tag == "jobs")
     for operation in OPERATIONS.values():
         taken = inspect.signature(method(plain, operation.name)).parameters.values()
         assert [
@@ -196,27 +197,28 @@ def test_what_has_no_pages_is_refused():
         list(Scripted().client().pages("get_space", {"space_id": "demo"}))
 
 
-def run(status: str) -> httpx.Response:
-    return good({**RUN, "status": status})
+def job(status: str) -> httpx.Response:
+    return good({**JOB, "status": status})
 
 
-def test_a_run_is_looked_at_until_it_has_ended_whatever_came_of_it():
-    for end in ("ok", "nothing_to_do", "busy", "error", "a status of a newer service"):
-        service = Scripted(run("queued"), run("running"), run(end))
-        seen: list[models.RunView] = []
-        got = service.client().wait_for_run("demo", "r", on_poll=seen.append)
+def test_a_job_is_looked_at_until_it_has_ended_whatever_came_of_it():
+    for end in ("done", "failed", "cancelled", "a status of a newer service"):
+        service = Scripted(job("queued"), job("running"), job(end))
+        seen: list[models.JobStatusView] = []
+        got = service.client().jobs.wait("demo.backup.b", on_poll=seen.append)
         assert got.status == end
         assert [one.status for one in seen] == ["queued", "running", end]
         assert service.waited == sorted(service.waited)
-    awaited = Scripted(run("queued"), run("ok"))
-    assert asyncio.run(awaited.async_client().wait_for_run("demo", "r")).status == "ok"
+        assert {one.url.path for one in service.asked} == {"/v1/jobs/demo.backup.b"}
+    awaited = Scripted(job("queued"), job("done"))
+    assert asyncio.run(awaited.async_client().jobs.wait("demo.backup.b")).status == "done"
     assert len(awaited.waited) == 1
 
 
-def test_a_run_that_does_not_end_in_time_is_told_as_going_on():
-    service = Scripted(run("running"))
+def test_a_job_that_does_not_end_in_time_is_told_as_going_on():
+    service = Scripted(job("running"))
     with pytest.raises(LiveMemoryError, match="still_running") as caught:
-        service.client().wait_for_run("demo", "r", patience=20)
+        service.client().jobs.wait("demo.backup.b", timeout=20)
     assert caught.value.curable
     assert 20 <= sum(service.waited) < 24
     assert max(service.waited) <= 3

@@ -255,7 +255,7 @@ def test_a_digest_by_hand_of_empty_rooms_ends_with_nothing(chatter):
     done = chatter.digested(by_hand=True)
 
     assert (done.messages, done.chunks) == (0, 0)
-    assert reading.load(chatter.process, "demo", done.slot).state == "done"
+    assert reading.load(chatter.process, "demo", done.slot).status == "done"
 
 
 def test_one_of_two_workers_at_once_does_it_and_the_other_one_ends(chatter):

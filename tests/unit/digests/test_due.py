@@ -175,11 +175,11 @@ def test_by_hand_a_digest_is_asked_for_and_can_be_polled(chatter):
     slot = due.start(chatter.process, "demo")
 
     assert slot == "20260220T140001"
-    assert reading.load(chatter.process, "demo", slot).state == "queued"
+    assert reading.load(chatter.process, "demo", slot).status == "queued"
     assert due.start(chatter.process, "demo") == slot
     chatter.world.settle()
     found = reading.load(chatter.process, "demo", slot)
-    assert (found.state, found.done.messages) == ("done", 1)
+    assert (found.status, found.done.messages) == ("done", 1)
     assert len(chatter.llm.asked) == 1
 
 
@@ -190,7 +190,7 @@ def test_what_is_asked_for_by_hand_while_another_digest_is_at_work_is_done_behin
     def ask_for_more(messages):
         chatter.say(fact(2))
         asked.append(due.start(chatter.process, "demo"))
-        assert reading.load(chatter.process, "demo", asked[0]).state == "queued"
+        assert reading.load(chatter.process, "demo", asked[0]).status == "queued"
         return notes_facts(messages)
 
     chatter.llm.queue.append(ask_for_more)
@@ -211,7 +211,7 @@ def test_two_digests_that_are_asked_for_in_one_second_take_what_was_posted_betwe
     second = due.start(chatter.process, "demo")
 
     assert (first, second) == ("20260220T140001", "20260220T140002")
-    assert reading.load(chatter.process, "demo", second).state == "queued"
+    assert reading.load(chatter.process, "demo", second).status == "queued"
     chatter.world.settle()
     assert chatter.done(second).messages == 1
     assert chatter.said() == []
@@ -269,7 +269,7 @@ def test_digests_are_listed_the_newest_first_in_pages(chatter):
 
     assert [one.slot for one in first + second] == slots[::-1]
     assert after_second is None
-    assert {one.state for one in first} == {"done"}
+    assert {one.status for one in first} == {"done"}
 
 
 def test_hours_tell_how_long_messages_wait(chatter):
@@ -299,7 +299,7 @@ def test_a_digest_that_runs_tells_how_far_it_is(chatter):
     chatter.llm.default = look
     chatter.digested()
 
-    assert {one.state for one in seen} == {"running"}
+    assert {one.status for one in seen} == {"running"}
     assert (seen[-1].messages, seen[-1].chunks, seen[-1].settled) == (6, 6, 4)
 
 

@@ -150,8 +150,8 @@ def test_automatic_work_waits_after_an_outage_and_work_by_hand_does_not(chatter)
 
     assert [(one.result, one.error) for one in chatter.digest()] == [("busy", "llm_unreachable")]
     found = reading.load(chatter.process, "demo", slot)
-    assert (found.state, found.error, found.messages, found.chunks, found.settled) == (
-        "failed",
+    assert (found.status, found.error, found.messages, found.chunks, found.settled) == (
+        "queued",
         "llm_unreachable",
         1,
         1,

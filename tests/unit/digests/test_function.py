@@ -123,7 +123,7 @@ def test_views_tell_what_was_refused_and_what_was_given_up(chatter):
 
     chatter.llm.default = fails_on("poison")
     done = chatter.digested()
-    view = DigestView.of(reading.load(chatter.process, "demo", done.slot)).model_dump()
+    view = DigestView.of("demo", reading.load(chatter.process, "demo", done.slot)).model_dump()
     assert view["counts"]["dead"] == [0]
     assert view["given_up"][0]["messages"] == 1
     assert "error" not in view

@@ -267,7 +267,7 @@ def test_a_request_without_time_begins_it_and_nobody_finds_the_memory_from_then_
 
     receipt = erase(world, memory_id, within=timedelta(0))
 
-    assert receipt.status == "working"
+    assert receipt.status == "running"
     with pytest.raises(NotFound):
         reading.load(world.process, "demo", memory_id)
     with pytest.raises(Conflict):

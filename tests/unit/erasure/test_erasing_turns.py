@@ -330,7 +330,7 @@ def test_erasing_it_again_finds_it_done_and_what_there_is_not_is_told():
 
 def test_without_time_it_is_gone_on_with():
     talk = talked()
-    assert erase(talk, within=timedelta(seconds=1)).status == "working"
+    assert erase(talk, within=timedelta(seconds=1)).status == "running"
     talk.world.settle()
     assert left(talk) == []
 

@@ -308,8 +308,8 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
 
     receipt = erase(world, note_id, within=timedelta(seconds=4))
 
-    assert receipt.status == "working"
-    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "working"
+    assert receipt.status == "running"
+    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "running"
     with pytest.raises(Busy):
         world.back_up(description="wanted")
     with pytest.raises(Busy):
@@ -328,7 +328,7 @@ def test_all_notes_of_an_agent_are_found_later_where_there_is_no_time_to_look_fo
     receipt = erasure.erase_agent(world.process, EVERYONE, "demo", "ann", soon, erase=True)
     world.settle()
 
-    assert (receipt.status, receipt.note_ids) == ("working", [])
+    assert (receipt.status, receipt.note_ids) == ("running", [])
     ended = kept_receipts.view(world.process, "demo", receipt.erasure_id)
     assert (ended.status, ended.note_ids) == ("done", [one, two])
     assert world.live_ids() == []
@@ -415,7 +415,7 @@ def test_an_erasure_without_a_receipt_is_dropped(world):
 def test_a_receipt_of_what_never_began_is_not_shown(world):
     live = note(world, SECRET)
     receipt = erase(world, live)
-    stray = receipt.model_copy(update={"erasure_id": world.ids(), "status": "working"})
+    stray = receipt.model_copy(update={"erasure_id": world.ids(), "status": "running"})
     world.store.put(keys.erasure("demo", stray.erasure_id), stray.to_bytes())
 
     with pytest.raises(NotFound):

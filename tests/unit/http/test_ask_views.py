@@ -11,7 +11,7 @@ from tests.support.asking import Asking
 
 
 def shown(asked: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(AskView.of(asked).model_dump_json())
+    found: dict[str, Any] = json.loads(AskView.of("demo", asked).model_dump_json())
     return found
 
 

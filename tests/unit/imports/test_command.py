@@ -11,7 +11,7 @@ from tests.support.desk import Desk
 from tests.support.scripted import problem
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
 
-ARRIVED = {"space_id": "alpha", "status": "arrived", "kind": "import", "objects": 12}
+ARRIVED = {"space_id": "alpha", "status": "done", "kind": "import", "objects": 12}
 UPLOAD = {
     "upload_id": "01K",
     "url": "https://store.example.org/_uploads/01K?signed",
@@ -130,7 +130,7 @@ def test_one_space_that_is_there_already_is_a_conflict(desk, tmp_path):
 
 def test_an_import_that_fails_on_the_way_is_told(desk, tmp_path):
     failed = {"status": "failed", "error": {"code": "invalid_archive", "detail": "It is damaged."}}
-    desk.answers |= {"import_space": {**ARRIVED, "status": "arriving"}, "get_arrival": {**ARRIVED, **failed}}
+    desk.answers |= {"import_space": {**ARRIVED, "status": "running"}, "get_arrival": {**ARRIVED, **failed}}
     told = desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE)))
     assert (told.code, "It is damaged." in told.out) == (1, True)
 

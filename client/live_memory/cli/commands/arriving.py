@@ -18,7 +18,7 @@ def tell(session: Session, space_id: str, arrival: dict[str, Any], *, wait: bool
         error = arrival.get("error") or {}
         session.out.say(f"It failed: {error.get('detail') or error.get('code')}")
         raise typer.Exit(FAILED)
-    if arrival["status"] == "arriving":
+    if arrival["status"] == "running":
         session.out.say(f"It goes on; look again with `livemem api archives get_arrival --space-id {space_id}`.")
     elif arrival.get("objects"):
         session.out.say(f"{space_id} is there: {texts.count(arrival['objects'], 'object')}, each verified.")

@@ -43,7 +43,7 @@ def fetch(session: Session, operation: str, output: Path, *, force: bool, **argu
     def made(found: dict[str, Any]) -> str:
         return f"packing {found.get('done') or 0} of {texts.count(found.get('total') or 0, 'object')}"
 
-    archive = waiting.wait(session, ask, lambda found: found["status"] != "ready", made)
+    archive = waiting.wait(session, ask, lambda found: found["status"] != "done", made)
     with waiting.progress(session.out) as show:
         got = downloads.download(session.program, ask, archive, output, force=force, show=show)
     told = {"file": str(output), "size": got, "objects": archive.get("objects"), "space_id": archive["space_id"]}

@@ -41,7 +41,7 @@ def erase(
 def _receipt(session: Session, receipt: dict[str, Any]) -> None:
     out = session.out
     out.text(receipt["erasure_id"])
-    if receipt["status"] == "working":
+    if receipt["status"] == "running":
         space, erasure = session.space, receipt["erasure_id"]
         out.say(f"It goes on: livemem api erasure get --space-id {space} --erasure-id {erasure}")
         return

@@ -151,7 +151,7 @@ def send_all(world: World, parcels: list[Parcel], order: Order) -> list[SpaceRep
 def _send(service: Service, world: World, parcel: Parcel, options: Mapping[str, str]) -> None:
     report = parcel.report
     arrival = sending.send(service, world.web, parcel.archive, report.space_id, options, world.sleep)
-    if arrival["status"] == "arrived":
+    if arrival["status"] == "done":
         report.outcome = "imported"
         report.objects = arrival.get("objects", report.objects)
         return

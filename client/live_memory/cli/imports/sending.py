@@ -31,7 +31,7 @@ def send(
     options: Mapping[str, str],
     sleep: Callable[[float], None],
 ) -> dict[str, Any]:
-    """Import an archive as a new space, and return how its arrival ended (`arrived` or `failed`).
+    """Import an archive as a new space, and return how its arrival ended (`done` or `failed`).
 
     Raises LiveMemoryError, such as `space_exists`, and `still_running` where it takes too long.
     """
@@ -45,7 +45,7 @@ def send(
         if not arrival:
             raise
     waited = 0.0
-    while arrival["status"] == "arriving":
+    while arrival["status"] == "running":
         if waited >= PATIENCE:
             raise LiveMemoryError("still_running", f"The import into {space_id} goes on; look again later.")
         sleep(POLL_SECONDS)

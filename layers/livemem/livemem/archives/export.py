@@ -20,7 +20,7 @@ from livemem.backups.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
 from livemem.jobs import job as jobs
 from livemem.jobs import worker
-from livemem.jobs.job import Progress
+from livemem.jobs.job import Progress, Status
 from livemem.jobs.worker import Work, Worked
 from livemem.process import Process
 from livemem.spaces import caps
@@ -54,6 +54,7 @@ class Working:
 
     space_id: str
     backup_id: str
+    status: Status
     done: int
     total: int
 
@@ -169,7 +170,7 @@ def _answer(process: Process, found: Stored[ExportJob]) -> Archive | Working:
     job = found.value
     space_id, backup_id = job.space_id, job.job_id
     if not job.ended():
-        return Working(space_id, backup_id, job.progress.done, job.progress.total or 0)
+        return Working(space_id, backup_id, job.status, job.progress.done, job.progress.total or 0)
     if not job.delivered:
         # Else somebody else was told at the same moment.
         with suppress(PreconditionLost):

@@ -25,6 +25,7 @@ from livemem.errors import (
     SpaceExists,
     StoreUnavailable,
 )
+from livemem.jobs.job import Status
 from livemem.process import Process
 from livemem.spaces import caps, life, markers
 from livemem.spaces import head as heads
@@ -209,9 +210,20 @@ def view(process: Process, space_id: str) -> tuple[Arrival, Meta | None]:
     so.
     """
     head = heads.find_any(process, keys.check_space_id(space_id))
-    if not head or not head.meta.arrival or _was_deleted_since(head.meta):
+    arrival = of(head)
+    if not head or not arrival:
         raise NotFound("arrival", space_id)
-    return head.meta.arrival, None if head.meta.deleted_at else head.meta
+    return arrival, None if head.meta.deleted_at else head.meta
+
+
+def of(head: Head | None) -> Arrival | None:
+    """What brought the space of this head, or brings it."""
+    return head.meta.arrival if head and not _was_deleted_since(head.meta) else None
+
+
+def status(arrival: Arrival, meta: Meta | None) -> Status:
+    """How it stands; `meta` is that of the space, once it is there."""
+    return "done" if meta else "failed" if arrival.ended() else "running"
 
 
 def _was_deleted_since(meta: Meta) -> bool:

@@ -20,14 +20,20 @@ TRIES = 5
 
 def ids(process: Process, space_id: str) -> list[str]:
     """The ids of the space's backups, also of those that are not complete, oldest first: 1 LIST per 1,000."""
-    return [name for name in process.store.folders(keys.backups_prefix(space_id)) if _is_id(name)]
+    return [name for name in process.store.folders(keys.backups_prefix(space_id)) if is_id(name)]
 
 
-def _is_id(name: str) -> bool:
+def is_id(name: str) -> bool:
+    """Whether it can be the id of a backup."""
     try:
         return bool(keys.check_backup_id(name))
     except InvalidName:
         return False
+
+
+def moment(backup_id: str) -> int:
+    """When it was begun, in milliseconds since 1970."""
+    return int(keys.backup_moment(backup_id).timestamp()) * 1_000
 
 
 def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:

@@ -65,6 +65,14 @@ def page(
     return standing, found[limit - 1] if len(found) > limit else None
 
 
+def newest_first(process: Process, space_id: str, before: int | None = None) -> Iterator[tuple[int, str]]:
+    """The moments of runs (in milliseconds since 1970) and their ids, the newest first: those of the moment `before`
+    and earlier. A few LIST, however many runs there were.
+    """
+    end = f"{keys.run_moment(before + 1)}{'0' * 16}" if before is not None and before < LAST_MOMENT else None
+    return ((keys.ulid_moment(run_id), run_id) for run_id in _newest_first(process, space_id, end))
+
+
 def _newest_first(process: Process, space_id: str, before: str | None) -> Iterator[str]:
     line = Timeline(keys.runs_prefix(space_id), keys.run_moment, _moment)
     now = int(process.clock().timestamp() * 1_000)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
 
 from livemem import clock
 from livemem.digests import intake, opening, progress
@@ -11,13 +10,11 @@ from livemem.digests.opening import Seen
 from livemem.digests.papers import DeadChunk, Done
 from livemem.errors import NotFound
 from livemem.jobs import lease, places
+from livemem.jobs.job import Status
 from livemem.process import Process
 from livemem.rooms.digested import Input
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
-
-State = Literal["queued", "running", "open", "failed", "done"]
-"""`open`: begun, and nobody is at work; `failed`: the same after a failure, it is gone on with by itself."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +31,12 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Digest:
-    """A digest. `done` are its counts, once it has ended; `error` is the code of the failure that it waits for."""
+    """A digest. `done` are its counts, once it has ended; `error` is the code of the failure after which
+    it waits. `queued` is also one that was begun and is gone on with later.
+    """
 
     slot: str
-    state: State
+    status: Status
     done: Done | None = None
     error: str | None = None
     messages: int = 0
@@ -117,10 +116,10 @@ def _summary(process: Process, space_id: str, slot: str, seen: Seen) -> Digest:
     given = progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
     there = progress.look(process, space_id, slot)
     held = lease.standing(process, places.of_digest(space_id, slot))
-    state: State = "open" if not held else "failed" if held.kind == "backoff" else "running"
+    is_at_work = held is not None and held.kind != "backoff"
     return Digest(
         slot,
-        state,
+        "running" if is_at_work else "queued",
         error=held.error if held else None,
         messages=len(given.names()) if given else 0,
         chunks=len(given.chunks) if given else 0,

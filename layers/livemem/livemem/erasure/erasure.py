@@ -44,7 +44,7 @@ ANOTHER = "Something else of this space is being erased; try again when that has
 def erase_note(
     process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool
 ) -> Receipt:
-    """Erase a note, live or consolidated, also one that only a backup holds. `working` in the receipt: the rest of it
+    """Erase a note, live or consolidated, also one that only a backup holds. `running` in the receipt: the rest of it
     is queued. The same request again goes on with it.
 
     Request counts: steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidRequest unless `erase`,
@@ -238,7 +238,7 @@ def _go_on(process: Process, saved: Stored[Receipt], watch: Watch, found: Found 
     """Erase what the receipt says, and let the space be watched from then on."""
     receipt = saved.value
     space_id, erasure_id = receipt.space_id, receipt.erasure_id
-    if receipt.status == "working":
+    if receipt.status == "running":
         _close_logs(process, receipt)
         try:
             found = found or holdings.find(process, space_id, _wanted(receipt), watch)
@@ -326,7 +326,7 @@ def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch)
             if found.bodies:
                 logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
                 heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
-                saved = receipts.save(process, saved, status="working", finished_at=None)
+                saved = receipts.save(process, saved, status="running", finished_at=None)
                 return _go_on(process, saved, watch).status
             steps.erase(process, saved, found, watch)
         except OutOfTime:

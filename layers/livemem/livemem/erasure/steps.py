@@ -48,7 +48,7 @@ def erase(process: Process, saved: Stored[Receipt], found: Found, watch: Watch) 
     saved = _note_look(process, saved, seen)
     _rewrite_others(process, task, found, seen, receipt.erasure_id, watch)
     rewriting.clear_strays(process, receipt.space_id)
-    if receipt.status == "working":
+    if receipt.status == "running":
         saved = _count(process, saved, archives=former_versions.clear_archives(process, receipt.space_id))
     saved = _clear_versions(
         process, saved, lambda: former_versions.clear_quoting(process, task, seen.clean, own, watch)
@@ -145,7 +145,7 @@ def _note_sources(process: Process, saved: Stored[Receipt], found: Found) -> Sto
     turns = (conversation_keys.parse_turn_id(one) for one in saved.value.turns)
     now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
     head = heads.load(process, space_id)
-    if head.meta.settling and saved.value.status == "working":
+    if head.meta.settling and saved.value.status == "running":
         now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}
     return _save(process, saved, removing=sorted({*saved.value.removing, *now}))
 

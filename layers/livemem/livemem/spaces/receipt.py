@@ -31,7 +31,7 @@ class Receipt(Revised):
     memory_ids: list[Line] = []
     turns: list[Line] = []
     """As searches call them: the conversation's id and the turn's number, with a slash between."""
-    status: Literal["working", "done"] = "working"
+    status: Literal["running", "done"] = "running"
     started_at: Moment
     finished_at: Moment | None = None
     counts: dict[str, Count] = {}

@@ -3,10 +3,13 @@
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from livemem.errors import InvalidRequest
 from livemem.store import conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import Kind
+
+P = TypeVar("P")
 
 
 def encode(after: object | None) -> str | None:
@@ -116,6 +119,12 @@ def decode_changes(cursor: str | None) -> dict[Kind, int] | None:
         return text
 
     return found if _decode(cursor, check) else None
+
+
+def decode_with(parse: Callable[[str], P], cursor: str | None) -> P | None:
+    """What `parse` makes of the text in a cursor; it raises ValueError for what is none. Raises InvalidRequest."""
+    text = _decode(cursor, lambda text: (parse(text), text)[1])
+    return parse(text) if text is not None else None
 
 
 def _decode(cursor: str | None, check: Callable[[str], str]) -> str | None:

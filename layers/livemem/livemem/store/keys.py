@@ -136,6 +136,11 @@ def check_ulid(field: str, text: str) -> str:
     return text
 
 
+def ulid_moment(ulid: str) -> int:
+    """When an ULID was made, in milliseconds since 1970. Raises ValueError for what has only the shape of one."""
+    return ULID.from_str(ulid).milliseconds
+
+
 def compact_time(moment: datetime) -> str:
     """`20260220T140000`: the form of time in keys (UTC)."""
     # strftime pads years before 1000 on some systems only.
@@ -337,7 +342,7 @@ def parse_run(key: str) -> tuple[str, int] | None:
     if not key.endswith(".json") or not RUN_ID.fullmatch(run_id):
         return None
     try:
-        return run_id, ULID.from_str(run_id).milliseconds
+        return run_id, ulid_moment(run_id)
     except ValueError:
         return None
 

@@ -16,11 +16,12 @@ from livemem.erasure import erasure, receipts
 from livemem.spaces.head import Head
 from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, cursors
-from livemem.upkeep import garbage, repair, unreadable
+from livemem.upkeep import garbage, job_lookup, repair, unreadable
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
+from livemem_http.views.jobs import JobStatusPage, JobStatusView
 from livemem_http.views.repair import (
     NewQuarantine,
     QuarantinedPage,
@@ -34,12 +35,18 @@ api = Api()
 REQUEST = timedelta(seconds=20)
 """For how long a request works itself; the rest is done by an invocation of its own."""
 ASK_AGAIN = "5"
-"""Seconds after which to ask again for an archive."""
+"""Seconds after which to ask again for an archive, or for a job."""
 QUARANTINE = "/v1/spaces/{space_id}/quarantine"
 
 Erase = Annotated[
     bool,
     Query(description="Must be true: notes are never deleted, but they can be erased.", examples=[True]),
+]
+
+
+OfKind = Annotated[str | None, Query(description="Only jobs of this kind.", examples=["backup"])]
+OfConversation = Annotated[
+    str | None, Query(description="Of the kind `summaries`, and only with it: the conversation whose jobs are listed.")
 ]
 
 
@@ -302,6 +309,43 @@ def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cur
 def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
     """One receipt."""
     return views.ErasureView.of(receipts.view(process(), space_id, erasure_id))
+
+
+@api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", summary="Look at a job")
+def get_job(job: str) -> Response[JobStatusView]:
+    """How long work of any kind stands: the `job` in the answer that began it, and in those of the kind's own routes.
+    Ask again until its `status` is final: `done`, `failed` or `cancelled`. Of questions that were asked with `read`
+    alone, and of erasures, those are told alone who could see them there.
+    """
+    found = job_lookup.find(process(), api.principal(), job)
+    headers = {} if found.ended() else {"Retry-After": ASK_AGAIN}
+    return api.json(HTTPStatus.OK, JobStatusView.of(found), headers=headers)
+
+
+@api.route("GET", "/v1/spaces/{space_id}/jobs", needs="read", tag="jobs", summary="List jobs")
+def list_jobs(
+    space_id: str,
+    kind: OfKind = None,
+    conversation_id: OfConversation = None,
+    limit: Limit = limits.PAGE_DEFAULT,
+    cursor: Cursor = None,
+) -> JobStatusPage:
+    """Long work in the space, the newest first, questions by when they last went on. Those that make summaries are
+    listed for one conversation: `kind=summaries` with its id.
+    """
+    missing: list[str] = []
+    found, more = job_lookup.page(
+        process(),
+        api.principal(),
+        space_id,
+        limit=limit,
+        kind=kind,
+        conversation_id=conversation_id,
+        after=cursors.decode_with(job_lookup.parse_place, cursor),
+        missing=missing,
+    )
+    items = [JobStatusView.of(one) for one in found]
+    return JobStatusPage(items=items, next_cursor=cursors.encode(job_lookup.place_text(more)), unreadable=missing)
 
 
 @api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")

@@ -31,4 +31,4 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)
     headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}
-    return api.json(HTTPStatus.ACCEPTED, views.RunQueued(run_id=run.run_id, status=run.status), headers=headers)
+    return api.json(HTTPStatus.ACCEPTED, views.RunQueued.of(run), headers=headers)

@@ -306,7 +306,7 @@ def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
 
 
 @api.route("GET", f"{ONE}/jobs", needs="read", tag="conversations", summary="List jobs")
-def list_jobs(
+def list_summary_jobs(
     space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
 ) -> JobPage:
     """The runs that made summaries of the conversation, newest first, also those that failed."""
@@ -317,6 +317,6 @@ def list_jobs(
 
 
 @api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
-def get_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
+def get_summary_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
     """A job: how it stands, what it made, or why it failed. Ask again until its status is final."""
     return JobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))

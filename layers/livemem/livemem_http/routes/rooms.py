@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.digests import due, retrying
 from livemem.digests import reading as digests
+from livemem.jobs.describable import job_id
 from livemem.rooms import posting, reading
 from livemem.store import cursors
 from livemem_http import remembered
@@ -97,24 +98,24 @@ def list_messages(
 @api.route("POST", DIGESTS, needs="write", status=HTTPStatus.ACCEPTED, tag="digests", summary="Start a digest")
 def start_digest(space_id: str) -> Response[DigestQueued]:
     """Digest now what is said in the rooms of the space, without waiting for its hour. It goes on after the answer: ask
-    for the digest (`Location`) until its `state` is `done`.
+    for the digest (`Location`) until its `status` is `done`.
     """
     slot = due.start(process(), space_id)
     headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
-    return api.json(HTTPStatus.ACCEPTED, DigestQueued(slot=slot), headers=headers)
+    return api.json(HTTPStatus.ACCEPTED, DigestQueued(slot=slot, job=job_id(space_id, "digest", slot)), headers=headers)
 
 
 @api.route("GET", DIGESTS, needs="read", tag="digests", summary="List digests")
 def list_digests(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> DigestPage:
     """The digests of the space with what they came to, the newest first."""
     found, more = digests.page(process(), space_id, limit=limit, after=cursors.decode_slot(cursor))
-    return DigestPage.of(found, cursors.encode(more))
+    return DigestPage.of(space_id, found, cursors.encode(more))
 
 
 @api.route("GET", f"{DIGESTS}/{{slot}}", needs="read", tag="digests", summary="Get a digest")
 def get_digest(space_id: str, slot: str) -> DigestView:
     """A digest: how it goes, what it came to, and which chunks were given up."""
-    return DigestView.of(digests.load(process(), space_id, slot))
+    return DigestView.of(space_id, digests.load(process(), space_id, slot))
 
 
 @api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry what was given up")

@@ -1,11 +1,13 @@
 """Archives of spaces as requests and answers."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from livemem.archives.export import Archive, Working
 from livemem.arrivals.importing import NewImport, Upload
+from livemem.jobs.describable import job_id
+from livemem.jobs.job import Status
 from livemem_http.views.backups import BackupId
-from livemem_http.views.fields import Body, Description, Moment, RulesText, SpaceId, Sparse, Template, told
+from livemem_http.views.fields import Body, Description, Moment, RulesText, SpaceId, Sparse, Template, job_told, told
 
 UploadId = Annotated[str, told("The id of the upload, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
@@ -13,7 +15,10 @@ UploadId = Annotated[str, told("The id of the upload, an ULID.", "01KHXE5Q2V8R0M
 class ArchiveView(Sparse):
     """The archive of a backup (tar.gz), or how far it is."""
 
-    status: Annotated[Literal["ready", "working"], told("`working`: ask again after `Retry-After` seconds.", "ready")]
+    status: Annotated[
+        Status, told("`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there.", "done")
+    ]
+    job: Annotated[str, job_told("export", "2026-02-20T02-00-00")]
     space_id: SpaceId
     backup_id: Annotated[BackupId, told("The backup that it holds. An export takes one if anything has changed.")]
     url: Annotated[
@@ -36,8 +41,8 @@ class ArchiveView(Sparse):
 
     @classmethod
     def of(cls, found: Archive | Working) -> "ArchiveView":
-        status = "ready" if isinstance(found, Archive) else "working"
-        return cls.model_validate({"status": status, **vars(found)})
+        job = job_id(found.space_id, "export", found.backup_id)
+        return cls.model_validate({"status": "done", "job": job, **vars(found)})
 
 
 class NewUpload(Body):

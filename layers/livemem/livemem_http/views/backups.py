@@ -3,11 +3,14 @@
 from typing import Annotated, Literal
 
 from livemem import limits
+from livemem.arrivals import arrivals
 from livemem.backups.manifest import Manifest
+from livemem.jobs.describable import job_id
+from livemem.jobs.job import Status
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Arrival
 from livemem.store import keys
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, told
+from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, job_told, told
 
 BackupId = Annotated[
     str,
@@ -35,6 +38,7 @@ class BackupView(Sparse):
 
     backup_id: BackupId
     space_id: SpaceId
+    job: Annotated[str, job_told("backup", "2026-02-20T02-00-00")]
     created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T02:00:00.120Z")]
     completed_at: Annotated[Moment | None, told("When all of it was there, UTC.", "2026-02-20T02:00:01.480Z")] = None
     complete: Annotated[bool, told("Whether all of it is there. Until then it can't be restored.", True)]
@@ -65,7 +69,8 @@ class BackupView(Sparse):
         return cls(
             created_at=manifest.started_at,
             objects=manifest.objects_count,
-            **manifest.model_dump(include=set(cls.model_fields) - {"created_at", "objects"}),
+            job=job_id(manifest.space_id, "backup", manifest.backup_id),
+            **manifest.model_dump(include=set(cls.model_fields) - {"created_at", "objects", "job"}),
         )
 
 
@@ -99,9 +104,10 @@ class ArrivalView(Sparse):
 
     space_id: Annotated[SpaceId, told("The id of the space that it becomes.", "demo-restored")]
     status: Annotated[
-        Literal["arriving", "arrived", "failed"],
-        told("Nobody sees the space until it has `arrived`; of one that `failed` nothing is left.", "arrived"),
+        Status,
+        told("Nobody sees the space until it is `done`; of one that `failed` nothing is left.", "done"),
     ]
+    job: Annotated[str, job_told("restore", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     kind: Annotated[Literal["restore", "fork", "import"], told("What it is.", "restore")]
     source_space_id: Annotated[str | None, told("The space that it comes from.", "demo")] = None
     backup_id: Annotated[str | None, told("The backup that it comes from.", "2026-02-20T02-00-00")] = None
@@ -116,7 +122,6 @@ class ArrivalView(Sparse):
     @classmethod
     def of(cls, space_id: str, arrival: Arrival, meta: Meta | None) -> "ArrivalView":
         """`meta`: of the space, once it is there."""
-        status = "arrived" if meta else "failed" if arrival.ended() else "arriving"
         known = {
             "kind",
             "backup_id",
@@ -131,7 +136,8 @@ class ArrivalView(Sparse):
         return cls.model_validate(
             {
                 "space_id": space_id,
-                "status": status,
+                "status": arrivals.status(arrival, meta),
+                "job": job_id(space_id, arrival.kind, arrival.arrival_id),
                 "source_space_id": arrival.space_id,
                 **arrival.model_dump(include=known),
             }

@@ -14,6 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from livemem import clock, limits
+from livemem.jobs.describable import KindName, job_id
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import rules
@@ -151,6 +152,14 @@ NoteId = Annotated[
 
 
 RunId = Annotated[str, told("The id of the run, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+
+
+def job_told(kind: KindName, name: str) -> Any:
+    """What OpenAPI says of the job in an answer of the kind's own route; `name` is an example."""
+    return told(
+        "The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands.",
+        job_id("demo", kind, name),
+    )
 
 
 PlanRevision = Annotated[

@@ -4,12 +4,24 @@ from typing import Annotated
 
 from livemem.digests import reading
 from livemem.digests.papers import Done
-from livemem.digests.reading import State
+from livemem.jobs.describable import job_id
+from livemem.jobs.job import Status
 from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Draft, Message
 from livemem.rooms.posting import BATCH, Posted, Refused
 from livemem.rooms.reading import Page, RoomInfo
 from livemem.store import room_keys as keys
-from livemem_http.views.fields import Body, LlmUsage, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told
+from livemem_http.views.fields import (
+    Body,
+    LlmUsage,
+    Moment,
+    NextCursor,
+    Redacted,
+    Sparse,
+    Unreadable,
+    View,
+    job_told,
+    told,
+)
 
 Room = Annotated[
     str,
@@ -162,11 +174,15 @@ class RoomMessagePage(View):
         return cls(items=[RoomMessageView.of(one) for one in page.items], next_cursor=cursor)
 
 
+DigestJob = Annotated[str, job_told("digest", "20260220T170000")]
+
+
 class DigestQueued(View):
     """A digest that was asked for."""
 
     slot: Slot
-    state: Annotated[str, told("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
+    status: Annotated[str, told("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
+    job: DigestJob
 
 
 class DigestCounts(View):
@@ -202,15 +218,16 @@ class DigestView(Sparse):
     """A digest."""
 
     slot: Slot
-    state: Annotated[
-        State,
+    status: Annotated[
+        Status,
         told(
-            "`queued`, `running`, `done`; `open`: begun and handed on; `failed`: it waits after a failure of the LLM "
-            "and is gone on with every hour, or when a digest is started by hand.",
+            "`queued`, `running` or `done`. With an `error` it waits after a failure of the LLM, and goes on every "
+            "hour, or when a digest is started by hand.",
             "done",
         ),
     ]
-    error: Annotated[str | None, told("The code of the failure that it waits for.")] = None
+    job: DigestJob
+    error: Annotated[str | None, told("The code of the failure after which it waits.")] = None
     messages: Annotated[int, told("Messages that it takes.", 42)]
     chunks: Annotated[int, told("Questions to the LLM that they are cut into.", 1)]
     settled: Annotated[int, told("Those that need no more work.", 1)]
@@ -221,11 +238,12 @@ class DigestView(Sparse):
     unreadable: Unreadable = None
 
     @classmethod
-    def of(cls, digest: reading.Digest) -> "DigestView":
+    def of(cls, space_id: str, digest: reading.Digest) -> "DigestView":
         given_up = [ChunkGivenUp.model_validate(one, from_attributes=True) for one in digest.given_up]
         return cls(
             slot=digest.slot,
-            state=digest.state,
+            status=digest.status,
+            job=job_id(space_id, "digest", digest.slot),
             error=digest.error,
             messages=digest.messages,
             chunks=digest.chunks,
@@ -243,8 +261,8 @@ class DigestPage(View):
     next_cursor: NextCursor = None
 
     @classmethod
-    def of(cls, digests: list[reading.Digest], cursor: str | None) -> "DigestPage":
-        return cls(items=[DigestView.of(one) for one in digests], next_cursor=cursor)
+    def of(cls, space_id: str, digests: list[reading.Digest], cursor: str | None) -> "DigestPage":
+        return cls(items=[DigestView.of(space_id, one) for one in digests], next_cursor=cursor)
 
 
 class DigestRetried(View):

@@ -7,6 +7,7 @@ from pydantic import (
 )
 
 from livemem.access.principal import Principal
+from livemem.jobs.describable import job_id
 from livemem.runs.run import Run, Status
 from livemem_http.views.fields import (
     Agent,
@@ -19,11 +20,15 @@ from livemem_http.views.fields import (
     RunId,
     SpaceId,
     View,
+    job_told,
     told,
 )
 
 if TYPE_CHECKING:
     from livemem.runs.queue import Order
+
+
+RunJob = Annotated[str, job_told("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class NewConsolidation(Body):
@@ -53,6 +58,11 @@ class RunQueued(View):
 
     run_id: RunId
     status: Annotated[str, told("`queued`: it begins in a moment.", "queued")]
+    job: RunJob
+
+    @classmethod
+    def of(cls, run: Run) -> "RunQueued":
+        return cls(run_id=run.run_id, status=run.status, job=job_id(run.space_id, "consolidation", run.run_id))
 
 
 class RunView(View):
@@ -60,6 +70,7 @@ class RunView(View):
 
     run_id: RunId
     space_id: SpaceId
+    job: RunJob
     status: Annotated[
         Status,
         told(
@@ -105,7 +116,7 @@ class RunView(View):
 
     @classmethod
     def of(cls, run: Run) -> "RunView":
-        return cls.model_validate(run, from_attributes=True)
+        return cls.model_validate({**run.model_dump(), "job": job_id(run.space_id, "consolidation", run.run_id)})
 
 
 class RunPage(Gapped):

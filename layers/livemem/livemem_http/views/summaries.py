@@ -4,14 +4,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from livemem.conversations import orders, reading
+from livemem.conversations import as_job, orders, reading
 from livemem.conversations.forecast import Forecast, Plan
 from livemem.conversations.parameters import Profile
 from livemem.conversations.summaries import ENTITIES, Summary
 from livemem.conversations.summaries_job import Strategy, SummariesJob
+from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, told
+from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, job_told, told
 
 Level = Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
 JobId = Annotated[str, told("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -56,7 +57,7 @@ class SummaryView(Sparse):
     level: Level
     number: Annotated[int, told("Its number on its level, from 1.", 2)]
     state: Annotated[Literal["sealed", "pending"], told("`pending`: its summary is still to be made.", "sealed")]
-    covers: Annotated[CoversView, told("The turns that it covers.")]
+    covers: Annotated[CoversView, job_told, told("The turns that it covers.")]
     children: Annotated[
         tuple[int, int] | None, told("From level 2 on: the first and the last summary of the level below.")
     ] = None
@@ -125,6 +126,7 @@ class JobView(Sparse):
     """A job: one run that makes summaries of a conversation."""
 
     job_id: JobId
+    job: Annotated[str, job_told("summaries", "01KHXD0B7C2R0M4T6W9YBNCD3F.01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     strategy: Annotated[Strategy, told("What it was asked for.", "incremental")]
     status: Annotated[Status, told("`queued` and `running` go on; the others are final.", "done")]
     generation: Annotated[int, told("The generation that it works on.", 1)]
@@ -144,7 +146,8 @@ class JobView(Sparse):
 
     @classmethod
     def of(cls, job: SummariesJob) -> "JobView":
-        return cls.model_validate(job, from_attributes=True)
+        name = as_job.name(job.subject or "", job.job_id)
+        return cls.model_validate({**job.model_dump(), "job": job_id(job.space_id, "summaries", name)})
 
 
 class JobPage(Gapped):

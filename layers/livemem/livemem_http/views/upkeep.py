@@ -4,9 +4,10 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from livemem.backups import retention
+from livemem.jobs.describable import job_id
 from livemem.spaces.receipt import Receipt
 from livemem.upkeep import garbage_report
-from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, Sparse, View, told
+from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, Sparse, View, job_told, told
 
 ErasureId = Annotated[str, told("The id of the erasure, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
@@ -25,8 +26,9 @@ class ErasureView(Sparse):
     erasure_id: ErasureId
     space_id: SpaceId
     status: Annotated[
-        Literal["working", "done"], told("`done`: all of it is gone. What was begun is always finished.", "done")
+        Literal["running", "done"], told("`done`: all of it is gone. What was begun is always finished.", "done")
     ]
+    job: Annotated[str, job_told("erasure", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     agent: Annotated[str | None, told("Where all notes of an agent are erased: the agent.")] = None
     note_ids: Annotated[list[str], told("The notes.", ["20260220T140000_cline-dev_decision_1a2b3c4d"])]
     memory_ids: Annotated[list[str], told("Or the memory, an ULID.", [])] = []
@@ -54,7 +56,8 @@ class ErasureView(Sparse):
 
     @classmethod
     def of(cls, receipt: Receipt) -> "ErasureView":
-        return cls.model_validate(receipt, from_attributes=True)
+        job = job_id(receipt.space_id, "erasure", receipt.erasure_id)
+        return cls.model_validate({**receipt.model_dump(), "job": job})
 
 
 class ErasurePage(Gapped):

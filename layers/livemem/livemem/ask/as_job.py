@@ -1,0 +1,38 @@
+"""A question as a job: `question`."""
+
+from collections.abc import Iterable
+
+from livemem.access.principal import Principal
+from livemem.ask import question as questions
+from livemem.jobs.describable import Describable, Description
+from livemem.jobs.job import Failure
+from livemem.process import Process
+from livemem.store import ask_keys as keys
+
+
+def find(process: Process, caller: Principal, space_id: str, name: str) -> Description:
+    """Raises InvalidName, QuestionBroken, and NotFound also for what was asked with `read` alone by somebody else. What
+    `ask.question.load` takes.
+    """
+    question = questions.load(process, space_id, name, caller.name)
+    return Description(
+        space_id=space_id,
+        kind="question",
+        name=name,
+        status=question.status,
+        created_at=question.created_at,
+        subject=question.conversation_id,
+        usage=question.usage,
+        error=Failure(code=question.error.code, detail=question.error.detail) if question.error else None,
+        ended_at=question.ended_at,
+    )
+
+
+def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
+    """By when they were written last: an id that rests on a client's key tells no time. 1 LIST per 1,000."""
+    entries = process.store.scan(keys.asks_prefix(space_id))
+    found = ((int(entry.last_modified.timestamp() * 1_000), keys.parse_question(entry.key)) for entry in entries)
+    return sorted(((moment, request_id) for moment, request_id in found if request_id), reverse=True)
+
+
+DESCRIBABLE = Describable("question", find, listed)

@@ -1,0 +1,103 @@
+"""A job of any kind as everybody is shown it, and what each package offers for that: `GET /v1/jobs/{job_id}` asks the
+package of the kind and knows none.
+
+The id says where a job is, `{space}.{kind}.{id within the kind}`: so it is found without an index, and without a
+search. No space id and no kind has a dot.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from livemem.access.principal import Principal
+from livemem.jobs.job import ENDED, Failure, Job, Progress, Status
+from livemem.llm.usage import Usage
+from livemem.process import Process
+from livemem.store.keys import ulid_moment
+
+KindName = Literal[
+    "consolidation",
+    "summaries",
+    "digest",
+    "question",
+    "backup",
+    "export",
+    "restore",
+    "fork",
+    "import",
+    "erasure",
+]
+"""What there is; which package each is of says upkeep/job_lookup.py."""
+KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
+
+
+def job_id(space_id: str, kind: KindName, name: str) -> str:
+    """The id by which the job is found; `name` is its id within its kind."""
+    return f"{space_id}.{kind}.{name}"
+
+
+@dataclass(frozen=True)
+class Description:
+    """A job as it is shown. `name` is its id within its kind; `subject` is what it works on within the space."""
+
+    space_id: str
+    kind: KindName
+    name: str
+    status: Status
+    created_at: str
+    subject: str | None = None
+    progress: Progress = field(default_factory=Progress)
+    usage: Usage = field(default_factory=Usage)
+    error: Failure | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+
+    @property
+    def job_id(self) -> str:
+        """The id by which it is found."""
+        return job_id(self.space_id, self.kind, self.name)
+
+    def ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.status in ENDED
+
+
+@dataclass(frozen=True)
+class Describable:
+    """What a package offers of a kind of jobs.
+
+    `find` describes the job of a space by its name, as the kind's own route shows it to this caller. It raises NotFound
+    and InvalidName. `listed` tells the names of a living space's jobs with their moments in milliseconds since 1970,
+    the newest first: a few LIST. Where it is given a moment it may leave out those that are newer.
+    """
+
+    kind: KindName
+    find: Callable[[Process, Principal, str, str], Description]
+    listed: Callable[[Process, Principal, str, int | None], Iterable[tuple[int, str]]] | None = None
+
+
+def by_moment(ulids: Iterable[str]) -> list[tuple[int, str]]:
+    """ULIDs with their moments, the newest first. What has only the shape of one is left out."""
+    found = []
+    for one in ulids:
+        with suppress(ValueError):
+            found.append((ulid_moment(one), one))
+    return sorted(found, reverse=True)
+
+
+def of_job(kind: KindName, job: Job) -> Description:
+    """The description of a job of jobs/job.py."""
+    return Description(
+        space_id=job.space_id,
+        kind=kind,
+        name=job.job_id,
+        status=job.status,
+        created_at=job.created_at,
+        subject=job.subject,
+        progress=job.progress,
+        usage=job.usage,
+        error=job.error,
+        started_at=job.started_at,
+        ended_at=job.ended_at,
+    )

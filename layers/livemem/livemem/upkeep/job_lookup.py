@@ -1,0 +1,131 @@
+"""Any job of a space by its id, and the newest of all kinds. Each package shows its own (jobs/describable.py)."""
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+from livemem.access import decision
+from livemem.access.principal import Principal
+from livemem.archives import as_job as archives
+from livemem.arrivals import as_job as arrivals
+from livemem.ask import as_job as ask
+from livemem.backups import as_job as backups
+from livemem.changes import as_job as changes
+from livemem.conversations import as_job as conversations
+from livemem.digests import as_job as digests
+from livemem.erasure import as_job as erasure
+from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
+from livemem.jobs.describable import KIND_NAMES, Describable, Description
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.store import keys
+
+KINDS: Mapping[str, Describable] = {
+    one.kind: one
+    for one in (
+        changes.DESCRIBABLE,
+        conversations.DESCRIBABLE,
+        digests.DESCRIBABLE,
+        ask.DESCRIBABLE,
+        backups.DESCRIBABLE,
+        archives.DESCRIBABLE,
+        *arrivals.DESCRIBABLES,
+        erasure.DESCRIBABLE,
+    )
+}
+JOB_ID = re.compile(rf"(?P<space>{keys.SPACE_ID.pattern})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{{1,80}})")
+_PLACE = re.compile(r"(?P<moment>[0-9]{1,15})\.(?P<kind>[a-z]+)\.(?P<name>[A-Za-z0-9.-]{1,80})")
+
+SUMMARIES = "summaries"
+
+Place = tuple[int, str, str]
+"""Of a job in the list of its space: its moment in milliseconds since 1970, its kind, and its name."""
+
+
+def find(process: Process, caller: Principal, job_id: str) -> Description:
+    """A job: what the route of its kind takes, 1 to 3 GET, of a digest some more. Raises InvalidName, Forbidden,
+    NotFound (`job_not_found`), ObjectUnreadable.
+    """
+    match = JOB_ID.fullmatch(job_id)
+    if not match:
+        raise InvalidName("job_id", "{space}.{kind}.{name}, as `job` of the answer that began the work has it")
+    decision.check_space(caller, match["space"])
+    kind = KINDS.get(match["kind"])
+    try:
+        if kind:
+            return kind.find(process, caller, match["space"], match["name"])
+    except (InvalidName, NotFound):
+        pass
+    raise NotFound("job", job_id)
+
+
+def place_text(place: Place | None) -> str | None:
+    """The place as a cursor holds it; None for the end of the list."""
+    return ".".join(str(part) for part in place) if place else None
+
+
+def parse_place(text: str) -> Place:
+    """The place in such a text. Raises ValueError."""
+    match = _PLACE.fullmatch(text)
+    if not match:
+        raise ValueError("no place")
+    return int(match["moment"]), match["kind"], match["name"]
+
+
+def page(
+    process: Process,
+    caller: Principal,
+    space_id: str,
+    *,
+    limit: int,
+    kind: str | None = None,
+    conversation_id: str | None = None,
+    after: Place | None = None,
+    missing: list[str] | None = None,
+) -> tuple[list[Description], Place | None]:
+    """The jobs of a space that the caller may see, the newest first, and the place after which the next page begins.
+
+    Those that make summaries are listed for one conversation alone, which is named. A page may be shorter than `limit`
+    although there are more: it leaves out what the caller may not see, and what cannot be read, whose key is added to
+    `missing`. 1 GET, 1 LIST for each kind and 1 more per 1,000 of its jobs, and for each job what `find` takes. Raises
+    InvalidName, InvalidRequest, NotFound: of a space that is being brought here there is the job that brings it.
+    """
+    if kind is not None and kind not in KINDS:
+        raise InvalidRequest.of("kind", f"must be one of {', '.join(KIND_NAMES)}")
+    if (kind == SUMMARIES) != (conversation_id is not None):
+        raise InvalidRequest.of("conversation_id", f"goes with the kind `{SUMMARIES}`, and that with it")
+    head = heads.find_any(process, keys.check_space_id(space_id))
+    brought = [place for place in arrivals.listed(head) if kind in (None, place[1])]
+    each: list[Iterable[Place]] = [brought]
+    if head and not head.meta.deleted_at:
+        offered = KINDS.values() if kind is None else [KINDS[kind]]
+        before = after[0] if after else None
+        each += [_places(one.kind, one.listed(process, caller, space_id, before)) for one in offered if one.listed]
+        if conversation_id is not None:
+            each.append(_places(SUMMARIES, conversations.listed(process, space_id, conversation_id)))
+    elif not arrivals.listed(head):
+        raise NotFound("space", space_id)
+    merged = (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
+    places = list(islice(merged, limit + 1))
+    found = process.store.map(lambda place: _one(process, caller, space_id, place, missing), places[:limit])
+    return [one for one in found if one], places[limit - 1] if len(places) > limit else None
+
+
+def _places(kind: str, listed: Iterable[tuple[int, str]]) -> Iterator[Place]:
+    return ((moment, kind, name) for moment, name in listed)
+
+
+def _one(
+    process: Process, caller: Principal, space_id: str, place: Place, missing: list[str] | None
+) -> Description | None:
+    _, kind, name = place
+    try:
+        return KINDS[kind].find(process, caller, space_id, name)
+    except (InvalidName, NotFound):
+        # Removed since it was listed, or not for this caller.
+        return None
+    except ObjectUnreadable as error:
+        if missing is not None and error.key:
+            missing.append(error.key)
+        return None

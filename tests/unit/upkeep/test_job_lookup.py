@@ -1,0 +1,232 @@
+"""Long work of every kind in one form: found by its id, and listed with that of its space."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from livemem.access.principal import Principal
+from livemem.archives import export
+from livemem.arrivals import bringing, restore
+from livemem.backups import catalog, remains
+from livemem.digests import due
+from livemem.digests import reading as digests
+from livemem.erasure import erasure
+from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
+from livemem.jobs.describable import KIND_NAMES, Description, job_id
+from livemem.llm.client import LlmError
+from livemem.spaces import life
+from livemem.upkeep import job_lookup
+from tests.support.agent import responds
+from tests.support.asking import Asking
+from tests.support.chatter import Chatter
+from tests.support.counting import Killed
+from tests.support.talk import Talk
+from tests.support.world import EVERYONE, INVOCATION, World
+
+READER = Principal("rex", frozenset({"read"}), frozenset())
+
+
+def found(world: World, space_id: str, kind: Any, name: str, caller: Principal = EVERYONE) -> Description:
+    return job_lookup.find(world.process, caller, job_id(space_id, kind, name))
+
+
+def listed(world: World, caller: Principal = EVERYONE, *, limit: int = 3, **wanted: Any) -> list[Description]:
+    """All pages."""
+    items, place = job_lookup.page(world.process, caller, "demo", limit=limit, **wanted)
+    while place:
+        after = job_lookup.parse_place(job_lookup.place_text(place) or "")
+        more, place = job_lookup.page(world.process, caller, "demo", limit=limit, after=after, **wanted)
+        items += more
+    return items
+
+
+def dies_over_a_copy(_: int, verb: str) -> None:
+    if verb == "COPY":
+        raise Killed
+
+
+@pytest.fixture
+def world() -> World:
+    """A space in which a run, a backup, an export and an erasure have ended."""
+    world = World()
+    world.create_space()
+    for content in ("The ferry leaves at nine.", "Her number is 555 0199."):
+        world.note(content)
+        world.clock.move(5)
+    world.consolidate()
+    world.clock.move(5)
+    world.back_up(description="before")
+    world.clock.move(5)
+    note_id = world.note("Not for long.").note_id
+    world.clock.move(5)
+    erasure.erase_note(world.process, EVERYONE, "demo", note_id, world.clock() + INVOCATION, erase=True)
+    world.clock.move(5)
+    export.export(world.process, EVERYONE, "demo", world.clock() + INVOCATION)
+    return world
+
+
+def test_there_is_a_package_for_each_kind():
+    assert set(job_lookup.KINDS) == set(KIND_NAMES)
+    assert all(kind == offered.kind for kind, offered in job_lookup.KINDS.items())
+
+
+def test_all_work_of_a_space_is_listed_newest_first_and_each_is_found_by_its_id(world):
+    jobs = listed(world)
+
+    assert [one.kind for one in jobs] == ["export", "backup", "erasure", "backup", "consolidation"]
+    assert {one.status for one in jobs} == {"done"}
+    assert [one.created_at for one in jobs] == sorted((one.created_at for one in jobs), reverse=True)
+    assert all(one.ended_at and one.ended_at >= one.created_at for one in jobs)
+    assert jobs[-1].usage.calls == 1
+    assert 0 < jobs[0].progress.done == jobs[0].progress.total == jobs[1].progress.done
+    for job in jobs:
+        assert job_lookup.find(world.process, EVERYONE, job.job_id) == job
+        assert listed(world, limit=1, kind=job.kind) == [one for one in jobs if one.kind == job.kind]
+    for limit in (1, 2, 4, 5, 100):
+        assert listed(world, limit=limit) == jobs
+
+
+def test_a_page_costs_one_listing_of_each_kind_and_reads_what_it_shows(world):
+    process = world.new_process()
+    jobs, _ = job_lookup.page(process, EVERYONE, "demo", limit=2)
+
+    assert [one.kind for one in jobs] == ["export", "backup"]
+    # The head, the export's job, and a manifest.
+    assert world.client.counts == {"LIST": 6, "GET": 3}
+
+
+def test_what_a_caller_may_not_see_by_its_own_route_is_no_job_for_it_either(world):
+    jobs = listed(world)
+    (erased,) = listed(world, kind="erasure")
+
+    assert listed(world, READER) == [one for one in jobs if one != erased]
+    with pytest.raises(NotFound, match="no job"):
+        job_lookup.find(world.process, READER, erased.job_id)
+    other = Principal("ann", frozenset({"read", "admin"}), frozenset({"other"}))
+    for job in (*jobs, Description("nowhere", "backup", "x", "done", "")):
+        with pytest.raises(Forbidden):
+            job_lookup.find(world.process, other, job.job_id)
+
+
+def test_an_id_that_names_nothing_is_not_found_and_one_of_no_form_is_refused(world):
+    ulid, backup = "01ARZ3NDEKTSV4RRFFQ69G5FAV", "2020-02-20T02-00-00"
+    for kind in KIND_NAMES:
+        for name in (ulid, backup, "20200220T140000", f"{ulid}.{ulid}", "x", "..", "-", "2020-99-99T99-99-99"):
+            for space_id in ("demo", "nowhere"):
+                with pytest.raises(NotFound) as caught:
+                    found(world, space_id, kind, name)
+                assert caught.value.code == "job_not_found"
+    with pytest.raises(NotFound):
+        found(world, "demo", "nothing", ulid)
+    for wrong in ("", "demo", "demo.backup", "demo.backup.", ".backup.x", "de/mo.backup.x", f"demo.backup.{'x' * 81}"):
+        with pytest.raises(InvalidName):
+            job_lookup.find(world.process, EVERYONE, wrong)
+    for wrong in ("", "1", "x.backup.y", "1.backup", f"{'9' * 16}.backup.y"):
+        with pytest.raises(ValueError, match="place"):
+            job_lookup.parse_place(wrong)
+
+
+def test_what_can_be_listed_is_refused_by_name(world):
+    for wanted in ({"kind": "nothing"}, {"kind": "summaries"}, {"conversation_id": "0" * 26}):
+        with pytest.raises(InvalidRequest):
+            listed(world, **wanted)
+    with pytest.raises(NotFound) as caught:
+        job_lookup.page(world.process, EVERYONE, "nowhere", limit=1)
+    assert caught.value.code == "space_not_found"
+
+
+def test_the_job_that_brings_a_space_is_there_before_the_space_is(world):
+    backup_id = world.back_up().backup_id
+    head = restore.order(world.process, EVERYONE, "demo", backup_id, "copy")
+    name = head.meta.arrival.arrival_id
+
+    begun = found(world, "copy", "restore", name)
+    assert (begun.status, begun.subject, begun.ended_at) == ("running", backup_id, None)
+    assert job_lookup.page(world.process, EVERYONE, "copy", limit=9) == ([begun], None)
+    with pytest.raises(NotFound):
+        found(world, "copy", "fork", name)
+
+    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    ended = found(world, "copy", "restore", name)
+    assert (ended.status, ended.progress.done) == ("done", ended.progress.total)
+    assert ended in job_lookup.page(world.process, EVERYONE, "copy", limit=99)[0]
+
+
+def test_a_backup_that_was_left_is_running_until_nobody_can_come_any_more_and_outlives_its_space(world):
+    world.client.before = dies_over_a_copy
+    with pytest.raises(Killed):
+        world.back_up(description="left")
+    world.new_process()
+    backup_id = catalog.ids(world.process, "demo")[-1]
+    assert found(world, "demo", "backup", backup_id).status == "running"
+
+    world.clock.move(remains.NOBODY_COMES.total_seconds())
+    lost = found(world, "demo", "backup", backup_id)
+    assert (lost.status, lost.error.code) == ("failed", "not_finished")
+
+    kept = next(one for one in listed(world, kind="backup") if one.status == "done")
+    life.delete(world.process, "demo", "demo")
+    assert job_lookup.find(world.process, EVERYONE, kept.job_id) == kept
+    namesake = Principal("ann", frozenset({"read"}), frozenset({"demo"}))
+    with pytest.raises(NotFound):
+        job_lookup.find(world.process, namesake, kept.job_id)
+
+
+def test_a_run_says_in_five_words_how_it_stands(world):
+    run = world.order()
+    assert found(world, "demo", "consolidation", run.run_id).status == "queued"
+    world.work()
+    # It had no notes: it has done what there was.
+    assert found(world, "demo", "consolidation", run.run_id).status == "done"
+
+    world.note("x")
+    world.llm.queue.append(LlmError("llm_refused_request", "400"))
+    failed = found(world, "demo", "consolidation", world.consolidate().run_id)
+    assert (failed.status, failed.error.code) == ("failed", "llm_refused_request")
+    assert failed.ended_at
+
+
+def test_a_private_question_is_a_job_for_its_author_alone():
+    asking = Asking()
+    asking.script(responds("Ines."), responds("Ines."))
+    shared, own = asking.ask(author="ann"), asking.ask(author="rex", may_write=False)
+    world = asking.world
+
+    for caller, seen in ((READER, {shared.request_id, own.request_id}), (EVERYONE, {shared.request_id})):
+        assert {one.name for one in listed(world, caller, kind="question")} == seen
+    job = found(world, "demo", "question", own.request_id, READER)
+    assert (job.status, job.usage.calls, job.ended_at) == ("done", 1, own.ended_at)
+    with pytest.raises(NotFound) as caught:
+        found(world, "demo", "question", own.request_id)
+    assert caught.value.code == "job_not_found"
+
+
+def test_jobs_that_make_summaries_are_listed_by_their_conversation():
+    talk = Talk()
+    talk.said(700, 700, 700)
+    talk.update()
+    jobs = listed(talk.world, kind="summaries", conversation_id=talk.id)
+
+    assert [(one.status, one.subject) for one in jobs] == [("done", talk.id)]
+    assert jobs[0].usage.calls == jobs[0].progress.done == jobs[0].progress.total
+    assert found(talk.world, "demo", "summaries", jobs[0].name) == jobs[0]
+    assert listed(talk.world) == []
+
+
+def test_a_digest_waits_in_the_queue_after_a_failure_and_says_so():
+    chatter = Chatter()
+    chatter.say("Ines looks after the ferry.")
+    slot = due.start(chatter.process, "demo")
+    assert found(chatter.world, "demo", "digest", slot).status == "queued"
+    chatter.llm.queue.append(LlmError("llm_unreachable", "No connection."))
+    chatter.world.work()
+    waits = found(chatter.world, "demo", "digest", slot)
+    assert (waits.status, waits.error.code, waits.ended_at) == ("queued", "llm_unreachable", None)
+
+    chatter.world.pass_time(timedelta(hours=2).total_seconds())
+    chatter.digest(by_hand=True)
+    done = found(chatter.world, "demo", "digest", slot)
+    assert (done.status, done.progress.done, done.error) == ("done", 1, None)
+    assert done.usage == digests.load(chatter.process, "demo", slot).done.usage
+    assert done in listed(chatter.world)
