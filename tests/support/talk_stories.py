@@ -155,7 +155,7 @@ def a_conversation_that_is_deleted_while_its_summary_is_made(account: Account) -
         return False
 
     account.service.recorder.deadly = bury
-    assert told(account, one) == "gone"
+    assert told(account, one) == "cancelled"
     assert not [key for key in left(account, one) if "/summaries/" in key]
 
 

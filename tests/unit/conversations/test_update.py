@@ -98,6 +98,15 @@ def test_a_turn_that_ends_no_block_costs_no_call_and_no_write():
     assert set(talk.world.client.counts) <= {"GET", "LIST"}
 
 
+def test_what_one_summary_costs_in_requests():
+    talk = Talk()
+    talk.say("a" * 100, "b" * 100, message_id="m")
+    talk.world.new_process()
+    talk.world.client.reset()
+    assert talk.update().outcome == "done"
+    assert talk.world.client.counts == {"GET": 14, "PUT": 6, "LIST": 5, "DELETE": 1}
+
+
 def test_two_events_of_one_turn_cost_one_call():
     talk = Talk()
     talk.say("a" * 100, "b" * 100, message_id="m")

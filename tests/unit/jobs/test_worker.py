@@ -221,6 +221,7 @@ def test_after_a_failure_of_the_model_events_wait_and_people_do_not():
     assert work(world.process, world, toy).result == "busy"
     assert work(world.process, world, toy, by_hand=True).result == "ended"
     assert_is_whole(world, toy)
+    assert not found(world, toy).error
 
 
 def test_a_job_whose_workers_die_again_and_again_is_given_up():

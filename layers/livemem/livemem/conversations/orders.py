@@ -13,14 +13,13 @@ from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing, SummaryVersion
 from livemem.errors import InvalidRequest, NotFound
-from livemem.jobs import job as jobs
 from livemem.jobs import worker
 from livemem.jobs.worker import Worked
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store.probe import require_conditional_writes
 
-Status = Literal["planned", "nothing_to_do"] | jobs.Status
+Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]
 
 
 @dataclass(frozen=True)

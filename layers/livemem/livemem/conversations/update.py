@@ -156,7 +156,7 @@ def _step(work: Work[SummariesJob]) -> End | None:
         _report(work, done)
     failed = next(iter(done.failures), None)
     if not failed and whole:
-        return End(changes={**_counted(job, done), "error": None})
+        return End(changes=_counted(job, done))
     if done.anything or (failed and failed.usage.calls):
         work.save(**_counted(job, done))
     if failed and failed.error != OUT_OF_TIME:

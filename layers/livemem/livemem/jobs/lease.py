@@ -106,11 +106,6 @@ class Seen:
         """
         return self.lease.owner if self.lease.kind != "unreadable" and not self.live() else None
 
-    def dead_owner(self) -> str | None:
-        """The owner whose worker died at its work, if it is one's."""
-        at_work = self.lease.kind not in ("backoff", "queued", "unreadable")
-        return self.lease.owner if at_work and not self.live() else None
-
 
 class LeaseTaken(Busy):
     """Somebody else is at work, or failures are waited out."""
@@ -326,7 +321,7 @@ def quietly_release(process: Process, held: Held) -> None:
 
 
 def forget(process: Process, place: Place, owner: str) -> None:
-    """Remove the lease of a worker that died at this owner's work: 1 GET, 1 DELETE; none where it is not one's."""
+    """Remove a lease that has run out if it is this owner's, whose work has ended: 1 GET, 1 DELETE; else no DELETE."""
     seen = look(process, place)
-    if seen and seen.dead_owner() == owner:
+    if seen and seen.waiting_owner() == owner:
         process.store.delete(place.key, if_match=seen.stored.etag)

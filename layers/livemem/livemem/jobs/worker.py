@@ -402,7 +402,9 @@ def _hand_over(task: Work[J]) -> Worked[J]:
 
 def _end(task: Work[J], end: End) -> Worked[J]:
     read = task.kind.read(task.process)
-    ended = jobs.finish(task.process, task.stored, end.status, read=read, **end.changes)
+    # What it waited for once is over.
+    changes = {"error": None, **end.changes}
+    ended = jobs.finish(task.process, task.stored, end.status, read=read, **changes)
     if not ended:
         return Worked("gone")
     job = ended.value
