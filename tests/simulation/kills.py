@@ -26,13 +26,14 @@ def kill(kind: Kind, action: Action, every: int = 1) -> Iterator[Found]:
     """
     with kind.limits():
         ways = [(fault, how) for fault in kind.scene.faults for how in kind.scene.recoveries]
-        for point, verb in enumerate(requests(prepared(kind, action).fork(), action)):
+        base = prepared(kind, action)
+        for point, verb in enumerate(requests(base.fork(), action)):
             struck: dict[Fault, Scene] = {}
             for turn, (fault, how) in enumerate(ways):
-                if (point - turn) % every or (fault.status == 412 and verb in kind.scene.unconditional):
+                if (point - turn) % every or (fault.status == 412 and verb in base.unconditional):
                     continue
                 if fault not in struck:
-                    struck[fault] = strike(prepared(kind, action).fork(), action, fault, point)
+                    struck[fault] = strike(base.fork(), action, fault, point)
                 where = f"{action}: {fault.name} request {point}, then {how}"
                 yield where, settled(struck[fault].fork, action, how, struck[fault].state())
 

@@ -36,7 +36,7 @@ class Scene:
     """Methods: what may happen after a fault."""
     faults: ClassVar[tuple[Fault, ...]] = FAULTS
 
-    unconditional: ClassVar[tuple[str, ...]] = ()
+    unconditional: tuple[str, ...] = ()
     """Verbs of requests that are never answered with a condition that did not hold, unless it is so."""
 
     def __init__(self, world: World) -> None:

@@ -10,6 +10,7 @@ from tests.simulation.kinds import KINDS
 CASES = [(kind, action) for kind in KINDS for action in kind.actions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "action"), CASES, ids=[f"{kind}: {action}" for kind, action in CASES])
 def test_an_action_that_is_killed_or_fails_at_any_request_keeps_what_is_promised(kind, action):
     tried = list(kill(kind, action, kind.sampled.requests))

@@ -10,6 +10,7 @@ from tests.simulation.pairs import EVERY, Play
 PAIRS = [(kind, pair) for kind in KINDS for pair in kind.pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "pair"), PAIRS, ids=[f"{kind}: {pair}" for kind, pair in PAIRS])
 def test_two_actions_keep_what_is_promised_whatever_happens_between_them(kind, pair):
     broken = [f"{where} -> {wrong}" for where, wrong in Play(kind, pair, kind.sampled.turns).all() if wrong]

@@ -215,6 +215,7 @@ def _post_and_mark(scene: BankScene, process: Process, until: datetime) -> None:
 
 
 MARK = Action("note whose counter dies", _post_and_mark)
+OTHER_RULES = Action("other rules", _corrected(rules.change, NewRules("Keep two logs.")))
 
 
 def _dead_run(scene: BankScene) -> None:
@@ -280,7 +281,7 @@ PAIRS = (
     Pair(EDIT, UNDO, ALL, bank.folded),
     Pair(UNDO, EDIT, ALL, bank.folded_twice),
     Pair(RULES, UNDO, ALL, bank.folded),
-    Pair(UNDO, RULES, ALL, after(bank.folded, RULES)),
+    Pair(UNDO, RULES, ALL, after(bank.folded, OTHER_RULES)),
     Pair(CREATE, CREATE, CROSSED, nothing),
     *(
         Pair(first, CREATE, CROSSED, _dead_creation(at), name=f"{name} & creation after one that died at {at}")

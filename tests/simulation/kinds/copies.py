@@ -43,9 +43,6 @@ class CopyScene(Scene):
     otherwise, because of what else happens. `begun`: somebody has begun, who died or got an error.
     """
 
-    unconditional = tuple(READS.values())
-    """An upload that has changed is given up."""
-
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.target = OTHER
@@ -194,17 +191,23 @@ def _twice(scene: CopyScene) -> None:
     _folded(scene, 2)
 
 
+def _imports(scene: CopyScene) -> None:
+    scene.imports = True
+    # An upload that has changed, as such a read says, is given up.
+    scene.unconditional = tuple(READS.values())
+
+
 UPLOAD = "01KHXNKAR000000000000000AA"
 
 
 def _uploaded(scene: CopyScene) -> None:
     _folded(scene)
-    scene.imports = True
+    _imports(scene)
     scene.world.store.put(keys.upload(UPLOAD), exported(scene.world, SPACE))
 
 
 def _folder_uploaded(scene: CopyScene) -> None:
-    scene.imports = True
+    _imports(scene)
     files = [("m/a.md", b"# A\n"), ("m/b/c.md", b"---\nx: 1\n---\n# C\n")]
     scene.world.store.put(keys.upload(UPLOAD), targz(files))
 
