@@ -16,6 +16,7 @@ def test_the_transformed_template_has_no_findings(source, findings):
     assert findings(source) == []
 
 
+@pytest.mark.slow
 def test_a_variable_that_refers_to_the_bucket_would_be_found_as_a_circle(source, findings):
     changed = copy.deepcopy(source)
     # The two of which the circle is, not all that the rules take seconds for.

@@ -111,6 +111,7 @@ def test_two_requests_of_one_user_at_once_are_each_answered_once_wherever_the_fi
         _check(asking, {"a": "One?", key: second})
 
 
+@pytest.mark.slow
 def test_a_write_that_comes_late_once_more_changes_nothing():
     place = 0
     while True:

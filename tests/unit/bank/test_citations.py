@@ -246,6 +246,7 @@ def test_a_heading_in_a_code_fence_is_no_section():
     assert list(diary.cited()) == ["# Log"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["- " * 60 + "deep\n", "> " * 100 + "# deep\n", ">" * 38 + "a\n" + "b\n" * 9_000])
 def test_a_file_nested_beyond_the_parser_is_one_piece_of_text(content: str):
     diary = Diary()
@@ -283,6 +284,7 @@ def grown(rounds: int, notes: int = 20) -> Diary:
     return diary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [2, 53])
 def test_asking_for_sources_costs_three_requests_however_long_the_history_is(rounds: int):
     diary = grown(rounds)

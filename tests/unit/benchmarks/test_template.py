@@ -2,15 +2,19 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.chaos.programs import ROOT, write_template
 from local.functions.template import read_template
 
 
+@pytest.mark.slow
 def test_a_copy_elsewhere_has_the_same_functions(tmp_path):
     write_template(tmp_path / "template.yaml")
     assert read_template(tmp_path / "template.yaml") == read_template(ROOT / "template.yaml")
 
 
+@pytest.mark.slow
 def test_a_copy_may_have_other_slots_and_a_further_layer(tmp_path):
     layer = Path(__file__).resolve().parent
     write_template(tmp_path / "template.yaml", slots=7, layer=layer)

@@ -63,6 +63,7 @@ def written_to_and_taken_back() -> tuple[World, list[str]]:
     return world, ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", [consolidated_and_undone, written_to_and_taken_back])
 def test_each_write_that_comes_once_more_leaves_nothing_wrong_after_a_sweep(history: Any):
     count = len(history()[0].inner.writes)

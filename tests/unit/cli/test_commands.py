@@ -133,6 +133,7 @@ def test_json_is_one_document_on_stdout_and_nothing_else(desk: Desk, command, an
     assert said.json == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
 def test_each_is_shown_to_people_too(desk: Desk, command, answers, told):
     full = {"kind": "note", "id": "1", "time": "x", "snippet": "s"}

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from livemem.consolidation import pipeline
 from livemem.jobs import lease
 from livemem.store import keys
@@ -42,6 +44,7 @@ def _killed_after(before: int, after: int) -> tuple[World, dict[str, str], list[
     return world, payload, notes, ended
 
 
+@pytest.mark.slow
 @each("before", range(1, 31))
 def test_what_a_second_worker_of_an_ended_run_leaves_is_cleared_when_lambda_tries_again(before: int):
     after, ended = 0, False

@@ -531,6 +531,7 @@ def test_the_time_rule_ends_an_open_end_by_the_sweep_alone():
     assert len(talk.names("v1/summaries/l1/")) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.sampled_from(["windows", "turns"]),

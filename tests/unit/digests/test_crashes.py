@@ -70,6 +70,7 @@ def points(*, poison: bool = False) -> int:
     return len(chatter.world.client.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", KILLS, ids=lambda fault: fault.name)
 def test_a_kill_at_any_request_repeats_no_call_whose_answer_could_be_stored(fault):
     repeated = {}

@@ -20,6 +20,7 @@ def changeable(described):
     return copy.deepcopy(described)
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_and_complete(described):
     validate(described)
     assert openapi_check.problems(described) == []
@@ -168,6 +169,7 @@ def test_a_route_without_docstring_tag_and_described_parameter_is_named(changeab
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["TARGET", "GUIDE"])
 def test_the_check_fails_on_a_stale_file(monkeypatch, tmp_path, capsys, name):
     stale = tmp_path / getattr(openapi, name).name

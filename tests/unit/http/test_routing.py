@@ -71,6 +71,7 @@ def disagreeing(key):
             yield event, sum(change not in ("as it is", "as they are", None) for change in changes)
 
 
+@pytest.mark.slow
 @each(("function", "key"), ROUTES)
 def test_a_request_whose_parts_disagree_is_no_route_and_the_store_is_not_asked(unreachable, function, key):
     module = loaded(function)

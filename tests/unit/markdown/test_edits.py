@@ -556,6 +556,7 @@ def test_nothing_but_the_own_error_is_ever_raised(text, edits):
     assert len(error) < 6000
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_what_is_known_of_a_text_after_an_edit_is_what_parsing_it_anew_finds(data):
     """All that an edit parses is its neighbourhood; where the rest begins and ends must be right all the same."""
@@ -635,6 +636,7 @@ def test_edits_that_together_take_too_much_parsing_are_refused(parsed, monkeypat
     assert sum(parsed) < 100_000
 
 
+@pytest.mark.slow
 def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeypatch):
     monkeypatch.setattr(edits_module, "EDITS_EFFORT", 100_000)
     many = [Edit("append_to_section", "# Log", f"- new item {i}") for i in range(100)]
@@ -643,6 +645,7 @@ def test_more_edits_of_more_blocks_than_can_be_carried_along_are_refused(monkeyp
     assert apply_edits("# Log\n\n" + "- item\n" * 2_000, many)
 
 
+@pytest.mark.slow
 @each(
     "text",
     [

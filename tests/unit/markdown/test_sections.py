@@ -172,6 +172,7 @@ def test_a_text_that_takes_too_much_to_follow_is_refused_after_a_bounded_number_
     assert tries[0] < 10 * PARSE_EFFORT
 
 
+@pytest.mark.slow
 def test_such_a_text_is_not_edited():
     assert "too many lines" in refusal("- a\n" * 60_000, Edit("append_to_section", "# A", "x"))
 
@@ -185,6 +186,7 @@ def test_a_heading_of_nothing_but_accents_is_not_sorted_by_the_square_of_their_n
     assert composed == [4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [

@@ -411,6 +411,7 @@ ANY = st.recursive(
 )
 
 
+@pytest.mark.slow
 @FUZZED
 @given(st.sampled_from(sorted(CORE)), st.dictionaries(st.sampled_from([*"abc", "content", "space_id", "limit"]), ANY))
 @example("note", {"content": "x" * 100_000, "category": {"a": math.pi}})
@@ -437,6 +438,7 @@ def fitting(schema: Any) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(required, optional=properties)
 
 
+@pytest.mark.slow
 @FUZZED
 @given(st.data())
 @pytest.mark.parametrize("tool", sorted(CORE))

@@ -278,6 +278,7 @@ SPREADS = {
 }
 
 
+@pytest.mark.slow
 @each(("apart", "age", "lists"), SPREADS.values(), ids=SPREADS)
 def test_the_newest_of_20000_notes_cost_a_few_lists_whenever_they_were_written(apart: float, age: float, lists: int):
     world = space_with_notes(0)
@@ -342,6 +343,7 @@ FILTERED = {
 }
 
 
+@pytest.mark.slow
 @each("oldest_first", [False, True])
 @each(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
 def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(

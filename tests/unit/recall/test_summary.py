@@ -92,6 +92,7 @@ def test_a_summary_costs_two_listings_and_what_it_shows():
     assert world.client.counts == {"LIST": 2, "GET": 3 + 3 + 3}
 
 
+@pytest.mark.slow
 def test_of_20000_live_notes_the_newest_cost_a_few_lists_and_are_not_counted():
     world = in_use()
     many(world, 20_000)

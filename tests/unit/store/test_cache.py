@@ -65,6 +65,7 @@ FRAMES = 40
 """Of a trace, so that the innermost ones are not all that is known of an allocation."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 300, "\u00e9" * 4_000, "\U0001f511" * 4_000], ids=["short", "latin", "wide"])
 def test_the_size_that_it_reckons_is_at_least_what_notes_take_in_memory(text: str):
     world = World()

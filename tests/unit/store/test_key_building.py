@@ -146,6 +146,7 @@ def passes(check: Callable[[str], object], text: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @given(
     SPACE_IDS,
     NOTE_IDS,

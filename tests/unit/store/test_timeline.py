@@ -107,6 +107,7 @@ def test_objects_of_other_names_are_left_out_wherever_they_sort(most: int):
     assert [entry.key for entry in contents.all_live_notes(world.process, "demo")] == made
 
 
+@pytest.mark.slow
 @each(
     ("apart", "age", "rounds", "lists"),
     [(600, 0, 3, 33), (DAY / 20_000, 0, 3, 33), (DAY / 20_000, 90 * DAY, 5, 60), (1.5, -3 * 3_600, 9, 25)],

@@ -19,6 +19,7 @@ NAMED = st.builds(
     leaks.AWS_NAMES, leaks.AWS_SECRET)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plugin", "secrets"),
     [

@@ -267,6 +267,7 @@ def _die(*_: Any) -> None:
     raise RuntimeError("died")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memories/facts/log", "_runs"])
 def test_setting_aside_can_die_after_every_request_and_be_repeated(
     whole: Whole, kind: str, monkeypatch: pytest.MonkeyPatch

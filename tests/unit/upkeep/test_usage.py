@@ -274,6 +274,7 @@ def test_a_day_before_the_calendar_is_refused_and_an_unknown_space_not_found():
         of_space(world, space_id="nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llm_daily_token_budget", "llm_daily_token_budget_per_space"])
 def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports(name: str):
     world = world_with_notes(**{name: 10_000})
@@ -478,6 +479,7 @@ def test_forty_calls_at_once_use_no_more_than_the_budget_and_one_call(name: str)
     assert of_all(world).total.usage.tokens <= 3_000 + 600
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(suppress_health_check=list(HealthCheck))
 def test_whatever_the_order_of_their_requests_calls_of_many_spaces_use_no_more_than_the_budget_and_one_call(data):

@@ -3,6 +3,7 @@
 import json
 import tomllib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def laid_out(found: dict[str, str], made: Desk) -> None:
         made.write(relative, text)
 
 
+@pytest.mark.slow
 @given(projects(), st.booleans())
 def test_init_and_undo_give_back_the_very_bytes(project, recorded):
     client, found = project
@@ -43,6 +45,7 @@ def test_init_and_undo_give_back_the_very_bytes(project, recorded):
         assert made.tree() == before
 
 
+@pytest.mark.slow
 @given(projects())
 def test_init_twice_is_init_once(project):
     client, found = project
@@ -54,6 +57,7 @@ def test_init_twice_is_init_once(project):
         assert made.tree() == once
 
 
+@pytest.mark.slow
 @given(projects())
 def test_what_others_wrote_before_or_afterwards_stays(project):
     client, found = project
@@ -71,6 +75,7 @@ def test_what_others_wrote_before_or_afterwards_stays(project):
                 assert made.json(relative) == {**before, "afterwards": 1}
 
 
+@pytest.mark.slow
 @given(projects())
 def test_without_a_record_nothing_of_ours_is_left_and_nothing_of_others_is_lost(project):
     client, found = project

@@ -387,6 +387,7 @@ def test_the_synthesis_stays_below_two_kilobytes() -> None:
 # Size
 
 
+@pytest.mark.slow
 def test_many_large_notes_and_a_large_bank_are_folded() -> None:
     words = "store note bank rules space test build measured role token file key event queue page".split()
     text = " ".join(words[(i * 7) % len(words)] for i in range(350))

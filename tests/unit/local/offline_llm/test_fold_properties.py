@@ -37,6 +37,8 @@ RULES = st.sampled_from(
         "`daily/YYYY-MM-DD.md` holds what happened.",
     ]
 )
+pytestmark = pytest.mark.slow
+
 # Explaining a failure takes minutes with such inputs, and the example itself says enough.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 SETTINGS = settings(max_examples=30, phases=PHASES)
