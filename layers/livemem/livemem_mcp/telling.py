@@ -46,9 +46,9 @@ def _ended(run: RunView) -> str:
 
 def of_question(space_id: str, asked: Question) -> Answer:
     """How a question stands."""
-    view = AskView.of(space_id, asked)
+    view = AskView.of(asked)
     if not asked.ended():
-        return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.request_id}", as_json(view))
+        return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.job_id}", as_json(view))
     if view.error:
         return Answer(f"No answer ({view.error.code}): {view.error.detail}\n", as_json(view), failed=True)
     sources = "\n".join(f"- {one.kind} {one.id}: {one.excerpt}" for one in view.sources or ())

@@ -93,7 +93,7 @@ class QuestionScene(Scene):
 
     def _find(self, key: str) -> Any:
         saved = questions.find(self.world.with_parts(), SPACE, keys.request_of(AUTHOR, key))
-        return saved and saved.question
+        return saved and saved.value
 
     def rest(self) -> list[str]:
         world = self.world
@@ -118,8 +118,8 @@ class QuestionScene(Scene):
                 continue
             wrong += [f"{message}: {one.name} gave {one.error}" for one in question.calls() if one.error]
             turns = log.read(self.world.process, SPACE, talk_of(question), range(1, 5))
-            said.update(turn.message_id for turn in turns if turn.message_id == question.request_id)
-            wrong += [] if said[question.request_id] == 1 else [f"{message}: {said[question.request_id]} turns"]
+            said.update(turn.message_id for turn in turns if turn.message_id == question.job_id)
+            wrong += [] if said[question.job_id] == 1 else [f"{message}: {said[question.job_id]} turns"]
         messages = set(self.asked.values())
         for folder, count in (("facts", 2 * len(messages)), ("goals", len(messages))):
             there = len(self.world.keys(f"{SPACE}/memories/{folder}/log/"))

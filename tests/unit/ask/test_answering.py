@@ -97,7 +97,7 @@ def test_what_the_tools_gave_is_not_kept_when_the_question_is_answered():
     asking.script(LOOKS, responds())
     asked = asking.ask()
 
-    there = asking.world.text(f"demo/_asks/{asked.request_id}.json")
+    there = asking.world.text(f"demo/_asks/{asked.job_id}.json")
 
     assert "shown" in there
     assert [one.shown for one in asked.calls()] == [{}, {}]
@@ -290,21 +290,21 @@ def test_a_question_is_found_by_its_id_and_by_no_other():
     asking = Asking()
     asked = asking.ask()
 
-    assert questions.load(asking.process, "demo", asked.request_id, "ann") == asked
+    assert questions.load(asking.process, "demo", asked.job_id, "ann") == asked
     with pytest.raises(NotFound):
         questions.load(asking.process, "demo", "0" * 26, "ann")
     with pytest.raises(InvalidRequest):
         questions.load(asking.process, "demo", "../x", "ann")
     with pytest.raises(NotFound):
-        questions.load(asking.process, "other", asked.request_id, "ann")
+        questions.load(asking.process, "other", asked.job_id, "ann")
 
 
 def test_a_question_that_somebody_has_broken_is_told_and_costs_no_other():
     asking = Asking()
     asked = asking.ask(key="k")
-    asking.world.store.put(f"demo/_asks/{asked.request_id}.json", b"{")
+    asking.world.store.put(f"demo/_asks/{asked.job_id}.json", b"{")
 
-    for look in (lambda: questions.load(asking.process, "demo", asked.request_id, "ann"), lambda: asking.ask(key="k")):
+    for look in (lambda: questions.load(asking.process, "demo", asked.job_id, "ann"), lambda: asking.ask(key="k")):
         with pytest.raises(QuestionBroken):
             look()
     assert asking.ask(key="other").status == "done"
@@ -330,7 +330,7 @@ def test_secrets_are_taken_out_of_a_question_where_the_settings_say_so():
     asked = asking.ask("My key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", key="k")
     again = asking.ask("My key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD", key="k")
 
-    assert "abcdefghijklm" not in asking.world.text(f"demo/_asks/{asked.request_id}.json")
+    assert "abcdefghijklm" not in asking.world.text(f"demo/_asks/{asked.job_id}.json")
     assert again == asked
 
 
@@ -365,7 +365,7 @@ def test_the_conversation_has_the_question_the_answer_and_which_tools_were_calle
 
     (turn,) = log.read(asking.process, "demo", talk_of(asked), [1])
 
-    assert (turn.user_message, turn.assistant_message, turn.message_id) == ("Who?", "Ines.", asked.request_id)
+    assert (turn.user_message, turn.assistant_message, turn.message_id) == ("Who?", "Ines.", asked.job_id)
     told = [(call.name, call.success, call.result) for call in turn.tool_calls]
     assert told[0] == ("search_memories", True, {"ids": [memory_id]})
     assert told[1][:2] == ("nothing", False)

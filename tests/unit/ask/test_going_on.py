@@ -71,7 +71,7 @@ class Scene(Asking):
         said = self.names("conversations/")
         assert [sum(part in name for name in said) for part in ("/turns/", "/conversation.json")] == [1, 1]
         session = json.loads(self.world.text(keys.session("demo", "ann")))
-        assert session["requests"] == [asked.request_id]
+        assert session["requests"] == [asked.job_id]
         assert asked.usage.calls == len(STEPS)
         assert self.names("_asks/open/") == []
 
@@ -131,7 +131,7 @@ def _sweep_up(scene: Scene) -> None:
 def _kept(scene: Scene) -> int | None:
     """How many answers of the model are in the bucket; None where there is no question."""
     found = questions.find(scene.process, "demo", keys.request_of("ann", KEY))
-    return len(found.question.steps) if found else None
+    return len(found.value.steps) if found else None
 
 
 def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_nothing():
@@ -202,7 +202,7 @@ def test_a_key_of_another_question_is_refused(other):
 
 def test_the_keys_of_two_tokens_are_two():
     asking = Asking()
-    assert asking.ask(key=KEY).request_id != asking.ask("Else?", key=KEY, author="bob").request_id
+    assert asking.ask(key=KEY).job_id != asking.ask("Else?", key=KEY, author="bob").job_id
 
 
 def test_a_question_that_failed_goes_on_where_it_failed_when_it_is_asked_again():
@@ -227,9 +227,7 @@ def test_what_takes_longer_than_there_is_time_is_handed_over_and_goes_on_by_itse
     outcome = scene.wanted()
 
     assert (outcome.result, outcome.question.status, len(outcome.question.steps)) == ("unfinished", "running", 2)
-    assert [dict(one) for one in scene.world.queued] == [
-        {"space_id": "demo", "request_id": outcome.question.request_id}
-    ]
+    assert [dict(one) for one in scene.world.queued] == [{"space_id": "demo", "request_id": outcome.question.job_id}]
     scene.world.settle()
     scene.check()
     assert scene.answered == [0, 1, 2]
@@ -243,7 +241,7 @@ def test_a_model_that_is_too_slow_for_the_request_is_asked_again_with_more_time(
     assert outcome.result == "unfinished"
     asking.world.settle()
 
-    asked = questions.load(asking.process, "demo", outcome.question.request_id, "ann")
+    asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
     assert asked.answer.message == "Slowly."
     assert [round(limit) for _, limit in asking.agent.limits] == [20, 600]
 
@@ -254,7 +252,7 @@ def test_a_model_that_is_too_slow_for_any_invocation_fails_the_question():
     outcome = asking.order()
     asking.world.settle()
 
-    asked = questions.load(asking.process, "demo", outcome.question.request_id, "ann")
+    asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
     assert (asked.status, asked.error.code) == ("failed", "out_of_time")
     assert asking.names("_asks/open/") == []
 
@@ -278,7 +276,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
     asking.world.sweep()
     asking.world.settle()
 
-    assert questions.load(asking.process, "demo", outcome.question.request_id, "ann").status == "done"
+    assert questions.load(asking.process, "demo", outcome.question.job_id, "ann").status == "done"
 
 
 def test_the_same_request_twice_at_once_is_one_question():
@@ -289,7 +287,7 @@ def test_the_same_request_twice_at_once_is_one_question():
     first = asking.ask(key=KEY)
     asking.world.settle()
 
-    assert (during[0].result, during[0].question.request_id) == ("unfinished", first.request_id)
+    assert (during[0].result, during[0].question.job_id) == ("unfinished", first.job_id)
     assert len(asking.agent.asked) == 1
     assert log.last_index(asking.process, "demo", talk_of(first)) == 1
 
@@ -308,7 +306,7 @@ def test_two_questions_of_one_user_are_answered_one_after_the_other():
     assert during[0].result == "unfinished"
     assert during[0].question.steps == []
     asking.world.settle()
-    second = questions.load(asking.process, "demo", during[0].question.request_id, "ann")
+    second = questions.load(asking.process, "demo", during[0].question.job_id, "ann")
     assert second.conversation_id == first.conversation_id
     turns = log.read(asking.process, "demo", talk_of(first), [1, 2])
     assert [turn.user_message for turn in turns] == ["First?", "Second?"]
@@ -363,16 +361,16 @@ def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
 
     lease.release(asking.process, held)
     asking.world.settle()
-    assert questions.load(asking.process, "demo", outcome.question.request_id, "ann").status == "done"
+    assert questions.load(asking.process, "demo", outcome.question.job_id, "ann").status == "done"
 
 
 def test_an_invocation_of_an_answered_question_or_of_none_does_nothing():
     asking = Asking()
     asked = asking.ask()
-    asking.world.store.put(keys.open_question("demo", asked.request_id), b"")
+    asking.world.store.put(keys.open_question("demo", asked.job_id), b"")
     before = len(asking.agent.asked)
 
-    outcomes = [asking.world.work({"space_id": "demo", "request_id": one}) for one in (asked.request_id, "0" * 26)]
+    outcomes = [asking.world.work({"space_id": "demo", "request_id": one}) for one in (asked.job_id, "0" * 26)]
 
     assert [one.result for one in outcomes] == ["done", "gone"]
     assert len(asking.agent.asked) == before
@@ -418,7 +416,7 @@ def test_two_deliveries_of_one_question_at_once_answer_it_once():
     asking.world.work(payload)
 
     assert len(errors) == 1
-    asked = questions.load(asking.process, "demo", outcome.question.request_id, "ann")
+    asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
     assert log.last_index(asking.process, "demo", talk_of(asked)) == 1
     assert len(asking.agent.asked) == 2
 
@@ -444,10 +442,10 @@ def test_old_questions_and_sessions_are_removed_once_a_day_and_open_ones_ask_for
     done = _maintained(asking, daily=True)
 
     assert done == {"removed_questions": 1}
-    assert asking.names("_asks/") == [f"_asks/{young.request_id}.json"]
+    assert asking.names("_asks/") == [f"_asks/{young.job_id}.json"]
     assert len(asking.names("sessions/")) == 1
-    assert old.request_id != young.request_id
-    asking.world.store.put(keys.open_question("demo", young.request_id), b"")
+    assert old.job_id != young.job_id
+    asking.world.store.put(keys.open_question("demo", young.job_id), b"")
     assert _maintained(asking) == {maintainable.MORE_WORK: 1}
 
 

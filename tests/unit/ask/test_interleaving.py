@@ -81,7 +81,7 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
         asked = questions.load(asking.process, "demo", keys.request_of("ann", key), "ann")
         assert (asked.status, asked.answer.message) == ("done", f"Answer to {message}")
         turns = log.read(asking.process, "demo", talk_of(asked), range(1, 5))
-        said += [turn.user_message for turn in turns if turn.message_id == asked.request_id]
+        said += [turn.user_message for turn in turns if turn.message_id == asked.job_id]
     assert sorted(said) == sorted(wanted.values())
     assert len(asking.names("memories/facts/log/")) == len(set(wanted.values()))
     assert asking.names("_asks/open/") == []

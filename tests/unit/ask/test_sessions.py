@@ -37,7 +37,7 @@ def test_a_question_knows_those_before_it_and_is_the_next_turn_of_their_conversa
     assert before(asking) == [("Which colour has the ferry?", "It is blue.")]
     assert first.conversation_id == second.conversation_id
     assert log.last_index(asking.process, "demo", talk_of(first)) == 2
-    assert session_of(asking).requests == [first.request_id, second.request_id]
+    assert session_of(asking).requests == [first.job_id, second.job_id]
     assert conversations.load(asking.process, "demo", talk_of(first)).author == "ann"
 
 
@@ -120,7 +120,7 @@ def test_a_session_that_ends_while_its_next_question_waits_fails_that_question()
     asking.world.settle()
 
     assert waiting[0].result == "unfinished"
-    late = asking.world.text(f"demo/_asks/{waiting[0].question.request_id}.json")
+    late = asking.world.text(f"demo/_asks/{waiting[0].question.job_id}.json")
     assert json.loads(late)["error"]["code"] == "session_ended"
 
 

@@ -11,7 +11,7 @@ from tests.support.asking import Asking
 
 
 def shown(asked: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(AskView.of("demo", asked).model_dump_json())
+    found: dict[str, Any] = json.loads(AskView.of(asked).model_dump_json())
     return found
 
 
@@ -24,7 +24,8 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
     asked = asking.ask()
 
     assert shown(asked) == {
-        "request_id": asked.request_id,
+        "request_id": asked.job_id,
+        "job": f"demo.question.{asked.job_id}",
         "status": "done",
         "expression": "happy",
         "message": "Ines.",

@@ -128,7 +128,8 @@ def test_an_id_that_names_nothing_is_not_found_and_one_of_no_form_is_refused(wor
 
 
 def test_what_can_be_listed_is_refused_by_name(world):
-    for wanted in ({"kind": "nothing"}, {"kind": "summaries"}, {"conversation_id": "0" * 26}):
+    every: list[dict[str, Any]] = [{"kind": "nothing"}, {"kind": "summaries"}, {"conversation_id": "0" * 26}]
+    for wanted in every:
         with pytest.raises(InvalidRequest):
             listed(world, **wanted)
     with pytest.raises(NotFound) as caught:
@@ -193,12 +194,12 @@ def test_a_private_question_is_a_job_for_its_author_alone():
     shared, own = asking.ask(author="ann"), asking.ask(author="rex", may_write=False)
     world = asking.world
 
-    for caller, seen in ((READER, {shared.request_id, own.request_id}), (EVERYONE, {shared.request_id})):
+    for caller, seen in ((READER, {shared.job_id, own.job_id}), (EVERYONE, {shared.job_id})):
         assert {one.name for one in listed(world, caller, kind="question")} == seen
-    job = found(world, "demo", "question", own.request_id, READER)
+    job = found(world, "demo", "question", own.job_id, READER)
     assert (job.status, job.usage.calls, job.ended_at) == ("done", 1, own.ended_at)
     with pytest.raises(NotFound) as caught:
-        found(world, "demo", "question", own.request_id)
+        found(world, "demo", "question", own.job_id)
     assert caught.value.code == "job_not_found"
 
 

@@ -1,11 +1,12 @@
 """A question as a job: `question`."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from livemem.access.principal import Principal
 from livemem.ask import question as questions
+from livemem.jobs import describable
 from livemem.jobs.describable import Describable, Description
-from livemem.jobs.job import Failure
 from livemem.process import Process
 from livemem.store import ask_keys as keys
 
@@ -15,16 +16,8 @@ def find(process: Process, caller: Principal, space_id: str, name: str) -> Descr
     `ask.question.load` takes.
     """
     question = questions.load(process, space_id, name, caller.name)
-    return Description(
-        space_id=space_id,
-        kind="question",
-        name=name,
-        status=question.status,
-        created_at=question.created_at,
-        subject=question.conversation_id,
-        usage=question.usage,
-        error=Failure(code=question.error.code, detail=question.error.detail) if question.error else None,
-        ended_at=question.ended_at,
+    return replace(
+        describable.of_job("question", question), space_id=space_id, name=name, subject=question.conversation_id
     )
 
 

@@ -7,23 +7,23 @@ from typing import Any, Literal, get_args
 from livemem import clock, limits
 from livemem.errors import (
     InvalidRequest,
-    LiveMemoryError,
     NotFound,
     PreconditionLost,
     QuestionBroken,
     UserNotAllowed,
 )
-from livemem.llm.usage import Usage
+from livemem.jobs import job as jobs
+from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
-from livemem.store import documents, room_keys
 from livemem.store import keys as all_keys
-from livemem.store.documents import Count, Document, Finite, Moment
+from livemem.store import room_keys, stored
+from livemem.store.documents import Count, Document, Finite, Line
+from livemem.store.stored import Stored
 from livemem.text.redaction import Redaction, identifier, redact
 
-Status = Literal["queued", "running", "done", "failed"]
 Expression = Literal[
     "neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"
 ]
@@ -31,10 +31,6 @@ EXPRESSIONS: tuple[Expression, ...] = get_args(Expression)
 
 MESSAGE_BYTES = 16_000
 USER_BYTES = 200
-
-
-class Overtaken(LiveMemoryError):
-    """Somebody else has gone on with the question. No user meets it."""
 
 
 class Source(Document):
@@ -85,19 +81,11 @@ class Answer(Document):
     sources: list[Source] = []
 
 
-class Problem(Document):
-    """Why there is no answer."""
+class Question(Job):
+    """`_asks/{job_id}.json`: a job, whose id is what its user knows as the id of the request."""
 
-    code: str
-    detail: str
-
-
-class Question(Document):
-    """`_asks/{request_id}.json`."""
-
-    request_id: str
-    status: Status = "queued"
-    author: str
+    kind: Line = "question"
+    requested_by: Line
     """The name of the token."""
     may_write: bool
     """Without it the question is of no session: nothing of it is kept but this document, for who asked it."""
@@ -108,8 +96,6 @@ class Question(Document):
     session: str | None = None
     """The conversation that it was to continue."""
     room: str | None = None
-    created_at: Moment
-    ended_at: Moment | None = None
     conversation_id: str | None = None
     """The conversation that it is part of; it may still have to be begun."""
     former: str | None = None
@@ -118,12 +104,6 @@ class Question(Document):
     """What the model is told at first."""
     steps: list[Step] = []
     answer: Answer | None = None
-    error: Problem | None = None
-    usage: Usage = Usage()
-
-    def ended(self) -> bool:
-        """Whether nothing more happens to it by itself."""
-        return self.status in ("done", "failed")
 
     def calls(self) -> Iterator[Called]:
         """All calls of tools that were done, in their order."""
@@ -177,20 +157,12 @@ class Wanted:
             )
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A question as it lies in the bucket."""
-
-    space_id: str
-    question: Question
-    etag: str
-
-
-def new(process: Process, request_id: str, author: str, wanted: Wanted, *, may_write: bool) -> Question:
+def new(process: Process, space_id: str, request_id: str, author: str, wanted: Wanted, *, may_write: bool) -> Question:
     """A question that is not written yet."""
     return Question(
-        request_id=request_id,
-        author=author,
+        job_id=request_id,
+        space_id=space_id,
+        requested_by=author,
         may_write=may_write,
         user=wanted.user or author,
         message=wanted.message,
@@ -209,12 +181,13 @@ def check_same(question: Question, author: str, wanted: Wanted) -> None:
         raise InvalidRequest.of("Idempotency-Key", "was used for another question")
 
 
-def find(process: Process, space_id: str, request_id: str) -> Saved | None:
+def find(process: Process, space_id: str, request_id: str) -> Stored[Question] | None:
     """The question, or None: 1 GET. Raises InvalidName, QuestionBroken."""
-    found = process.store.get(keys.question(space_id, request_id))
-    if not found:
-        return None
-    return Saved(space_id, unreadable.parsed(process, Question, found, QuestionBroken), found.etag)
+    return stored.find(
+        process.store,
+        keys.question(space_id, request_id),
+        lambda found: unreadable.parsed(process, Question, found, QuestionBroken),
+    )
 
 
 def load(process: Process, space_id: str, request_id: str, reader: str) -> Question:
@@ -224,39 +197,18 @@ def load(process: Process, space_id: str, request_id: str, reader: str) -> Quest
     keys.check_request_id(request_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, request_id)
-    if not found or not (found.question.may_write or found.question.author == reader):
+    if not found or not (found.value.may_write or found.value.requested_by == reader):
         raise NotFound("question", request_id)
-    return found.question
+    return found.value
 
 
-def write_new(process: Process, space_id: str, question: Question) -> Saved:
-    """Write a question for the first time; if it is there already, that one. 1 PUT."""
-    key, body = keys.question(space_id, question.request_id), question.to_bytes()
+def write_new(process: Process, question: Question) -> tuple[Stored[Question], bool]:
+    """Write a question for the first time, and whether it is new; if it is there already, that one. 1 PUT."""
     try:
-        etag = process.store.put(key, body, if_none_match=True, content_type=documents.JSON)
+        return jobs.create(process, keys.question(question.space_id, question.job_id), question), True
     except PreconditionLost:
-        there = find(process, space_id, question.request_id)
-        if not there:
-            # Somebody deletes the space right now.
-            raise NotFound("space", space_id) from None
-        return there
-    return Saved(space_id, question, etag)
-
-
-def save(process: Process, saved: Saved, question: Question) -> Saved:
-    """Write the question over the one that was read: 1 PUT. Raises Overtaken."""
-    key, body = keys.question(saved.space_id, question.request_id), question.to_bytes()
-    try:
-        etag = process.store.put(key, body, if_match=saved.etag, content_type=documents.JSON)
-    except PreconditionLost:
-        there = process.store.get(key)
-        # Perhaps our own first try, whose answer was lost.
-        if not there or there.body != body:
-            raise Overtaken("Somebody else has gone on with this question.") from None
-        etag = there.etag
-    return Saved(saved.space_id, question, etag)
-
-
-def change(process: Process, saved: Saved, **changes: Any) -> Saved:
-    """Write the question with some fields changed: 1 PUT. Raises Overtaken."""
-    return save(process, saved, saved.question.model_copy(update=changes))
+        there = find(process, question.space_id, question.job_id)
+    if not there:
+        # Somebody deletes the space right now.
+        raise NotFound("space", question.space_id)
+    return there, False

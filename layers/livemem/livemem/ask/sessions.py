@@ -76,18 +76,18 @@ def keep(process: Process, space_id: str, question: Question) -> None:
     assert conversation_id
     if question.former != conversation_id:
         begun = NewConversation(title=f"Questions of {question.user}")
-        conversations.create(process, space_id, question.author, begun, conversation_id)
+        conversations.create(process, space_id, question.requested_by, begun, conversation_id)
         if question.former:
-            _close(process, space_id, question.author, question.former)
+            _close(process, space_id, question.requested_by, question.former)
     try:
-        log.append(process, space_id, conversation_id, question.author, _turn(question))
+        log.append(process, space_id, conversation_id, question.requested_by, _turn(question))
     except NotFound as error:
         if error.code != GONE:
             raise
         # Somebody has deleted the conversation meanwhile: the answer is the user's all the same.
         return
     if len(_note(process, space_id, question).requests) >= QUESTIONS:
-        _close(process, space_id, question.author, conversation_id)
+        _close(process, space_id, question.requested_by, conversation_id)
 
 
 def _turn(question: Question) -> Draft:
@@ -103,7 +103,7 @@ def _turn(question: Question) -> Draft:
         )
         for one in question.calls()
     ]
-    return Draft(question.message, question.answer.message, calls, question.request_id)
+    return Draft(question.message, question.answer.message, calls, question.job_id)
 
 
 def _close(process: Process, space_id: str, author: str, conversation_id: str) -> None:
@@ -118,9 +118,9 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
         found = stored.find(process.store, key, _reading(process))
         there = found.value if found else None
         mine = there if there and there.conversation_id == question.conversation_id else None
-        if mine and question.request_id in mine.requests:
+        if mine and question.job_id in mine.requests:
             return mine
-        requests = [*(mine.requests if mine else ()), question.request_id]
+        requests = [*(mine.requests if mine else ()), question.job_id]
         session = Session(
             user=question.user,
             conversation_id=question.conversation_id or "",

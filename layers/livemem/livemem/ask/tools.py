@@ -158,7 +158,9 @@ def _store(hand: Hand, draft: Draft) -> Shown:
     if hand.done(STORING) >= STORED_MOST:
         raise Refused(f"At most {STORED_MOST} memories can be stored for one question.")
     told = _of_the_question(draft, hand.question)
-    stored = storing.store(hand.process, hand.space_id, hand.question.author, told, op_id=hand.op_id, until=hand.until)
+    stored = storing.store(
+        hand.process, hand.space_id, hand.question.requested_by, told, op_id=hand.op_id, until=hand.until
+    )
     return results.of_stored(stored.memory, merged=not stored.fresh)
 
 
@@ -183,7 +185,7 @@ def _delete(hand: Hand, given: Deleting) -> Shown:
     shown = {source.id for one in hand.before if one.name in SHOWING for source in one.sources}
     if given.id not in shown:
         raise Refused("Only a memory that a search has shown you for this question can be deleted.")
-    who = hand.question.author
+    who = hand.question.requested_by
     gone = forgetting.delete(hand.process, hand.space_id, who, given.id, given.reason.strip(), op_id=hand.op_id)
     return Shown({"deleted": gone.memory_id, "undoable": True}, 1)
 
@@ -234,7 +236,7 @@ def carry_out(
     answer: Answer | None = None
     done: list[Called] = []
     for place, call in enumerate(step.calls):
-        op_id = f"ask/{question.request_id}/{number}/{place}"
+        op_id = f"ask/{question.job_id}/{number}/{place}"
         hand = Hand(process, space_id, question, [*before, *done], op_id, until)
         called, given = _call(hand, call, place)
         if isinstance(given, Responding) and answer is None:

@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 from livemem import clock, limits
 from livemem.ask import context, question, sessions, tools, turns
-from livemem.ask.question import Overtaken, Problem, Question, Saved, Wanted
-from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, RunError, StillAtWork
+from livemem.ask.question import Question, Wanted
+from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotConfigured, PreconditionLost, RunError, StillAtWork
 from livemem.jobs import budget, lease, places
+from livemem.jobs import job as jobs
+from livemem.jobs.job import Failure
 from livemem.jobs.lease import Held
 from livemem.llm.answering import OUT_OF_TIME, NoAnswer
 from livemem.llm.usage import Usage
@@ -29,6 +31,7 @@ from livemem.store import ask_keys as keys
 from livemem.store import documents
 from livemem.store import keys as all_keys
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -67,24 +70,24 @@ class _Task:
 
     process: Process
     space_id: str
-    saved: Saved
+    saved: Stored[Question]
     until: datetime
     used: Usage = field(default_factory=Usage)
     moved: bool = False
 
     @property
     def question(self) -> Question:
-        return self.saved.question
+        return self.saved.value
 
     def change(self, **changes: Any) -> None:
-        self.saved = question.change(self.process, self.saved, **changes)
+        self.saved = jobs.change(self.process, self.saved, **changes)
         self.moved = True
 
     def outcome(self) -> Outcome:
         return Outcome(_result(self.question), self.question, self.used)
 
     def payload(self) -> dict[str, str]:
-        return {"space_id": self.space_id, "request_id": self.question.request_id}
+        return {"space_id": self.space_id, "request_id": self.question.job_id}
 
 
 def _result(asked: Question) -> Result:
@@ -114,8 +117,8 @@ def ask(
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     saved, fresh = _take_down(process, space_id, author, wanted, idempotency_key, may_write=may_write)
-    if saved.question.ended():
-        return Outcome(_result(saved.question), saved.question)
+    if saved.value.ended():
+        return Outcome(_result(saved.value), saved.value)
     task = _Task(process, space_id, saved, until)
     try:
         held = _take_turn(task, until, pause, fresh=fresh)
@@ -123,8 +126,8 @@ def ask(
         return _hand_over(task)
     try:
         _work(task, held)
-    except Overtaken:
-        task.saved = question.find(process, space_id, saved.question.request_id) or task.saved
+    except PreconditionLost:
+        task.saved = question.find(process, space_id, saved.value.job_id) or task.saved
         return task.outcome()
     return task.outcome() if task.question.ended() else _hand_over(task)
 
@@ -140,16 +143,16 @@ def carry_on(
     all_keys.check_space_id(space_id)
     require_conditional_writes(process.store)
     saved = question.find(process, space_id, request_id) if heads.find(process, space_id) else None
-    if not saved or saved.question.ended():
+    if not saved or saved.value.ended():
         _close(process, space_id, request_id)
-        return Outcome(_result(saved.question), saved.question) if saved else Outcome("gone")
+        return Outcome(_result(saved.value), saved.value) if saved else Outcome("gone")
     task = _Task(process, space_id, saved, deadline - BEFORE_THE_END)
     try:
         held = _take_turn(task, min(task.until, process.clock() + MORE_WORK), pause, fresh=False)
         _work(task, held)
     except Busy as busy:
         raise StillAtWork(busy.detail) from busy
-    except Overtaken as overtaken:
+    except PreconditionLost as overtaken:
         raise StillAtWork(overtaken.detail) from overtaken
     if task.question.ended():
         return task.outcome()
@@ -171,7 +174,7 @@ def _checked(process: Process, wanted: Wanted, idempotency_key: str | None) -> W
 
 def _take_down(
     process: Process, space_id: str, author: str, wanted: Wanted, idempotency_key: str | None, *, may_write: bool
-) -> tuple[Saved, bool]:
+) -> tuple[Stored[Question], bool]:
     """The question in the bucket, and whether it is new there: 1 GET and 3 PUTs, with a key 1 GET before. Raises
     CapReached where too many are answered now.
     """
@@ -182,16 +185,16 @@ def _take_down(
         sessions.check(process, space_id, user if may_write else None, wanted.session)
         caps.begin_question(process, space_id, request_id, author)
         _open(process, space_id, request_id)
-        asked = question.new(process, request_id, author, wanted, may_write=may_write)
-        there = question.write_new(process, space_id, asked)
-        if there.question == asked:
+        asked = question.new(process, space_id, request_id, author, wanted, may_write=may_write)
+        there, fresh = question.write_new(process, asked)
+        if fresh:
             return there, True
-    question.check_same(there.question, author, wanted)
-    if there.question.status == "failed":
+    question.check_same(there.value, author, wanted)
+    if there.value.status == "failed":
         caps.begin_question(process, space_id, request_id, author)
         _open(process, space_id, request_id)
-        with suppress(Overtaken):
-            there = question.change(process, there, status="queued", error=None, ended_at=None)
+        with suppress(PreconditionLost):
+            there = jobs.change(process, there, status="queued", error=None, ended_at=None)
     return there, False
 
 
@@ -217,7 +220,7 @@ def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> He
     while True:
         try:
             held = lease.acquire(
-                process, place, task.question.request_id, "question", worker=process.new_id(), by_hand=True
+                process, place, task.question.job_id, "question", worker=process.new_id(), by_hand=True
             )
             break
         except Busy:
@@ -227,7 +230,7 @@ def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> He
             fresh = False
     if not fresh:
         try:
-            found = question.find(process, task.space_id, task.question.request_id)
+            found = question.find(process, task.space_id, task.question.job_id)
         except LiveMemoryError:
             lease.quietly_release(process, held)
             raise
@@ -236,11 +239,13 @@ def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> He
 
 
 def _work(task: _Task, held: Held) -> None:
-    """Answer the question, or fail, or stop where there is no time left. Raises Overtaken, StoreUnavailable."""
+    """Answer the question, or fail, or stop where there is no time left. Raises StoreUnavailable, and PreconditionLost:
+    somebody else has gone on with it.
+    """
     try:
         with lease.kept(task.process, held):
             if not task.question.ended():
-                _answer(task)
+                _answer(task, held)
     except RunError as error:
         if error.code != OUT_OF_TIME:
             _fail(task, error)
@@ -248,25 +253,31 @@ def _work(task: _Task, held: Held) -> None:
         lease.quietly_release(task.process, held)
 
 
-def _answer(task: _Task) -> None:
+def _answer(task: _Task, held: Held) -> None:
     if task.question.opening is None or task.question.status != "running":
-        _begin(task)
+        _begin(task, held)
     while not task.question.answer:
         _step(task)
     if task.question.may_write:
         sessions.keep(task.process, task.space_id, task.question)
     _end(task, status="done", steps=task.question.without_results().steps, opening=None)
-    logger.info("question answered", extra={"space_id": task.space_id, "request_id": task.question.request_id})
+    logger.info("question answered", extra={"space_id": task.space_id, "request_id": task.question.job_id})
 
 
-def _begin(task: _Task) -> None:
+def _begin(task: _Task, held: Held) -> None:
     """Settle which conversation it is part of, if any, and what the model is told at first."""
     process, asked = task.process, task.question
+    taken = {
+        "status": "running",
+        "attempt": asked.attempt + 1,
+        "worker": held.lease.worker,
+        "started_at": asked.started_at or clock.iso_millis(process.clock()),
+    }
     if asked.opening is not None:
-        task.change(status="running")
+        task.change(**taken)
         return
     if not asked.may_write:
-        task.change(status="running", opening=context.opening(process, task.space_id, asked, []))
+        task.change(**taken, opening=context.opening(process, task.space_id, asked, []))
         return
     current, former = sessions.of(process, task.space_id, asked.user)
     if asked.session is not None and asked.session != current:
@@ -274,7 +285,7 @@ def _begin(task: _Task) -> None:
     said = sessions.so_far(process, task.space_id, current) if current else []
     opening = context.opening(process, task.space_id, asked, said)
     mine = current or process.new_id()
-    task.change(status="running", conversation_id=mine, former=former, opening=opening)
+    task.change(**taken, conversation_id=mine, former=former, opening=opening)
 
 
 def _step(task: _Task) -> None:
@@ -300,15 +311,15 @@ def _step(task: _Task) -> None:
 
 def _fail(task: _Task, error: RunError) -> None:
     used = error.used if isinstance(error, NoAnswer) else Usage()
-    problem = Problem(code=error.code, detail=error.detail)
-    _end(task, status="failed", error=problem, usage=task.question.usage + used)
-    extra = {"space_id": task.space_id, "request_id": task.question.request_id, "error_code": error.code}
+    failure = Failure(code=error.code, detail=error.detail)
+    _end(task, status="failed", error=failure, usage=task.question.usage + used)
+    extra = {"space_id": task.space_id, "request_id": task.question.job_id, "error_code": error.code}
     logger.warning("question was not answered", extra=extra)
 
 
 def _end(task: _Task, **changes: Any) -> None:
     task.change(ended_at=clock.iso_millis(task.process.clock()), **changes)
-    _close(task.process, task.space_id, task.question.request_id)
+    _close(task.process, task.space_id, task.question.job_id)
 
 
 def _hand_over(task: _Task) -> Outcome:

@@ -54,7 +54,7 @@ def ask_question(
         idempotency_key=idempotency_key,
     )
     metrics.report_question("questions", outcome)
-    asked = AskView.of(space_id, outcome.told)
+    asked = AskView.of(outcome.told)
     if outcome.told.ended():
         return api.json(HTTPStatus.OK, asked)
     headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
@@ -66,4 +66,4 @@ def get_question(space_id: str, request_id: str) -> AskView:
     """A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is there
     for who asked it alone.
     """
-    return AskView.of(space_id, questions.load(process(), space_id, request_id, api.principal().name))
+    return AskView.of(questions.load(process(), space_id, request_id, api.principal().name))

@@ -11,10 +11,10 @@ from livemem.ask.question import (
     Called,
     Question,
     Source,
-    Status,
     Wanted,
 )
 from livemem.jobs.describable import job_id
+from livemem.jobs.job import Status
 from livemem.store import room_keys
 from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, Sparse, View, job_told, told
 
@@ -111,7 +111,7 @@ class AskView(Sparse):
 
     request_id: RequestId
     job: Annotated[str, job_told("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    status: Annotated[Status, told("`queued` and `running`: ask for it again. `done` and `failed` are final.", "done")]
+    status: Annotated[Status, told("`queued` and `running`: ask for it again. The others are final.", "done")]
     expression: Annotated[
         str | None, told("How the agent looks while it says it.", "happy", enum=list(EXPRESSIONS))
     ] = None
@@ -126,13 +126,13 @@ class AskView(Sparse):
     ended_at: Annotated[Moment | None, told("When it was answered, or failed.", "2026-02-20T14:05:04.310Z")] = None
 
     @classmethod
-    def of(cls, space_id: str, question: Question) -> "AskView":
+    def of(cls, question: Question) -> "AskView":
         # Until the conversation has it, the answer may still be lost with it.
         answer = question.answer if question.status == "done" else None
         error = question.error
         return cls(
-            request_id=question.request_id,
-            job=job_id(space_id, "question", question.request_id),
+            request_id=question.job_id,
+            job=job_id(question.space_id, "question", question.job_id),
             status=question.status,
             **_answer(answer),
             tool_calls=[CallView.of(one) for one in question.calls()],
