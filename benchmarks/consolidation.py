@@ -18,11 +18,11 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.consolidation import pipeline as consolidation
+from livemem.jobs import queue as queues
 from livemem.llm import client as llm
 from livemem.llm import tools
 from livemem.notes import appending
 from livemem.process import Process
-from livemem.runs import queue as queues
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import life

@@ -20,7 +20,7 @@ from benchmarks.chaos.findings import runs_of
 from benchmarks.chaos.programs import BUCKET, ProgramError
 from benchmarks.chaos.work import THRESHOLD, Space
 from benchmarks.chaos.world import Options, World, default_data, running
-from livemem.runs.run import FINAL
+from livemem.jobs.run import FINAL
 from tests.support.audit import records_of
 
 POLL = 2.0

@@ -11,7 +11,7 @@ from benchmarks.chaos.client import Client
 from benchmarks.chaos.findings import Findings, head_of, runs_of, spaces_of
 from benchmarks.chaos.programs import Runtime
 from benchmarks.chaos.work import THRESHOLD, Work
-from livemem.runs.run import FINAL
+from livemem.jobs.run import FINAL
 from livemem.store import keys
 from tests.support.audit import live, records_of, standing
 from tests.support.bucket import Stored

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from livemem.changes.records import Record
-from livemem.runs.run import AT_REST
+from livemem.jobs.run import AT_REST
 from livemem.store import keys
 from tests.support import backups
 from tests.support.bucket import Stored

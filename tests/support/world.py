@@ -28,14 +28,14 @@ from livemem.consolidation import pipeline as consolidation
 from livemem.conversations import update
 from livemem.digests import work as digesting
 from livemem.errors import LiveMemoryError
+from livemem.jobs import counter
+from livemem.jobs import queue as queues
+from livemem.jobs import run as runs
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.tools import Said
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
-from livemem.runs import counter
-from livemem.runs import queue as queues
-from livemem.runs import run as runs
 from livemem.settings import Settings
 from livemem.spaces import contents, life
 from livemem.spaces import head as heads

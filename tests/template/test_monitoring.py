@@ -12,9 +12,9 @@ from aws_lambda_powertools import Metrics
 
 from livemem.ask.work import Outcome
 from livemem.digests.work import Outcome as Digested
+from livemem.jobs.run import AT_REST, Run
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
-from livemem.runs.run import AT_REST, Run
 from livemem_http import metrics as run_metrics
 from tests.support.world import World
 

@@ -15,9 +15,9 @@ from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
 from livemem.conversations.summaries_job import SummariesJob
+from livemem.jobs.run import Run
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
-from livemem.runs.run import Run
 
 if TYPE_CHECKING:
     # They need what a search needs, which other functions don't have.

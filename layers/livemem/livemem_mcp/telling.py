@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from livemem.ask.question import Question
-from livemem.runs.run import Run
+from livemem.jobs.run import Run
 from livemem_http.items import joined
 from livemem_http.views import RunView
 from livemem_http.views.ask import AskView

@@ -13,15 +13,15 @@ from livemem.bank import corrections, review
 from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.rules import NewRules
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import StoreUnavailable
+from livemem.jobs import queue as queues
+from livemem.jobs.queue import Order
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.markdown.edits import Edit
 from livemem.notes import appending, idempotency
 from livemem.process import Process
-from livemem.runs import queue as queues
-from livemem.runs import space_change
-from livemem.runs.queue import Order
-from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
 from livemem.store import keys

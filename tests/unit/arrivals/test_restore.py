@@ -15,10 +15,10 @@ from livemem.bank import citations, files, history, time_travel
 from livemem.changes import progress, records
 from livemem.errors import BackupDamaged, Conflict
 from livemem.jobs import lease, places
+from livemem.jobs import run as runs
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys

@@ -6,12 +6,12 @@ from livemem.access.principal import Principal
 from livemem.bank import corrections, history, plans, review
 from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, PreconditionLost, TooLarge
-from livemem.jobs import lease, places
-from livemem.runs import counter, space_change
-from livemem.runs.run import Run
-from livemem.runs.space_change import SpaceChange
+from livemem.jobs import counter, lease, places
+from livemem.jobs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys

@@ -8,8 +8,8 @@ from livemem.changes import commit
 from livemem.changes.commit import CommitLost
 from livemem.errors import Busy, StillAtWork
 from livemem.jobs import lease, places
+from livemem.jobs import run as runs
 from livemem.notes import appending
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys

@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.runs import run as runs
+from livemem.jobs import run as runs
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.counting import Killed

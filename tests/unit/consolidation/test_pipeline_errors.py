@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from livemem.consolidation.pipeline import consolidate
+from livemem.jobs import run as runs
 from livemem.llm import window
 from livemem.llm.client import LlmError
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys

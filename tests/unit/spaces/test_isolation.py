@@ -8,10 +8,10 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.bank import corrections
 from livemem.errors import Conflict, Forbidden, SpaceBroken
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
 from livemem.notes.appending import Draft, append
 from livemem.recall import overview, summary
-from livemem.runs import queue
-from livemem.runs.queue import Order
 from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.spaces.life import NewSpace

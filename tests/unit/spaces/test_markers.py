@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import corrections
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import StoreUnavailable
-from livemem.runs import counter, space_change
-from livemem.runs.space_change import SpaceChange
+from livemem.jobs import counter
 from livemem.spaces import life, markers
 from livemem.spaces.markers import KEPT_FOR, KNOWN_SECONDS
 from livemem.store import keys

@@ -13,9 +13,9 @@ from livemem.changes import moving
 from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
+from livemem.jobs import run as runs
 from livemem.llm.client import LlmError
 from livemem.process import Process
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.set_aside import SetAside

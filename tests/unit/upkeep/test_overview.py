@@ -5,8 +5,8 @@ import pytest
 from livemem import __version__, limits
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, InvalidName, NotFound
-from livemem.runs import queue
-from livemem.runs.queue import Order
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
 from livemem.spaces import rules
 from livemem.store import keys
 from livemem.upkeep import about

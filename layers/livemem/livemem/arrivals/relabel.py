@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from livemem.changes.records import NoteSource
-from livemem.runs.run import FINAL, Run
+from livemem.jobs.run import FINAL, Run
 from livemem.store import documents, keys
 
 _HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)

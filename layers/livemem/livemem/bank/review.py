@@ -8,14 +8,13 @@ from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history
 from livemem.bank.history import Detail
-from livemem.changes import direct, progress, proposals
+from livemem.changes import direct, progress, proposals, reviews
 from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
-from livemem.jobs import lease
+from livemem.jobs import lease, queue
+from livemem.jobs.queue import Order
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import queue, reviews
-from livemem.runs.queue import Order
-from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from livemem.access.principal import Principal
 from livemem.changes import progress
+from livemem.jobs import run as runs
 from livemem.jobs.describable import Describable, Description
 from livemem.jobs.job import Failure, Status
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run
 from livemem.spaces.usage import RunTold
 
 STATUSES: Mapping[runs.Status, Status] = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from livemem import clock
 from livemem.changes import recovery
 from livemem.errors import PreconditionLost
+from livemem.jobs import run as runs
 from livemem.process import Process, Timer
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys, timing

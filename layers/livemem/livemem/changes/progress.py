@@ -9,12 +9,11 @@ from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.changes import recovery
+from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run, Saved
 from livemem.process import Process
-from livemem.runs import reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head

@@ -13,10 +13,10 @@ from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.errors import ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
+from livemem.jobs import run as runs
 from livemem.jobs.lease import Held
+from livemem.jobs.run import Run, Saved
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta

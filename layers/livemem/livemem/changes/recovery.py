@@ -7,13 +7,12 @@ another worker may still be at first changes the head: so that worker can't comm
 import logging
 from collections.abc import Iterable
 
-from livemem.changes import commit, echoes, proposals, records
+from livemem.changes import commit, echoes, proposals, records, reviews
 from livemem.changes.records import Record
 from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run, Saved, Status
 from livemem.process import Process
-from livemem.runs import reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved, Status
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys

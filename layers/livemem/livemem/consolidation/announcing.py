@@ -5,12 +5,12 @@ from datetime import datetime
 from livemem import clock as clocks
 from livemem.consolidation.collecting import Collected
 from livemem.errors import PreconditionLost, StillAtWork
+from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
+from livemem.jobs.run import Run, Saved
 from livemem.llm import window
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.store import timing
 
 LATER = "The notes are live; they are folded on the next day, or as soon as there is more."

@@ -11,13 +11,13 @@ from livemem.changes import records
 from livemem.changes.records import NoteSource
 from livemem.consolidation import prompt
 from livemem.errors import LiveMemoryError, RunError
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run
 from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run
 from livemem.spaces import contents, set_aside
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside

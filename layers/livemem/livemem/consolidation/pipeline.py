@@ -12,18 +12,17 @@ from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.changes import commit, echoes, maintenance, proposals, recovery, settling
+from livemem.changes import commit, echoes, maintenance, proposals, recovery, reviews, settling
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
-from livemem.jobs import budget, lease, places
+from livemem.jobs import budget, counter, lease, places
+from livemem.jobs import run as runs
 from livemem.jobs.lease import Held, LeaseTaken
+from livemem.jobs.run import Saved, Status
 from livemem.process import Process
-from livemem.runs import counter, reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Saved, Status
 from livemem.spaces import contents, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -172,7 +171,7 @@ class _Work:
             return self._conclude(head, left)
         waits = head.meta.pending_plan
         if waits and not run.replace:
-            raise NothingToDo(reviews.waiting(waits))
+            raise NothingToDo(waits.waiting())
         if not run.by_hand() and not head.meta.automatic():
             raise NothingToDo("Automatic consolidation is switched off or paused.")
         head, live = self._live(head)

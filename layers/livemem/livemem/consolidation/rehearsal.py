@@ -6,9 +6,9 @@ from livemem.changes import diffs, echoes
 from livemem.consolidation import announcing, asking, collecting, outcome
 from livemem.consolidation.collecting import NothingToDo
 from livemem.errors import RunError
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run, Saved
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.spaces import contents
 from livemem.spaces.head import Head
 

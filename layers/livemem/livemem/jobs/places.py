@@ -10,7 +10,7 @@ from livemem.store import ask_keys, conversation_keys, keys, room_keys
 
 
 class _Run(BaseModel, defer_build=True):
-    """The one field of a run (runs/run.py) that is asked for here."""
+    """The one field of a run (jobs/run.py) that is asked for here."""
 
     status: str
 

@@ -36,7 +36,7 @@ UNENDED = timedelta(days=1)
 
 
 class RunTold(Document):
-    """The fields of a run (runs/run.py) that are asked for here."""
+    """The fields of a run (jobs/run.py) that are asked for here."""
 
     model_config = ConfigDict(extra="ignore")
     most_bytes: ClassVar[int] = 64 << 20
@@ -82,7 +82,7 @@ def end_call(process: Process, day: date, space_id: str, call_id: str, used: Usa
 
 
 def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | None) -> None:
-    """Count a run (runs/run.py) that has ended, or waits for approval, and whose status was `before`; None: a repeat
+    """Count a run (jobs/run.py) that has ended, or waits for approval, and whose status was `before`; None: a repeat
     of that, in case that whoever ended it died over it. 1 GET, 1 PUT (totals.change); none where it had nothing to do.
     """
     told = RunTold.model_validate(run.model_dump())

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler import Response
 
-from livemem.runs import queue
+from livemem.jobs import queue
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process

@@ -8,7 +8,7 @@ from pydantic import (
 
 from livemem.access.principal import Principal
 from livemem.jobs.describable import job_id
-from livemem.runs.run import Run, Status
+from livemem.jobs.run import Run, Status
 from livemem_http.views.fields import (
     Agent,
     Body,
@@ -25,7 +25,7 @@ from livemem_http.views.fields import (
 )
 
 if TYPE_CHECKING:
-    from livemem.runs.queue import Order
+    from livemem.jobs.queue import Order
 
 
 RunJob = Annotated[str, job_told("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -48,7 +48,7 @@ class NewConsolidation(Body):
 
     def order(self, principal: Principal) -> "Order":
         """The run for the domain."""
-        from livemem.runs.queue import Order  # noqa: PLC0415 - readers make none
+        from livemem.jobs.queue import Order  # noqa: PLC0415 - readers make none
 
         return Order("api", self.agent, self.max_notes, self.dry_run, principal.name, self.replace)
 

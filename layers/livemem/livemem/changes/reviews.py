@@ -6,23 +6,18 @@ process or by whoever holds the space next; it may be done again.
 
 from livemem import clock
 from livemem.errors import PreconditionLost
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Decision, Review
+from livemem.spaces.head_fields import Decision
 from livemem.store import keys
 
 REPLACED = "Another run was started in its place; its notes go into that one."
 CHANGED = "Bank, rules or notes have changed since it was made; its notes are live."
 ERASED = "Something of the space was erased, which it might have quoted; its notes are live."
 LOST = "Its plan is not there any more; its notes are live."
-
-
-def waiting(review: Review) -> str:
-    """That a plan waits, for users."""
-    return f"The plan of the run {review.run_id} waits for approval since {review.planned_at}."
 
 
 def supersede(process: Process, head: Head, message: str) -> Head:

@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from livemem.changes import progress
 from livemem.errors import NotFound
-from livemem.runs import queue as queues
-from livemem.runs import retention
-from livemem.runs import run as runs
-from livemem.runs.queue import Order
+from livemem.jobs import queue as queues
+from livemem.jobs import retention
+from livemem.jobs import run as runs
+from livemem.jobs.queue import Order
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import life, usage

@@ -6,8 +6,7 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
-from livemem.jobs import lease, places
-from livemem.runs import counter
+from livemem.jobs import counter, lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys

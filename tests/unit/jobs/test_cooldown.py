@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from livemem.errors import LiveMemoryError, TooSoon
-from livemem.runs import queue
-from livemem.runs.queue import Order
-from livemem.runs.run import Run
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
+from livemem.jobs.run import Run
 from livemem.store import keys
 from tests.support.world import EVERYONE, World
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import Changed, SpaceChange
 from livemem.errors import Forbidden, InvalidRequest, StoreUnavailable
-from livemem.runs import space_change
-from livemem.runs.space_change import Changed, SpaceChange
 from livemem.spaces import head as heads
 from tests.support.cases import each
 from tests.support.world import EVERYONE, World

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.errors import Conflict, Forbidden, LiveMemoryError
+from livemem.jobs import cooldown
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run, Trigger
 from livemem.process import Process
-from livemem.runs import cooldown, reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces.head import Head
@@ -43,7 +43,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
     head, run_id = heads.load(process, space_id), process.new_id()
     waits = head.meta.pending_plan
     if waits and not wanted.dry_run and not wanted.replace:
-        raise Conflict(f"{reviews.waiting(waits)} No other is made before that; all notes are live.")
+        raise Conflict(f"{waits.waiting()} No other is made before that; all notes are live.")
     cooldown.claim(process, space_id, run_id)
     markers.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from livemem.errors import InvalidName, NotFound, ObjectUnreadable, StoreUnavailable
-from livemem.runs import run as runs
+from livemem.jobs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys, timing

@@ -8,8 +8,8 @@ from ulid import ULID
 from livemem.access.principal import Principal
 from livemem.changes import progress
 from livemem.errors import Forbidden, InvalidName, NotFound
-from livemem.runs import run as runs
-from livemem.runs.run import Run
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.cases import each
