@@ -228,4 +228,4 @@ def test_a_run_that_died_is_shown_as_an_error_after_its_time_and_not_as_running_
     world.sweep()
     stored = runs.find(world.process, "demo", run.run_id)
     assert stored is not None
-    assert stored.run.status == "error"
+    assert stored.value.status == "error"

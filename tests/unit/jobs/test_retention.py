@@ -147,7 +147,7 @@ def test_a_removed_run_does_not_come_back_by_a_write_that_comes_late():
 
     world.sweep_all()
 
-    assert runs.finish(world.process, saved, "error") == saved.run
+    assert runs.finish(world.process, saved, "error") == saved.value
     assert documents(world) == []
     with pytest.raises(NotFound):
         progress.view(world.process, "demo", ids[0])

@@ -20,6 +20,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
+from livemem.store.stored import Stored
 from livemem.upkeep import garbage
 from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
 from tests.support.bucket import error
@@ -405,7 +406,7 @@ def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself()
     assert report.failed == [Failure("demo", "internal_error", "No invocation.")]
     (key,) = [key for key in world.keys("demo/_runs/") if keys.parse_run(key)]
     saved = runs.find(world.process, "demo", keys.parse_run(key)[0])
-    assert (saved.run.status, saved.run.error["code"]) == ("error", "not_started")
+    assert (saved.value.status, saved.value.error["code"]) == ("error", "not_started")
     assert only(collect(world)).action == "consolidate"
 
 
@@ -426,10 +427,10 @@ def test_what_interrupted_work_has_left_is_cleared_away_as_the_sweep_does_it():
     assert world.live_ids("committed") == world.live_ids("echoed") == []
     assert not [key for key in world.keys("") if key.endswith((".plan.json", "committed/_lease.json"))]
     world.settle()
-    assert [saved.run.status for saved in _runs(world, "overdue")] == ["error", "ok"]
+    assert [saved.value.status for saved in _runs(world, "overdue")] == ["error", "ok"]
 
 
-def _runs(world: World, space_id: str) -> list[runs.Saved]:
+def _runs(world: World, space_id: str) -> list[Stored[runs.Run]]:
     ids = [parsed[0] for key in world.keys(keys.runs_prefix(space_id)) if (parsed := keys.parse_run(key))]
     return [saved for run_id in ids if (saved := runs.find(world.process, space_id, run_id))]
 

@@ -21,8 +21,8 @@ from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.searching import run_indexer
 from tests.support.world import World
-from tests.unit.runs.test_counter import IgnoringS3
-from tests.unit.runs.test_runs import die, killed_after_the_commit, killed_while_asking
+from tests.unit.jobs.test_counter import IgnoringS3
+from tests.unit.jobs.test_runs import die, killed_after_the_commit, killed_while_asking
 
 LONG = timedelta(minutes=15)
 QUARTER = 15 * 60

@@ -28,7 +28,7 @@ from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
-from tests.unit.runs.test_runs import die
+from tests.unit.jobs.test_runs import die
 
 TODAY = date(2026, 2, 20)
 DAY = 86_400

@@ -12,13 +12,14 @@ from livemem.access.principal import Principal
 from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
 from livemem.jobs import run as runs
-from livemem.jobs.run import Run, Saved
+from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Review
 from livemem.store import keys, timeline, timing
+from livemem.store.stored import Stored
 from livemem.store.timeline import Timeline
 
 LAST_MOMENT = 2**48 - 1
@@ -35,7 +36,7 @@ def view(process: Process, space_id: str, run_id: str) -> Run:
     saved = runs.find(process, space_id, run_id, missing)
     if missing:
         raise unreadable.error(missing[0])
-    if not saved or saved.run.uid != head.meta.uid:
+    if not saved or saved.value.uid != head.meta.uid:
         raise NotFound("run", run_id)
     return _as_it_stands(process, head, saved)
 
@@ -60,7 +61,7 @@ def page(
     # One more than is shown tells whether there is another page.
     found = list(islice(_newest_first(process, space_id, before), limit + 1))
     shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), found[:limit])
-    standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.run.uid == head.meta.uid]
+    standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.value.uid == head.meta.uid]
     return standing, found[limit - 1] if len(found) > limit else None
 
 
@@ -87,8 +88,8 @@ def _moment(key: str) -> int | None:
     return parsed[1] if parsed else None
 
 
-def _as_it_stands(process: Process, head: Head, saved: Saved) -> Run:
-    run = saved.run
+def _as_it_stands(process: Process, head: Head, saved: Stored[Run]) -> Run:
+    run = saved.value
     if run.status in runs.FINAL:
         return run
     review = head.meta.review

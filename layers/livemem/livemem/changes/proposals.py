@@ -15,13 +15,14 @@ from livemem.errors import ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
 from livemem.jobs import run as runs
 from livemem.jobs.lease import Held
-from livemem.jobs.run import Run, Saved
+from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Review
 from livemem.store import keys, stored
+from livemem.store.stored import Stored
 
 REVISION_CHARACTERS = 32
 
@@ -90,12 +91,12 @@ def left(process: Process, space_id: str, run_id: str) -> Record | None:
     return unreadable.parsed(process, Record, found) if found else None
 
 
-def wait(process: Process, saved: Saved, record: Record | None = None) -> Run:
+def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> Run:
     """Say of the run that its plan waits, and return the run as it stands then: 1 PUT, and 1 GET where the plan is not
     given.
     """
     try:
-        plan = record or left(process, saved.run.space_id, saved.run.run_id)
+        plan = record or left(process, saved.value.space_id, saved.value.run_id)
     except ObjectUnreadable:
         # That it waits is told by the head.
         plan = None

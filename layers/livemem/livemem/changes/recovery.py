@@ -11,11 +11,12 @@ from livemem.changes import commit, echoes, proposals, records, reviews
 from livemem.changes.records import Record
 from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.jobs import run as runs
-from livemem.jobs.run import Run, Saved, Status
+from livemem.jobs.run import Run, Status
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def recover(process: Process, head: Head) -> Head:
     logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
     head = commit.apply(process, head, record)
     saved = runs.find(process, space_id, run_id)
-    if saved and saved.run.status not in runs.FINAL:
+    if saved and saved.value.status not in runs.FINAL:
         if record.kind == "unreadable":
             runs.finish(process, saved, "error", error=PLAN_LOST)
         else:
@@ -74,26 +75,26 @@ def _committed(process: Process, space_id: str, run_id: str, head: Head) -> Reco
             raise error from None
 
 
-def succeed(process: Process, saved: Saved, record: Record) -> Run:
+def succeed(process: Process, saved: Stored[Run], record: Record) -> Run:
     """End the run as the one that made this change."""
     return runs.finish(process, saved, "ok", consolidation=record.number, metrics=record.metrics, error=None)
 
 
-def end(process: Process, saved: Saved, status: Status, *, alone: bool, **changes: object) -> Run:
+def end(process: Process, saved: Stored[Run], status: Status, *, alone: bool, **changes: object) -> Run:
     """End the run as anything but `ok`, unless it is committed; returns it as it stands then.
 
     Not `alone`: another worker of it was there before, and may still be at work. Raises NotFound if the space is gone.
     """
     for _ in range(commit.TRIES):
-        head = heads.load(process, saved.run.space_id)
-        if head.meta.uid != saved.run.uid:
-            raise NotFound("space", saved.run.space_id)
-        if head.meta.committed_run == saved.run.run_id:
+        head = heads.load(process, saved.value.space_id)
+        if head.meta.uid != saved.value.uid:
+            raise NotFound("space", saved.value.space_id)
+        if head.meta.committed_run == saved.value.run_id:
             head = recover(process, head)
-        record = made_by(process, head, saved.run)
+        record = made_by(process, head, saved.value)
         if record:
             return succeed(process, saved, record)
-        if head.meta.review and head.meta.review.run_id == saved.run.run_id:
+        if head.meta.review and head.meta.review.run_id == saved.value.run_id:
             return proposals.wait(process, saved)
         if not alone:
             try:
@@ -117,8 +118,8 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
         saved = runs.find(process, space_id, run_id)
         # What is in it does not count: it is not committed.
         plan = commit.is_planned(process, space_id, run_id)
-        unended = saved if saved and saved.run.status not in runs.AT_REST else None
-        if plan or (unended and unended.run.status == "running"):
+        unended = saved if saved and saved.value.status not in runs.AT_REST else None
+        if plan or (unended and unended.value.status == "running"):
             try:
                 # A worker that wakes up late can't commit now: neither this plan nor one that it has yet to write.
                 head = heads.swap(process, head)
@@ -129,13 +130,13 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
             process.store.delete(keys.plan(space_id, run_id))
         if not unended:
             return head
-        record = made_by(process, head, unended.run)
+        record = made_by(process, head, unended.value)
         if record:
             ended = succeed(process, unended, record)
         elif head.meta.review and head.meta.review.run_id == run_id:
             ended = proposals.wait(process, unended)
         else:
-            problem = DIED if unended.run.status == "running" else OVERTAKEN
+            problem = DIED if unended.value.status == "running" else OVERTAKEN
             ended = runs.finish(process, unended, "error", error=problem)
         if ended.status in runs.AT_REST:
             return head

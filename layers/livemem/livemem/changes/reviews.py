@@ -49,10 +49,10 @@ def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: o
     """Tell the run what was decided, and `more` of it, and remove its plan. A repeat changes nothing."""
     for _ in range(runs.TRIES):
         saved = runs.find(process, meta.space_id, run_id)
-        if not saved or saved.run.uid != meta.uid or saved.run.status in runs.FINAL:
+        if not saved or saved.value.uid != meta.uid or saved.value.status in runs.FINAL:
             break
         try:
-            runs.change(process, saved, **_ended(process, saved.run, decision), **more)
+            runs.change(process, saved, **_ended(process, saved.value, decision), **more)
             break
         except PreconditionLost:
             continue

@@ -7,11 +7,12 @@ from livemem.consolidation.collecting import Collected
 from livemem.errors import PreconditionLost, StillAtWork
 from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
-from livemem.jobs.run import Run, Saved
+from livemem.jobs.run import Run
 from livemem.llm import window
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import timing
+from livemem.store.stored import Stored
 
 LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
 
@@ -25,13 +26,13 @@ def reserve(process: Process, run: Run, collected: Collected, deadline: datetime
 
 
 def announce(
-    process: Process, saved: Saved, collected: Collected, worker: str, deadline: datetime, *, base: int | None
-) -> Saved:
+    process: Process, saved: Stored[Run], collected: Collected, worker: str, deadline: datetime, *, base: int | None
+) -> Stored[Run]:
     """Say that the run works, who does, and what it asks for: 1 PUT. No other worker of it can end it unseen then.
 
     `base` is the number of the newest change that it may add one to; None for a dry run. Raises StillAtWork.
     """
-    run = saved.run
+    run = saved.value
     asking = Usage(calls=1, estimated_tokens=window.size(collected.messages()))
     try:
         return runs.change(

@@ -21,7 +21,7 @@ from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWo
 from livemem.jobs import budget, counter, lease, places
 from livemem.jobs import run as runs
 from livemem.jobs.lease import Held, LeaseTaken
-from livemem.jobs.run import Saved, Status
+from livemem.jobs.run import Run, Status
 from livemem.process import Process
 from livemem.spaces import contents, usage
 from livemem.spaces import head as heads
@@ -29,6 +29,7 @@ from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -45,16 +46,16 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     require_conditional_writes(process.store)
     head = heads.find(process, space_id)
     saved = runs.find(process, space_id, run_id)
-    if not head or head.meta.uid != uid or not saved or saved.run.uid != uid:
+    if not head or head.meta.uid != uid or not saved or saved.value.uid != uid:
         return None
-    if saved.run.status in runs.AT_REST:
+    if saved.value.status in runs.AT_REST:
         _clear_up_after(process, space_id, saved)
         return None
     worker = process.new_id()
-    if saved.run.dry_run:
+    if saved.value.dry_run:
         return rehearsal.rehearse(process, head, saved, deadline)
     try:
-        by_hand = saved.run.by_hand()
+        by_hand = saved.value.by_hand()
         held = lease.acquire(
             process, places.of_space(space_id), run_id, "consolidation", worker=worker, by_hand=by_hand
         )
@@ -63,18 +64,18 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
             raise StillAtWork("Another delivery of this run is at work.") from error
         # Where it is running an earlier worker of it was here, and has lost the space since.
         with suppress(NotFound):
-            alone = saved.run.status == "queued"
+            alone = saved.value.status == "queued"
             return _if_ended(recovery.end(process, saved, "busy", alone=alone, message=error.detail))
         return None
     return _work_under_lease(process, space_id, saved, held, deadline)
 
 
-def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
+def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None:
     """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it;
     what `saved` says of its calls may not have been counted then.
     """
-    usage.come_to_rest(process, space_id, saved.run, None)
-    run_id = saved.run.run_id
+    usage.come_to_rest(process, space_id, saved.value, None)
+    run_id = saved.value.run_id
     looks: list[Callable[[], Any]] = [
         lambda: lease.look(process, places.of_space(space_id)),
         lambda: commit.planned(process, space_id, run_id),
@@ -86,7 +87,9 @@ def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
         counter.start_if_due(process, space_id, "threshold")
 
 
-def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> runs.Run | None:
+def _work_under_lease(
+    process: Process, space_id: str, saved: Stored[Run], held: Held, deadline: datetime
+) -> runs.Run | None:
     failed = None
     try:
         with lease.kept(process, held):
@@ -119,9 +122,11 @@ def _if_ended(run: runs.Run) -> runs.Run | None:
     return run if run.status in runs.AT_REST else None
 
 
-def _end(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> tuple[runs.Run, str | None]:
+def _end(
+    process: Process, space_id: str, saved: Stored[Run], held: Held, deadline: datetime
+) -> tuple[runs.Run, str | None]:
     """The run as it ended, and the code of the failure after which automatic runs wait."""
-    taken_over = saved.run.status == "running"
+    taken_over = saved.value.status == "running"
     work = _Work(process, space_id, saved, held, deadline)
     status: Status
     changes: dict[str, Any]
@@ -148,13 +153,13 @@ class _Work:
 
     process: Process
     space_id: str
-    saved: Saved
+    saved: Stored[Run]
     held: Held
     deadline: datetime
 
     def fold(self) -> runs.Run:
         """Fold the notes and return the run as it ended; raises NothingToDo, RunError, CommitLost, NotFound."""
-        process, run, started = self.process, self.saved.run, self.process.clock()
+        process, run, started = self.process, self.saved.value, self.process.clock()
         head = heads.load(process, self.space_id)
         if head.meta.uid != run.uid:
             raise NotFound("space", self.space_id)
@@ -185,7 +190,7 @@ class _Work:
             process, self.saved, collected, self.held.lease.worker, self.deadline, base=head.meta.changes
         )
         answered = asking.ask(process, meter, collected, self.deadline)
-        return self._conclude(head, outcome.record(process, head, self.saved.run, collected, answered, started))
+        return self._conclude(head, outcome.record(process, head, self.saved.value, collected, answered, started))
 
     def _let_nothing_wait(self, head: Head) -> Head:
         """The head without the plan that waited for approval, which this run replaces."""
@@ -198,9 +203,9 @@ class _Work:
         """The plan of this very run that died before it committed: it saves the LLM call. A plan is written once: where
         it can't be committed any more the run has failed.
         """
-        if self.saved.run.status != "running":
+        if self.saved.value.status != "running":
             return None
-        process, space_id, run_id = self.process, self.space_id, self.saved.run.run_id
+        process, space_id, run_id = self.process, self.space_id, self.saved.value.run_id
         plan = commit.planned(process, space_id, run_id)
         key = keys.plan(space_id, run_id)
         if not plan and head.meta.consolidation_mode == "review":

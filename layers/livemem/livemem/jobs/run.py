@@ -4,8 +4,6 @@ Each write is conditional on what was read. So an end is final, and of several d
 named in it as its worker ends it (changes/recovery.py says when it may).
 """
 
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, ClassVar, Literal
 
 from livemem import clock
@@ -13,8 +11,9 @@ from livemem.errors import PreconditionLost
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable, usage
-from livemem.store import documents, keys
-from livemem.store.documents import Count, Document, Line, Moment, Position
+from livemem.store import keys, stored
+from livemem.store.documents import Count, Line, Moment, Position
+from livemem.store.stored import Revised, Stored
 
 Status = Literal[
     "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
@@ -27,7 +26,7 @@ TRIES = 20
 MESSAGE_NOTHING = "No new notes to consolidate"
 
 
-class Run(Document):
+class Run(Revised):
     """`_runs/{run_id}.json`."""
 
     most_bytes: ClassVar[int] = 64 << 20
@@ -76,58 +75,33 @@ class Run(Document):
         return self.trigger in BY_HAND
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A run as read or written, with its ETag."""
-
-    run: Run
-    etag: str
-    age: timedelta = timedelta()
-    """Since it was written, by the store's clock."""
+def create(process: Process, run: Run) -> Stored[Run]:
+    """Write a new run: 1 PUT."""
+    return stored.create(process.store, keys.run(run.space_id, run.run_id), run, process.new_id)
 
 
-def create(process: Process, run: Run) -> Saved:
-    """Write a new run: 1 PUT. A repeat that comes late changes nothing."""
-    key, body = keys.run(run.space_id, run.run_id), run.to_bytes()
-    try:
-        return Saved(run, process.store.put(key, body, if_none_match=True, content_type=documents.JSON))
-    except PreconditionLost:
-        # Our own first try, whose answer was lost: nobody else knows the id.
-        found = find(process, run.space_id, run.run_id)
-        if not found:
-            raise
-        return found
-
-
-def find(process: Process, space_id: str, run_id: str, missing: list[str] | None = None) -> Saved | None:
+def find(process: Process, space_id: str, run_id: str, missing: list[str] | None = None) -> Stored[Run] | None:
     """The run as stored, or None; one that cannot be read is none, and its key is added to `missing`."""
-    found = process.store.get(keys.run(space_id, run_id))
-    run = unreadable.tolerated(process, Run, found, missing) if found else None
-    saved = Saved(run, found.etag, found.age) if found and run else None
+    found = stored.find(
+        process.store, keys.run(space_id, run_id), lambda one: unreadable.tolerated(process, Run, one, missing)
+    )
     # In a copied folder it may name another space, which must not be written to.
-    return saved if saved and (saved.run.space_id, saved.run.run_id) == (space_id, run_id) else None
+    if not found or not found.value or (found.value.space_id, found.value.run_id) != (space_id, run_id):
+        return None
+    return Stored(found.key, found.value, found.etag, found.age, found.seen_at)
 
 
-def change(process: Process, saved: Saved, **changes: object) -> Saved:
+def change(process: Process, found: Stored[Run], **changes: object) -> Stored[Run]:
     """Write `changes` over exactly the run that was read; raises PreconditionLost (it is gone, or changed).
 
     A run that comes to rest by that is counted (spaces/usage.py).
     """
-    run = saved.run.model_copy(update=changes)
-    key = keys.run(run.space_id, run.run_id)
-    try:
-        written = Saved(run, process.store.put(key, run.to_bytes(), if_match=saved.etag, content_type=documents.JSON))
-    except PreconditionLost:
-        # Perhaps our own first try, whose answer was lost.
-        again = find(process, run.space_id, run.run_id)
-        if not again or again.run != run:
-            raise
-        written = again
-    usage.come_to_rest(process, run.space_id, run, saved.run.status)
+    written = stored.swap(process.store, found, found.value.model_copy(update=changes), process.new_id)
+    usage.come_to_rest(process, found.value.space_id, written.value, found.value.status)
     return written
 
 
-def finish(process: Process, saved: Saved, status: Status, **changes: object) -> Run:
+def finish(process: Process, found: Stored[Run], status: Status, **changes: object) -> Run:
     """Write the run's end, and return the run as it stands then.
 
     A run that is gone or has ended stays as it is, and so does one that another worker runs by now; but that its
@@ -141,12 +115,12 @@ def finish(process: Process, saved: Saved, status: Status, **changes: object) ->
     }
     for _ in range(TRIES):
         try:
-            return change(process, saved, **end).run
+            return change(process, found, **end).value
         except PreconditionLost:
-            fresh = find(process, saved.run.space_id, saved.run.run_id)
-        if not fresh:
-            return saved.run
-        if fresh.run.status in FINAL or status != "ok":
-            return fresh.run
-        saved = fresh
+            newer = find(process, found.value.space_id, found.value.run_id)
+        if not newer:
+            return found.value
+        found = newer
+        if found.value.status in FINAL or status != "ok":
+            return found.value
     raise PreconditionLost("The run changes too often.")
