@@ -218,7 +218,7 @@ def poll(session: Session, handle: str) -> Answer:
 
 def _followed(session: Session, space: str, run: Run, *, wait: bool) -> Answer:
     while wait and run.status in telling.GOING_ON and _may_wait(session):
-        run = progress.view(session.process, space, run.run_id)
+        run = progress.view(session.process, space, run.job_id)
     return telling.of_run(space, run)
 
 

@@ -260,12 +260,12 @@ def change_rules(scene: BankScene, process: Process, until: datetime) -> None:
 
 def approve(scene: BankScene, process: Process, until: datetime) -> None:
     assert scene.run
-    review.approve(process, EVERYONE, SPACE, scene.run["run_id"], scene.revision)
+    review.approve(process, EVERYONE, SPACE, scene.run["job_id"], scene.revision)
 
 
 def refuse(scene: BankScene, process: Process, until: datetime) -> None:
     assert scene.run
-    review.refuse(process, EVERYONE, SPACE, scene.run["run_id"], "not so")
+    review.refuse(process, EVERYONE, SPACE, scene.run["job_id"], "not so")
 
 
 def mode(wanted: Mode) -> Callable[[BankScene, Process, datetime], None]:

@@ -487,7 +487,7 @@ class BankHistory(History):
         before = bank.committed(self.world)
 
         def ask(messages: Messages, max_tokens: int | None, timeout: float, schema: Any = None) -> Reply:
-            self.asked[invocation["run_id"]] += 1
+            self.asked[invocation["job_id"]] += 1
             take_turn()
             if self.fails:
                 self.fails -= 1

@@ -39,7 +39,7 @@ def test_a_patch_that_resumes_a_paused_space_starts_its_run_at_once():
 
     changed = change(world, auto_paused=False)
 
-    assert [item["run_id"] for item in world.queued] == [changed.started_run]
+    assert [item["job_id"] for item in world.queued] == [changed.started_run]
     world.settle()
     assert world.live_ids() == []
 

@@ -132,7 +132,7 @@ def _is_bank_path(path: str) -> bool:
 
 
 def _run(run: Run, key: str) -> Disagreement:
-    yield "run_id", key.endswith(f"/{run.run_id}.json") and _is_of_a_time(run.run_id)
+    yield "job_id", key.endswith(f"/{run.job_id}.json") and _is_of_a_time(run.job_id)
 
 
 def _is_of_a_time(ulid: str) -> bool:

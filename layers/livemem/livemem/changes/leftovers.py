@@ -113,7 +113,7 @@ def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
         if not ends:
             return "overdue"
         run = runs.finish(process, saved, "error", error=recovery.NEVER_STARTED)
-    if run.status in runs.AT_REST:
+    if run.at_rest():
         known.add(head.meta.uid, run_id)
         return "ended"
     return "overdue" if run.status == "running" and saved.age > timing.DEAD_AFTER else "going_on"

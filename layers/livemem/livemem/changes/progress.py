@@ -12,6 +12,7 @@ from livemem.access.principal import Principal
 from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
 from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -22,6 +23,7 @@ from livemem.store import keys, timeline, timing
 from livemem.store.stored import Stored
 from livemem.store.timeline import Timeline
 
+APPLYING = {"status": "running", "result": None, "step": "applying"}
 LAST_MOMENT = 2**48 - 1
 """Of an ULID, in milliseconds since 1970."""
 
@@ -90,39 +92,36 @@ def _moment(key: str) -> int | None:
 
 def _as_it_stands(process: Process, head: Head, saved: Stored[Run]) -> Run:
     run = saved.value
-    if run.status in runs.FINAL:
+    if run.ended():
         return run
     review = head.meta.review
-    if review and review.run_id == run.run_id:
+    if review and review.run_id == run.job_id:
         return _as_decided(head, run, review)
-    if head.meta.committed_run == run.run_id:
-        return run.model_copy(update={"status": "running", "step": "applying"})
+    if head.meta.committed_run == run.job_id:
+        return run.changed(APPLYING)
     if run.status == "queued":
         return run if saved.age < timing.DELIVERED else _ended(run, recovery.NEVER_STARTED)
     if run.status == "running" and saved.age < timing.DEAD_AFTER:
         return run
     record = recovery.made_by(process, head, run)
     if record:
-        return run.model_copy(
-            update={"status": "ok", "step": None, "consolidation": record.number, "metrics": record.metrics}
-        )
-    if run.status == "awaiting_approval":
+        return run.changed({**runs.with_result("ok"), "consolidation": record.number, "metrics": record.metrics})
+    if run.at_rest():
         # It came with what the space was restored or copied from, and its plan did not.
-        return run.model_copy(update={"status": "superseded", "message": reviews.LOST})
+        return run.changed({**runs.with_result("superseded"), "message": reviews.LOST})
     return _ended(run, recovery.DIED)
 
 
 def _as_decided(head: Head, run: Run, review: Review) -> Run:
     """A run whose plan waits, or was decided just now."""
     if not review.decision:
-        return run.model_copy(update={"status": "awaiting_approval", "step": None})
+        return run.changed(runs.with_result("awaiting_approval"))
     if head.meta.committed_run:
-        return run.model_copy(update={"status": "running", "step": "applying"})
+        return run.changed(APPLYING)
     decided = review.decision
-    return run.model_copy(
-        update={
-            "status": decided.status,
-            "step": None,
+    return run.changed(
+        {
+            **runs.with_result(decided.status),
             "message": decided.message,
             "consolidation": decided.consolidation,
             "decided_by": decided.by,
@@ -131,5 +130,5 @@ def _as_decided(head: Head, run: Run, review: Review) -> Run:
     )
 
 
-def _ended(run: Run, problem: dict[str, str]) -> Run:
-    return run.model_copy(update={"status": "error", "step": None, "error": problem})
+def _ended(run: Run, problem: Failure) -> Run:
+    return run.changed({**runs.with_result("error"), "error": problem})

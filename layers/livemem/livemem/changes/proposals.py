@@ -21,6 +21,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Review
+from livemem.spaces.usage import WAITS
 from livemem.store import keys, stored
 from livemem.store.stored import Stored
 
@@ -96,12 +97,12 @@ def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> 
     given.
     """
     try:
-        plan = record or left(process, saved.value.space_id, saved.value.run_id)
+        plan = record or left(process, saved.value.space_id, saved.value.job_id)
     except ObjectUnreadable:
         # That it waits is told by the head.
         plan = None
     told = {"metrics": plan.metrics} if plan else {}
-    return runs.finish(process, saved, "awaiting_approval", error=None, **told)
+    return runs.finish(process, saved, WAITS, error=None, **told)
 
 
 def read(process: Process, meta: Meta, review: Review) -> Record | None:

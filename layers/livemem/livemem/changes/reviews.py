@@ -7,6 +7,7 @@ process or by whoever holds the space next; it may be done again.
 from livemem import clock
 from livemem.errors import PreconditionLost
 from livemem.jobs import run as runs
+from livemem.jobs.job import TRIES
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -47,9 +48,9 @@ def finish(process: Process, head: Head) -> Head:
 
 def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: object) -> None:
     """Tell the run what was decided, and `more` of it, and remove its plan. A repeat changes nothing."""
-    for _ in range(runs.TRIES):
+    for _ in range(TRIES):
         saved = runs.find(process, meta.space_id, run_id)
-        if not saved or saved.value.uid != meta.uid or saved.value.status in runs.FINAL:
+        if not saved or saved.value.uid != meta.uid or saved.value.ended():
             break
         try:
             runs.change(process, saved, **_ended(process, saved.value, decision), **more)
@@ -63,9 +64,8 @@ def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: o
 
 def _ended(process: Process, run: Run, decision: Decision) -> dict[str, object]:
     return {
-        "status": decision.status,
-        "step": None,
-        "finished_at": run.finished_at or clock.iso_millis(process.clock()),
+        **runs.with_result(decision.status),
+        "ended_at": run.ended_at or clock.iso_millis(process.clock()),
         "message": decision.message,
         "error": None,
         "consolidation": decision.consolidation,

@@ -48,7 +48,7 @@ def record(
     }
     return Record(
         number=number,
-        run_id=run.run_id,
+        run_id=run.job_id,
         uid=head.meta.uid,
         kind="consolidation",
         trigger=run.trigger,

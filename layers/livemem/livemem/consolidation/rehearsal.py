@@ -7,6 +7,7 @@ from livemem.consolidation import announcing, asking, collecting, outcome
 from livemem.consolidation.collecting import NothingToDo
 from livemem.errors import RunError
 from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import contents
@@ -31,12 +32,12 @@ def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetim
         if not collected.notes:
             raise collected.nothing()
         meter = announcing.reserve(process, saved.value, collected, deadline)
-        saved = announcing.announce(process, saved, collected, process.new_id(), deadline, base=None)
+        saved = announcing.announce(process, saved, collected, process.new_id(), base=None)
         answered = asking.ask(process, meter, collected, deadline)
     except NothingToDo as reason:
         return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
     except RunError as error:
-        problem = {"code": error.code, "detail": error.detail}
+        problem = Failure(code=error.code, detail=error.detail)
         return runs.finish(process, saved, "error", error=problem, metrics=asking.metrics_of(error))
     record = outcome.record(process, head, saved.value, collected, answered, started)
     plan = {

@@ -2,10 +2,10 @@
 
 from pydantic import BaseModel
 
+from livemem.jobs.job import ENDED
 from livemem.jobs.lease import Lease, Place
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.usage import AT_REST
 from livemem.store import ask_keys, conversation_keys, keys, room_keys
 
 
@@ -47,6 +47,6 @@ def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
     """Whether nobody works on the run any more."""
     found = process.store.get(keys.run(space_id, run_id))
     try:
-        return bool(found and _Run.model_validate_json(found.body).status in AT_REST)
+        return bool(found and _Run.model_validate_json(found.body).status in ENDED)
     except ValueError:
         return False

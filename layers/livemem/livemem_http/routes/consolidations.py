@@ -30,5 +30,5 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)
-    headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}
+    headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.job_id}"}
     return api.json(HTTPStatus.ACCEPTED, views.RunQueued.of(run), headers=headers)
