@@ -18,11 +18,11 @@ from typing import Any
 from livemem import clock
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.consolidation import pipeline as consolidation
+from livemem.jobs import queue as queues
 from livemem.llm import client as llm
 from livemem.llm import tools
 from livemem.notes import appending
 from livemem.process import Process
-from livemem.runs import queue as queues
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import life
@@ -100,9 +100,9 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
     run = queues.enqueue(process, head, queues.Order("api"), run_id=clock.new_id())
     client.reset()
     deadline = clock.now() + timedelta(minutes=15)
-    ended = consolidation.consolidate(process, "bench", run.run_id, head.meta.uid, deadline=deadline)
+    ended = consolidation.consolidate(process, "bench", run.job_id, deadline=deadline)
     assert ended is not None
-    assert ended.status == "ok", ended
+    assert ended.state == "ok", ended
     made = client.counts
     return {
         "notes": ended.metrics["notes_processed"],

@@ -20,7 +20,6 @@ from benchmarks.chaos.findings import runs_of
 from benchmarks.chaos.programs import BUCKET, ProgramError
 from benchmarks.chaos.work import THRESHOLD, Space
 from benchmarks.chaos.world import Options, World, default_data, running
-from livemem.runs.run import FINAL
 from tests.support.audit import records_of
 
 POLL = 2.0
@@ -77,9 +76,9 @@ def _play(world: World, ideal: float, every: float) -> int:
                 served[space.space_id] = time.monotonic() - began
                 print(f"  {served[space.space_id]:6.1f} s  {len(served):3}  {space.space_id}", flush=True)
         runs = [run for space in world.work.spaces for run in runs_of(objects, space.space_id)]
-        if len(served) == len(world.work.spaces) and all(run["status"] in FINAL for run in runs):
+        if len(served) == len(world.work.spaces) and all(run["result"] for run in runs):
             break
-    outcomes = Counter(str(run["status"]) for run in runs)
+    outcomes = Counter(str(run["result"]) for run in runs)
     wasted = len(runs) - outcomes["ok"]
     last = max(served.values(), default=math.nan)
     print(f"Served: {len(served)} of {len(world.work.spaces)}, the last one after {last:.1f} s")

@@ -11,7 +11,6 @@ from benchmarks.chaos.client import Client
 from benchmarks.chaos.findings import Findings, head_of, runs_of, spaces_of
 from benchmarks.chaos.programs import Runtime
 from benchmarks.chaos.work import THRESHOLD, Work
-from livemem.runs.run import FINAL
 from livemem.store import keys
 from tests.support.audit import live, records_of, standing
 from tests.support.bucket import Stored
@@ -147,7 +146,7 @@ class Rest:
     def _reasons(self) -> dict[str, str]:
         """Why each space is not free."""
         objects = self._bucket.read()
-        coming = {entry["event"].get("run_id") for entry in self._runtime.waiting()}
+        coming = {entry["event"].get("job_id") for entry in self._runtime.waiting()}
         found: dict[str, str] = {}
         for space_id in spaces_of(objects):
             if _deleted(objects, space_id):
@@ -161,9 +160,9 @@ class Rest:
                 if told["kind"] != "backoff":
                     reasons.append(f"lease {told['kind']} of {told['owner']} until {told['expires_at']}")
             # A run whose invocation got lost is queued for an hour: that is not waited for.
-            unended = [run for run in runs_of(objects, space_id) if run["status"] not in FINAL]
-            started = [run for run in unended if run["status"] == "running" or run["run_id"] in coming]
-            reasons += [f"run {run['run_id']} {run['status']}" for run in started]
+            unended = [run for run in runs_of(objects, space_id) if run["result"] is None]
+            started = [run for run in unended if run["status"] == "running" or run["job_id"] in coming]
+            reasons += [f"run {run['job_id']} {run['status']}" for run in started]
             if reasons:
                 found[space_id] = ", ".join(reasons)
         return found

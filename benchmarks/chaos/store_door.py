@@ -140,7 +140,7 @@ class StoreDoor:
         with suppress(ValueError, KeyError):
             run = json.loads(seen.call.body)
             if run["status"] == "queued":
-                self._queued({name: run[name] for name in ("space_id", "run_id", "uid", "trigger")})
+                self._queued({name: run[name] for name in ("kind", "space_id", "job_id")})
 
     def _write(self, seen: "_Seen", fault: Fault | None, answer: Answer | None, *, away: bool = False) -> None:
         call = seen.call

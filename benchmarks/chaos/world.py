@@ -157,8 +157,8 @@ class World:
             return
         times, spread = self._chance.randrange(1, 5), self._chance.choice((0.0, 0.0, 1.0, 5.0))
         self.twins["runs"] += 1
-        self.twin_runs.add(payload["run_id"])
-        self.happened.write(t=self.happened.now(), twins=times, run=payload["run_id"], within=spread)
+        self.twin_runs.add(payload["job_id"])
+        self.happened.write(t=self.happened.now(), twins=times, run=payload["job_id"], within=spread)
         for _ in range(times):
             timer = threading.Timer(self._chance.random() * spread, self._invoke, (payload,))
             timer.daemon = True

@@ -21,7 +21,7 @@ metrics = Metrics(service="consolidate")
 def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Work off one queued run; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    run = consolidation.consolidate(process(), event["space_id"], event["run_id"], event["uid"], deadline=deadline)
+    run = consolidation.consolidate(process(), event["space_id"], event["job_id"], deadline=deadline)
     return run_metrics.report(metrics, run)
 
 

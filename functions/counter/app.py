@@ -6,7 +6,7 @@ from urllib.parse import unquote_plus
 from aws_lambda_powertools.utilities.data_classes import S3Event, event_source
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from livemem.runs import counter
+from livemem.jobs import counter
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
 

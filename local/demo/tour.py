@@ -69,7 +69,7 @@ class Demo:
         # Nothing starts a failed run again before the next note or the sweep, so waiting would be in vain.
         for key in self.service.bucket.keys(f"{SPACE}/_runs/"):
             run = {} if key.endswith(".plan.json") else json.loads(self.service.bucket.read(key))
-            if run.get("status") == "error":
+            if run.get("result") == "error":
                 error = run.get("error") or {}
                 raise DemoError(
                     f"A consolidation ended in an error ({error.get('code')}): {error.get('detail')} "

@@ -126,11 +126,11 @@ def test_8_what_names_a_moment_or_an_agent_leads_nowhere_else(guarded: Service):
 
 @pytest.mark.filterwarnings("ignore:No application metrics to publish")
 def test_8_of_an_id_in_the_event_of_a_run_none_is_asked_for_that_can_be_no_id(guarded: Service):
-    run = {"space_id": "mine", "run_id": VALUES["run_id"], "uid": "x"}
+    run = {"kind": "consolidation", "space_id": "mine", "job_id": VALUES["run_id"]}
 
-    for field, name in itertools.product(("space_id", "run_id"), hostile.NAMES):
+    for (field, said), name in itertools.product((("space_id", "space_id"), ("job_id", "run_id")), hostile.NAMES):
         guarded.recorder.asked.clear()
-        with pytest.raises(ValueError, match=field):
+        with pytest.raises(ValueError, match=said):
             guarded.invoke("consolidate", run | {field: name})
         assert guarded.recorder.keys() == set(), name
 

@@ -159,8 +159,8 @@ def test_10_whatever_the_model_answers_nothing_outside_the_bank_of_its_space_is_
     allowed = (keys.USAGE, *(f"demo/{name}" for name in (*own, "bank/")))
     assert {key for key in changed if not key.startswith(allowed)} == set()
     assert world.text("demo/_rules.md") == "Keep a log."
-    assert ended.status in ("ok", "error")
-    if ended.status == "error":
+    assert ended.state in ("ok", "error")
+    if ended.state == "error":
         assert before.keys() - world.inner.objects.keys() == set()
 
 
@@ -189,7 +189,7 @@ def test_10_a_note_that_forges_the_prompt_is_one_quoted_value_and_leaves_the_ban
         return append_everything(prompt)
 
     world.llm.default = model
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
     (prompt,) = seen
     assert (prompt["rules"], prompt["bank"]) == ("Keep a log.", [])

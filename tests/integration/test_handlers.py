@@ -546,7 +546,7 @@ def test_a_patch_that_makes_a_run_due_names_it(demo):
     changed = body(demo.http("admin", "PATCH", SPACE, space_id="demo", body={"auto_paused": False, "language": "fr"}))
 
     ((_, payload),) = demo.lambda_api.invoked
-    assert (changed["started_run"], changed["language"]) == (payload["run_id"], "fr")
+    assert (changed["started_run"], changed["language"]) == (payload["job_id"], "fr")
     again = body(demo.http("admin", "PATCH", SPACE, space_id="demo", body={"language": None}))
     assert (again["started_run"], again["language"]) == (None, None)
 

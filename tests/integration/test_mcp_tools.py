@@ -84,7 +84,7 @@ def furnished() -> tuple[World, dict[str, str]]:
             **path,
             "quarantine_id": aside.quarantine_id,
             "note_id": world.live_ids("mine")[0],
-            "run_id": run.run_id,
+            "run_id": run.job_id,
             "path": "log.md",
             "memory_id": known.memory.memory_id,
             "backup_id": backup.backup_id,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from livemem.changes.records import Record
-from livemem.runs.run import AT_REST
 from livemem.store import keys
 from tests.support import backups
 from tests.support.bucket import Stored
@@ -165,12 +164,12 @@ def _wrong_runs(objects: Mapping[str, Stored], space_id: str, records: list[Reco
     numbers = {record.run(): record.number for record in records}
     wrong, seen = [], set()
     for _, run in _runs(objects, space_id):
-        number, said = numbers.get(run["run_id"]), f"{run['status']} {run['error'] or run['message'] or ''}".strip()
-        seen.add(run["run_id"])
-        if number is not None and (run["status"] != "ok" or run["consolidation"] != number):
-            wrong.append(f"{run['run_id']} says {said} of {run['consolidation']}, but record {number} is its own")
-        elif number is None and run["status"] == "ok" and not run["dry_run"]:
-            wrong.append(f"{run['run_id']} says ok, but no record is its own")
+        number, said = numbers.get(run["job_id"]), f"{run['result']} {run['error'] or run['message'] or ''}".strip()
+        seen.add(run["job_id"])
+        if number is not None and (run["result"] != "ok" or run["consolidation"] != number):
+            wrong.append(f"{run['job_id']} says {said} of {run['consolidation']}, but record {number} is its own")
+        elif number is None and run["result"] == "ok" and not run["dry_run"]:
+            wrong.append(f"{run['job_id']} says ok, but no record is its own")
     gone = [record for record in records if record.folds() and record.run() not in seen]
     return sorted([*wrong, *(f"{record.run()} is gone, but record {record.number} is its own" for record in gone)])
 
@@ -187,7 +186,7 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
         if key == keys.lease(space_id)
         or (key.startswith(keys.runs_prefix(space_id)) and (key.endswith(".plan.json") or ".displaced/" in key))
     ]
-    unended = [f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["status"] not in AT_REST]
+    unended = [f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["result"] is None]
     unended += _unasked(objects, space_id, head.get("review"))
     strange = [f"{key} of another life" for key, run in _runs(objects, space_id) if run["uid"] != head["uid"]]
     return sorted([*unfinished, *remains, *unended, *strange])
@@ -196,7 +195,7 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
 def _unasked(objects: Mapping[str, Stored], space_id: str, review: dict[str, Any] | None) -> list[str]:
     """Plans that wait without anybody being asked, or of which nobody was told what was decided; and the other way."""
     asked = {review["run_id"]} if review else set()
-    waiting = {run["run_id"] for _, run in _runs(objects, space_id) if run["status"] == "awaiting_approval"}
+    waiting = {run["job_id"] for _, run in _runs(objects, space_id) if run["result"] == "awaiting_approval"}
     plans = {run_id for key in objects if key.startswith(f"{space_id}/") and (run_id := keys.parse_review(key))}
     decided = [f"{review['run_id']} is decided, and not told"] if review and review["decision"] else []
     halves = (asked | waiting | plans) - (asked & waiting & plans)

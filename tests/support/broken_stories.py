@@ -57,7 +57,7 @@ def whoever_meets_it_says_so(account: Account) -> None:
     event["Records"][0]["s3"]["object"]["key"] = f"demo/live/{first}.md"
     work: list[tuple[str, dict[str, Any]]] = [
         ("counter", event),
-        ("consolidate", {"space_id": "demo", "run_id": run, "uid": run}),
+        ("consolidate", {"kind": "consolidation", "space_id": "demo", "job_id": run}),
         ("summarize", {"space_id": "demo", "conversation_id": conversation}),
         ("digest", {"space_id": "demo", "slot": None, "forced": True}),
         ("ask", {"space_id": "demo", "request_id": run}),

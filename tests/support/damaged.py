@@ -117,7 +117,7 @@ def built() -> Whole:
     backup = world.back_up()
     ids = {
         "note_id": first.note_id,
-        "run_id": run.run_id,
+        "run_id": run.job_id,
         "memory_id": memory_id,
         "conversation_id": conversation_id,
         "request_id": asked.job_id,
@@ -323,7 +323,7 @@ def works(whole: Whole) -> dict[str, Any]:
 
     soon = process.clock() + INVOCATION
     run("note", lambda: world.note("One more, after all that.").status)
-    run("consolidation", lambda: world.consolidate().status)
+    run("consolidation", lambda: world.consolidate().state)
     run(
         "message", lambda: posting.post(process, "demo", "general", Said("ann", chatter.fact(9), message_id="r9")).fresh
     )

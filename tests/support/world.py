@@ -28,14 +28,14 @@ from livemem.consolidation import pipeline as consolidation
 from livemem.conversations import update
 from livemem.digests import work as digesting
 from livemem.errors import LiveMemoryError
+from livemem.jobs import counter
+from livemem.jobs import queue as queues
+from livemem.jobs import run as runs
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.tools import Said
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
-from livemem.runs import counter
-from livemem.runs import queue as queues
-from livemem.runs import run as runs
 from livemem.settings import Settings
 from livemem.spaces import contents, life
 from livemem.spaces import head as heads
@@ -189,6 +189,8 @@ class Ids:
 
 def worker_of(payload: Mapping[str, Any]) -> Function:
     """The function that takes such a payload."""
+    if payload.get("kind") == "consolidation":
+        return "consolidate"
     if "kind" in payload:
         return {**work.KINDS, **update.KINDS}[payload["kind"]].function
     of: dict[str, Function] = {
@@ -197,7 +199,6 @@ def worker_of(payload: Mapping[str, Any]) -> Function:
         "slot": "digest",
         "forced": "digest",
         "do": "backup",
-        "run_id": "consolidate",
     }
     return next(function for key, function in of.items() if key in payload)
 
@@ -439,14 +440,14 @@ class World:
             return digesting.carry_out(process, todo["space_id"], wanted, until)
         if function == "backup":
             return work.carry_out(process, todo, until)
-        return consolidation.consolidate(process, todo["space_id"], todo["run_id"], todo["uid"], deadline=until)
+        return consolidation.consolidate(process, todo["space_id"], todo["job_id"], deadline=until)
 
     def consolidate(self, space_id: str = "demo", **order: Any) -> runs.Run:
         """Order a run and work it off."""
         run = self.order(space_id, **order)
         ended = self.work(self.queued.pop())
         assert ended is not None
-        assert ended.run_id == run.run_id
+        assert ended.job_id == run.job_id
         return ended
 
     def view(self, run_id: str, space_id: str = "demo") -> runs.Run:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from aws_lambda_powertools import Metrics
 
 from livemem.ask.work import Outcome
 from livemem.digests.work import Outcome as Digested
+from livemem.jobs.run import Result, Run
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
-from livemem.runs.run import AT_REST, Run
 from livemem_http import metrics as run_metrics
 from tests.support.world import World
 
@@ -96,7 +97,11 @@ def emitted():
     world.note("first")
     world.note("second")
     finished = world.consolidate()
-    runs = [None, finished, *(finished.model_copy(update={"status": status, "metrics": {}}) for status in AT_REST)]
+    runs = [
+        None,
+        finished,
+        *(finished.model_copy(update={"result": result, "metrics": {}}) for result in get_args(Result)),
+    ]
     found = set()
     for run in runs:
         found |= reported(run)
@@ -167,7 +172,7 @@ def test_every_status_that_a_run_can_end_with_is_drawn(dashboard):
     statuses = {dict(dimensions)["status"] for _, name, dimensions in drawn(dashboard) if name == "runs"}
 
     # Of these two people decide, and no invocation.
-    assert statuses == {*AT_REST} - {"refused", "superseded"}
+    assert statuses == {*get_args(Result)} - {"refused", "superseded"}
 
 
 def test_only_the_count_of_runs_is_split_by_status_because_each_split_is_billed(emitted):

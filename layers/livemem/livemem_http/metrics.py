@@ -15,9 +15,9 @@ from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 
 from livemem.conversations.summaries_job import SummariesJob
+from livemem.jobs.run import Run
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
-from livemem.runs.run import Run
 
 if TYPE_CHECKING:
     # They need what a search needs, which other functions don't have.
@@ -29,7 +29,7 @@ UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.By
 
 def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
     """Emit the run's numbers and its status (`ignored` for None); returns what the invocation answers."""
-    status = run.status if run else "ignored"
+    status = run.state if run else "ignored"
     with single_metric("runs", MetricUnit.Count, 1) as by_status:
         by_status.add_dimension("service", "consolidate")
         by_status.add_dimension("status", status)
@@ -39,7 +39,7 @@ def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
     for name, value in run.metrics.items():
         if isinstance(value, (int, float)):
             metrics.add_metric(name, UNITS.get(name, MetricUnit.Count), value)
-    return {"status": status, "run_id": run.run_id, "metrics": run.metrics}
+    return {"status": status, "run_id": run.job_id, "metrics": run.metrics}
 
 
 def report_summaries(service: str, worked: Sequence[Worked[SummariesJob]]) -> None:

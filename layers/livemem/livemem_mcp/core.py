@@ -13,13 +13,13 @@ from livemem import limits
 from livemem.ask import question as questions
 from livemem.changes import progress
 from livemem.errors import InvalidRequest
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
+from livemem.jobs.run import Run
 from livemem.memories.memory import Draft as Fact
 from livemem.notes import appending
 from livemem.notes.appending import Draft
 from livemem.recall import summary
-from livemem.runs import queue
-from livemem.runs.queue import Order
-from livemem.runs.run import Run
 from livemem.store import keys, memory_keys
 from livemem_http import markdown
 from livemem_http.items import joined
@@ -218,7 +218,7 @@ def poll(session: Session, handle: str) -> Answer:
 
 def _followed(session: Session, space: str, run: Run, *, wait: bool) -> Answer:
     while wait and run.status in telling.GOING_ON and _may_wait(session):
-        run = progress.view(session.process, space, run.run_id)
+        run = progress.view(session.process, space, run.job_id)
     return telling.of_run(space, run)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from livemem.ask.question import Question
-from livemem.runs.run import Run
+from livemem.jobs.run import Run
 from livemem_http.items import joined
 from livemem_http.views import RunView
 from livemem_http.views.ask import AskView
@@ -29,7 +29,7 @@ def of_run(space_id: str, run: Run) -> Answer:
     """How a run stands."""
     view = RunView.of(run)
     if run.status in GOING_ON:
-        return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.run_id}", as_json(view))
+        return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.job_id}", as_json(view))
     return Answer(_ended(view), as_json(view), failed=view.status == "error")
 
 

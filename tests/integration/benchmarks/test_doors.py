@@ -143,10 +143,10 @@ def test_a_store_that_is_away_is_a_connection_that_breaks(proxy, behind, log):
 
 
 def test_whoever_doubles_invocations_is_told_of_each_queued_run(proxy, queued):
-    run = {"space_id": "s", "run_id": RUN, "uid": "u", "trigger": "api", "status": "queued"}
+    run = {"kind": "consolidation", "space_id": "s", "job_id": RUN, "uid": "u", "status": "queued"}
     put(proxy.door, body=json.dumps(run).encode())
     put(proxy.door, body=json.dumps(run | {"status": "running"}).encode())
-    del run["status"]
+    del run["status"], run["uid"]
     assert queued == [run]
 
 

@@ -13,13 +13,13 @@ from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.records import Record
 from livemem.changes.rules import NewRules
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
+from livemem.jobs import queue as queues
+from livemem.jobs.queue import Order
 from livemem.notes import appending, idempotency
 from livemem.notes.appending import Draft
 from livemem.process import Process
-from livemem.runs import queue as queues
-from livemem.runs import space_change
-from livemem.runs.queue import Order
-from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.head_fields import Mode
@@ -260,12 +260,12 @@ def change_rules(scene: BankScene, process: Process, until: datetime) -> None:
 
 def approve(scene: BankScene, process: Process, until: datetime) -> None:
     assert scene.run
-    review.approve(process, EVERYONE, SPACE, scene.run["run_id"], scene.revision)
+    review.approve(process, EVERYONE, SPACE, scene.run["job_id"], scene.revision)
 
 
 def refuse(scene: BankScene, process: Process, until: datetime) -> None:
     assert scene.run
-    review.refuse(process, EVERYONE, SPACE, scene.run["run_id"], "not so")
+    review.refuse(process, EVERYONE, SPACE, scene.run["job_id"], "not so")
 
 
 def mode(wanted: Mode) -> Callable[[BankScene, Process, datetime], None]:

@@ -13,15 +13,15 @@ from livemem.bank import corrections, review
 from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.rules import NewRules
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import StoreUnavailable
+from livemem.jobs import queue as queues
+from livemem.jobs.queue import Order
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.markdown.edits import Edit
 from livemem.notes import appending, idempotency
 from livemem.process import Process
-from livemem.runs import queue as queues
-from livemem.runs import space_change
-from livemem.runs.queue import Order
-from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life, markers
 from livemem.store import keys
@@ -487,7 +487,7 @@ class BankHistory(History):
         before = bank.committed(self.world)
 
         def ask(messages: Messages, max_tokens: int | None, timeout: float, schema: Any = None) -> Reply:
-            self.asked[invocation["run_id"]] += 1
+            self.asked[invocation["job_id"]] += 1
             take_turn()
             if self.fails:
                 self.fails -= 1

@@ -255,7 +255,7 @@ def _remove_backup(scene: CopyScene, process: Process, until: datetime) -> None:
 
 
 def _consolidate(scene: CopyScene, process: Process, until: datetime) -> None:
-    run = next(waiting for waiting in scene.world.queued if "run_id" in waiting)
+    run = next(waiting for waiting in scene.world.queued if waiting.get("kind") == "consolidation")
     scene.world.work(run, process, until)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from livemem.bank import corrections
 from livemem.changes import undo as undoing
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.conversations import log, orders
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
@@ -18,8 +20,6 @@ from livemem.markdown.edits import Edit
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import append_once
 from livemem.process import Process
-from livemem.runs import space_change
-from livemem.runs.space_change import SpaceChange
 from livemem.store import conversation_keys, keys
 from tests.simulation.kinds.backups import take
 from tests.simulation.pairs import Pair, cut, late

@@ -233,13 +233,13 @@ def test_only_what_was_there_then_is_in_the_fork():
     idempotency.append_once(world.process, "demo", "bob", Draft("todo", "once"), "key-1")
     binary = raw_note(world, b"\xff\xfe")
     world.clock.move(2)
-    early = world.consolidate(agent="bob").run_id
+    early = world.consolidate(agent="bob").job_id
     world.clock.move(2)
     idempotency.append_once(world.process, "demo", "bob", Draft("todo", "twice"), "key-2")
     world.clock.move(2)
-    late = world.consolidate().run_id
+    late = world.consolidate().job_id
     world.clock.move(2)
-    assert world.consolidate().status == "nothing_to_do"
+    assert world.consolidate().state == "nothing_to_do"
     for name, (content_type, body) in FOREIGN.items():
         put(world, name, body, content_type)
 
@@ -267,8 +267,8 @@ def test_a_run_that_ended_after_the_change_is_not_in_the_fork():
 
     forked(world, "other", 2)
 
-    assert records.get(world.process, "demo", 3).run_id == run.run_id
-    assert not world.store.get(keys.run("other", run.run_id))
+    assert records.get(world.process, "demo", 3).run_id == run.job_id
+    assert not world.store.get(keys.run("other", run.job_id))
     assert audit(world.inner.objects, "other", world.live_ids("other")).clean()
 
 
@@ -332,11 +332,11 @@ def _note(world: World, text: str) -> bool:
 
 
 def _consolidate(world: World, text: str) -> bool:
-    return world.consolidate(max_notes=2).status == "ok"
+    return world.consolidate(max_notes=2).state == "ok"
 
 
 def _fold_one_agent(world: World, text: str) -> bool:
-    return world.consolidate(agent="bob").status == "ok"
+    return world.consolidate(agent="bob").state == "ok"
 
 
 def _correct(world: World, text: str) -> bool:
@@ -448,7 +448,7 @@ def test_a_fork_at_a_change_works_as_any_space(number: int):
     newest = history.read(world.process, "other", number).summary
     if newest.kind != "undo":
         world.undo(number, "other")
-    assert world.consolidate("other").status in ("ok", "nothing_to_do")
+    assert world.consolidate("other").state in ("ok", "nothing_to_do")
     world.clock.move(3 * 3_600)
     world.sweep_all()
     found = check_rest(world, "other", live, unique=False) + check_alive(world, "other")

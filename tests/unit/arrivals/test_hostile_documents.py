@@ -37,7 +37,6 @@ FREE = {
     "usage",
     "llm",
     "asking",
-    "spent",
     "latency_ms",
     "dirty_share",
     "duration_ms",

@@ -15,10 +15,10 @@ from livemem.bank import citations, files, history, time_travel
 from livemem.changes import progress, records
 from livemem.errors import BackupDamaged, Conflict
 from livemem.jobs import lease, places
+from livemem.jobs import run as runs
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
@@ -185,7 +185,7 @@ def test_a_restored_space_reads_and_works_as_before(target: str):
     run = records.get(world.process, target, 1).run_id
     assert progress.view(world.process, target, run).consolidation == 1
     world.undo(3, target)
-    assert world.consolidate(target).status == "ok"
+    assert world.consolidate(target).state == "ok"
     assert world.live_ids(target) == []
     world.clock.move(3_600 * 3)
     world.sweep_all()
@@ -224,18 +224,18 @@ def test_a_run_that_was_queued_or_at_work_does_not_hold_the_restored_space():
     world.create_space()
     world.note("one")
     queued = world.order()
-    dead = queued.model_copy(update={"run_id": world.ids(), "status": "running"})
+    dead = queued.model_copy(update={"job_id": world.ids(), "status": "running"})
     runs.create(world.process, dead)
     backup_id = world.back_up().backup_id
 
     world.restore("demo", backup_id, "copy")
 
     assert lease.look(world.process, places.of_space("copy")) is None
-    assert world.consolidate("copy").status == "ok"
+    assert world.consolidate("copy").state == "ok"
     world.clock.move(3_700)
     world.sweep_all()
-    ended = {run_id: world.view(run_id, "copy") for run_id in (queued.run_id, dead.run_id)}
-    assert {run.status for run in ended.values()} == {"error"}
+    ended = {run_id: world.view(run_id, "copy") for run_id in (queued.job_id, dead.job_id)}
+    assert {run.state for run in ended.values()} == {"error"}
     assert {run.space_id for run in ended.values()} == {"copy"}
 
 
@@ -251,7 +251,7 @@ def test_a_restore_starts_no_consolidation_but_the_sweep_may():
     assert not world.queued
     world.sweep()
 
-    assert [waiting["space_id"] for waiting in world.queued if "run_id" in waiting] == ["copy"]
+    assert [waiting["space_id"] for waiting in world.queued if "job_id" in waiting] == ["copy"]
 
 
 def test_what_the_restored_runs_cost_is_not_counted_twice_when_the_copy_is_deleted():

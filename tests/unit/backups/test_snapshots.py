@@ -155,7 +155,7 @@ def test_a_pending_commit_is_finished_first():
         world.work()
     world.new_process()
     world.clock.move(100)
-    assert heads.load(world.process, SPACE).meta.committed_run == run.run_id
+    assert heads.load(world.process, SPACE).meta.committed_run == run.job_id
 
     made = world.back_up()
 

@@ -6,12 +6,12 @@ from livemem.access.principal import Principal
 from livemem.bank import corrections, history, plans, review
 from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, PreconditionLost, TooLarge
-from livemem.jobs import lease, places
-from livemem.runs import counter, space_change
-from livemem.runs.run import Run
-from livemem.runs.space_change import SpaceChange
+from livemem.jobs import counter, lease, places
+from livemem.jobs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
@@ -50,11 +50,11 @@ def meta(world: World) -> Meta:
 def approve(world: World, run: Run, principal: Principal = ADMIN, revision: str | None = None) -> history.Detail:
     plan = world.plan()
     known = revision or (plan.revision if plan else "as it was")
-    return review.approve(world.process, principal, "demo", run.run_id, known)
+    return review.approve(world.process, principal, "demo", run.job_id, known)
 
 
 def refuse(world: World, run: Run, reason: str | None = None, principal: Principal = ADMIN) -> Run:
-    return review.refuse(world.process, principal, "demo", run.run_id, reason)
+    return review.refuse(world.process, principal, "demo", run.job_id, reason)
 
 
 def set_mode(world: World, mode, principal: Principal = ADMIN) -> space_change.Changed:
@@ -68,19 +68,19 @@ def test_a_run_stops_after_its_plan_and_gives_the_space_back():
 
     run = world.work()
 
-    assert (run.status, run.consolidation) == ("awaiting_approval", None)
+    assert (run.state, run.consolidation) == ("awaiting_approval", None)
     assert (run.metrics["notes_processed"], run.metrics["llm_calls"]) == (2, 1)
     assert (world.bank(), world.live_ids(), meta(world).changes) == (before, noted, 1)
     assert lease.look(world.process, places.of_space("demo")) is None
     waits = world.plan()
-    assert (waits.run_id, waits.number, waits.notes_count) == (run.run_id, 2, 2)
-    assert world.view(run.run_id) == run
+    assert (waits.run_id, waits.number, waits.notes_count) == (run.job_id, 2, 2)
+    assert world.view(run.job_id) == run
 
 
 def test_the_plan_shows_what_a_change_would_show():
     world, run = planned()
 
-    plan = plans.read(world.process, "demo", run.run_id)
+    plan = plans.read(world.process, "demo", run.job_id)
 
     assert (plan.review, plan.outdated) == (world.plan(), False)
     assert [note.content for note in plan.detail.sources] == ["two", "three"]
@@ -93,27 +93,27 @@ def test_reading_a_plan_costs_two_requests():
     world, run = planned()
     world.new_process()
 
-    plans.read(world.process, "demo", run.run_id)
+    plans.read(world.process, "demo", run.job_id)
 
     assert dict(world.client.counts) == {"GET": 2}
 
 
 def test_an_approved_plan_is_committed_as_it_was_read_and_says_by_whom():
     world, run = planned()
-    read = plans.read(world.process, "demo", run.run_id)
+    read = plans.read(world.process, "demo", run.job_id)
     world.clock.move(3600)
 
     made = approve(world, run)
 
     assert (made.changes, made.synthesis) == (read.detail.changes, read.detail.synthesis)
-    assert (made.summary.number, made.summary.run_id) == (2, run.run_id)
+    assert (made.summary.number, made.summary.run_id) == (2, run.job_id)
     assert (made.summary.approved_by, made.summary.approved_at) == ("admin", "2026-02-20T15:00:00Z")
     assert made.summary.committed_at == "2026-02-20T15:00:00Z"
     assert {note.status for note in made.sources} == {"consolidated"}
     assert "- two\n- three\n" in world.bank()["log.md"]
     assert world.live_ids() == []
-    ended = world.view(run.run_id)
-    assert (ended.status, ended.consolidation, ended.decided_by) == ("ok", 2, "admin")
+    ended = world.view(run.job_id)
+    assert (ended.state, ended.consolidation, ended.decided_by) == ("ok", 2, "admin")
     assert ended.metrics == run.metrics
     head = meta(world)
     assert (head.changes, head.consolidation_count, head.total_notes_processed, head.review) == (2, 2, 3, None)
@@ -171,17 +171,17 @@ def test_notes_that_came_meanwhile_start_the_next_run_once_the_plan_is_approved(
     world.settle()
 
     assert world.plan().notes_count == 2
-    assert world.plan().run_id != run.run_id
+    assert world.plan().run_id != run.job_id
 
 
 def test_a_run_by_hand_is_refused_while_a_plan_waits_and_the_plan_is_named():
     world, run = planned()
 
-    with pytest.raises(Conflict, match=run.run_id):
+    with pytest.raises(Conflict, match=run.job_id):
         world.order()
 
     assert not world.queued
-    assert world.consolidate(dry_run=True).status == "ok"
+    assert world.consolidate(dry_run=True).state == "ok"
 
 
 def test_a_run_that_was_ordered_before_the_plan_was_there_leaves_the_plan_alone():
@@ -191,9 +191,9 @@ def test_a_run_that_was_ordered_before_the_plan_was_there_leaves_the_plan_alone(
 
     first, second = world.work(), world.work()
 
-    assert (first.status, second.status) == ("awaiting_approval", "nothing_to_do")
-    assert first.run_id in second.message
-    assert world.plan().run_id == first.run_id
+    assert (first.state, second.state) == ("awaiting_approval", "nothing_to_do")
+    assert first.job_id in second.message
+    assert world.plan().run_id == first.job_id
     assert len(world.llm.prompts) == 2
 
 
@@ -203,9 +203,9 @@ def test_a_run_may_take_the_place_of_the_plan():
 
     other = world.consolidate(replace=True)
 
-    assert (other.status, world.plan().run_id, world.plan().notes_count) == ("awaiting_approval", other.run_id, 3)
-    assert world.view(run.run_id).status == "superseded"
-    assert keys.review("demo", run.run_id) not in world.inner.objects
+    assert (other.state, world.plan().run_id, world.plan().notes_count) == ("awaiting_approval", other.job_id, 3)
+    assert world.view(run.job_id).state == "superseded"
+    assert keys.review("demo", run.job_id) not in world.inner.objects
     with pytest.raises(Conflict, match="superseded"):
         approve(world, run)
 
@@ -218,8 +218,8 @@ def test_a_run_that_fails_to_ask_leaves_the_plan_where_it_would_have_replaced_it
 
     failed = world.consolidate(replace=True)
 
-    assert failed.error["code"] == "token_budget_exhausted"
-    assert world.plan().run_id == run.run_id
+    assert failed.error.code == "token_budget_exhausted"
+    assert world.plan().run_id == run.job_id
 
 
 def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_again():
@@ -228,14 +228,14 @@ def test_a_refused_plan_leaves_its_notes_live_and_pauses_what_would_plan_them_ag
 
     refused = refuse(world, run, "Not so.")
 
-    assert (refused.status, refused.message, refused.decided_by) == ("refused", "Not so.", "admin")
-    assert refused == world.view(run.run_id)
+    assert (refused.state, refused.message, refused.decided_by) == ("refused", "Not so.", "admin")
+    assert refused == world.view(run.job_id)
     assert world.live_ids() == noted
     assert (meta(world).auto_paused, meta(world).review) == (True, None)
     assert world.count() == counter.Counted("not_automatic")
-    assert keys.review("demo", run.run_id) not in world.inner.objects
+    assert keys.review("demo", run.job_id) not in world.inner.objects
     with pytest.raises(NotFound):
-        plans.read(world.process, "demo", run.run_id)
+        plans.read(world.process, "demo", run.job_id)
 
 
 def test_refusing_twice_is_refusing_once_and_what_is_refused_is_not_approved():
@@ -269,7 +269,7 @@ def test_who_names_another_revision_than_the_one_that_waits_approves_nothing():
     world, run = planned()
     with pytest.raises(Conflict, match="plan_revision"):
         approve(world, run, revision="0" * 32)
-    assert world.plan().run_id == run.run_id
+    assert world.plan().run_id == run.job_id
 
 
 def by_hand(world: World) -> None:
@@ -333,11 +333,11 @@ def test_a_plan_whose_grounds_have_changed_is_not_committed_but_made_anew(distur
         approve(world, run, revision=revision)
 
     assert (world.bank(), meta(world).changes) == (before, changes)
-    assert world.view(run.run_id).status == "superseded"
+    assert world.view(run.job_id).state == "superseded"
     assert len(world.queued) == 1
     again = world.work()
-    assert again.run_id in outdated.value.detail
-    assert (again.status, world.plan().run_id) == ("awaiting_approval", again.run_id)
+    assert again.job_id in outdated.value.detail
+    assert (again.state, world.plan().run_id) == ("awaiting_approval", again.job_id)
     approve(world, again)
     assert world.live_ids() == []
 
@@ -345,7 +345,7 @@ def test_a_plan_whose_grounds_have_changed_is_not_committed_but_made_anew(distur
 def test_a_plan_says_when_it_can_not_be_committed_as_it_stands():
     world, run = planned()
     by_hand(world)
-    assert plans.read(world.process, "demo", run.run_id).outdated
+    assert plans.read(world.process, "demo", run.job_id).outdated
 
 
 @pytest.mark.parametrize("decide", [approve, refuse])
@@ -357,7 +357,7 @@ def test_who_may_correct_the_bank_may_decide(decide):
     space_change.change(world.process, ADMIN, "demo", SpaceChange(corrections="write"))
     decide(world, run, principal=WRITER)
 
-    assert world.view(run.run_id).decided_by == "will"
+    assert world.view(run.job_id).decided_by == "will"
 
 
 def test_only_an_admin_says_whether_plans_wait():
@@ -376,10 +376,10 @@ def test_where_nobody_has_to_approve_any_more_the_plan_is_given_up_and_a_run_sta
     world.settle()
 
     assert changed.started_run is not None
-    assert world.view(changed.started_run).status == "ok"
-    assert world.view(run.run_id).status == "superseded"
+    assert world.view(changed.started_run).state == "ok"
+    assert world.view(run.job_id).state == "superseded"
     assert (meta(world).review, world.live_ids()) == (None, [])
-    assert keys.review("demo", run.run_id) not in world.inner.objects
+    assert keys.review("demo", run.job_id) not in world.inner.objects
 
 
 def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
@@ -396,8 +396,8 @@ def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
     world.client.after = meanwhile
     run = world.work()
 
-    assert (run.status, meta(world).changes, world.bank()) == ("awaiting_approval", 0, {})
-    assert world.keys("demo/_runs/") == [keys.run("demo", run.run_id), keys.review("demo", run.run_id)]
+    assert (run.state, meta(world).changes, world.bank()) == ("awaiting_approval", 0, {})
+    assert world.keys("demo/_runs/") == [keys.run("demo", run.job_id), keys.review("demo", run.job_id)]
     world.approve()
     assert world.live_ids() == []
 
@@ -420,7 +420,7 @@ def test_an_approval_that_the_end_of_review_comes_before_commits_nothing():
     world.sweep()
     world.settle()
     assert (meta(world).changes, world.live_ids(), meta(world).review) == (2, [], None)
-    assert world.view(run.run_id).status == "superseded"
+    assert world.view(run.job_id).state == "superseded"
 
 
 def test_a_run_under_way_while_review_ends_commits():
@@ -438,8 +438,8 @@ def test_a_run_under_way_while_review_ends_commits():
     world.client.after = meanwhile
     run = world.work()
 
-    assert (run.status, meta(world).changes, world.live_ids()) == ("ok", 1, [])
-    assert world.keys("demo/_runs/") == [keys.run("demo", run.run_id)]
+    assert (run.state, meta(world).changes, world.live_ids()) == ("ok", 1, [])
+    assert world.keys("demo/_runs/") == [keys.run("demo", run.job_id)]
 
 
 def test_an_approval_beside_a_run_that_works_is_refused_as_busy():
@@ -474,7 +474,7 @@ def test_a_reason_that_is_too_long_is_refused_and_the_plan_waits_on():
     world, run = planned()
     with pytest.raises(TooLarge):
         refuse(world, run, "é" * 251)
-    assert world.plan().run_id == run.run_id
+    assert world.plan().run_id == run.job_id
 
 
 def test_an_approved_consolidation_is_undone_like_any_other():
@@ -494,7 +494,7 @@ def test_what_a_section_rests_on_is_told_after_an_approval():
     approve(world, run)
     record = records.get(world.process, "demo", 2)
     assert record.files[0].sources is not None
-    assert (record.run_id != run.run_id, record.run()) == (True, run.run_id)
+    assert (record.run_id != run.job_id, record.run()) == (True, run.job_id)
 
 
 def problems(world: World) -> dict[str, bool]:
@@ -517,14 +517,14 @@ def test_a_plan_that_waits_for_years_is_still_there_to_be_approved():
         world.clock.move(300 * 86_400)
         world.sweep_all()
 
-    assert world.view(run.run_id).status == "awaiting_approval"
+    assert world.view(run.job_id).state == "awaiting_approval"
     approve(world, run)
-    assert world.view(run.run_id).status == "ok"
+    assert world.view(run.job_id).state == "ok"
 
 
 def test_a_plan_that_is_written_again_after_it_was_decided_is_removed_by_the_sweep():
     world, run = planned()
-    key = keys.review("demo", run.run_id)
+    key = keys.review("demo", run.job_id)
     body = world.text(key).encode()
     refuse(world, run)
     world.store.put(key, body)
@@ -543,7 +543,7 @@ def test_a_space_that_is_restored_has_no_plan_that_waits():
 
     copy = heads.load(world.process, "copy").meta
     assert (copy.consolidation_mode, copy.review) == ("review", None)
-    assert world.view(run.run_id, "copy").status == "superseded"
+    assert world.view(run.job_id, "copy").state == "superseded"
     assert not any("review.json" in key for key in world.keys("copy/"))
     assert world.count("copy").result == "started"
 
@@ -555,7 +555,7 @@ def test_an_erasure_gives_the_plan_up_and_nothing_of_the_note_is_left():
 
     erasure.erase_note(world.process, EVERYONE, "demo", note_id, deadline, erase=True)
 
-    assert world.view(run.run_id).status == "superseded"
+    assert world.view(run.job_id).state == "superseded"
     assert meta(world).review is None
     assert not any(b"two" in stored.body for stored in world.inner.objects.values())
     with pytest.raises(Conflict, match="superseded"):
@@ -564,6 +564,6 @@ def test_an_erasure_gives_the_plan_up_and_nothing_of_the_note_is_left():
 
 def test_the_tokens_of_a_plan_count_once_whatever_becomes_of_it():
     world, run = planned()
-    planned_with = world.view(run.run_id).metrics["llm_prompt_tokens"]
+    planned_with = world.view(run.job_id).metrics["llm_prompt_tokens"]
     approve(world, run)
-    assert world.view(run.run_id).metrics["llm_prompt_tokens"] == planned_with == 100
+    assert world.view(run.job_id).metrics["llm_prompt_tokens"] == planned_with == 100

@@ -8,8 +8,8 @@ from livemem.changes import commit
 from livemem.changes.commit import CommitLost
 from livemem.errors import Busy, StillAtWork
 from livemem.jobs import lease, places
+from livemem.jobs import run as runs
 from livemem.notes import appending
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
@@ -114,7 +114,7 @@ def test_of_two_plans_of_one_run_the_first_counts(world):
     with pytest.raises(Killed):
         world.work(payload)
     world.new_process()
-    plan = commit.planned(world.process, "demo", run.run_id)
+    plan = commit.planned(world.process, "demo", run.job_id)
     assert plan is not None
     other = plan.model_copy(update={"files": []})
     assert commit.prepare(world.process, "demo", other) == plan
@@ -122,7 +122,7 @@ def test_of_two_plans_of_one_run_the_first_counts(world):
     world.clock.move(lease.LIFE.total_seconds())
     ended = world.work(payload)
     assert ended is not None
-    assert ended.status == "ok"
+    assert ended.state == "ok"
     # The retry commits what the first try had planned: no second call.
     assert len(world.llm.prompts) == asked
     assert "first answer" in world.bank()["log.md"]
@@ -145,7 +145,7 @@ def test_a_change_of_the_description_during_the_run_does_not_cost_the_answer(wor
         return append_everything(prompt)
 
     world.llm.queue.append(answer)
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     meta = json.loads(world.text("demo/_meta.json"))
     assert (meta["description"], meta["consolidation_count"]) == ("changed meanwhile", 1)
 
@@ -168,7 +168,7 @@ def test_a_worker_whose_lease_was_taken_over_commits_nothing_over_a_changed_spac
     assert world.bank() == {}
     world.clock.move(2_000)
     world.sweep()
-    assert (world.view(run.run_id).error or {})["code"] == "interrupted"
+    assert world.view(run.job_id).error.code == "interrupted"
     assert not [key for key in world.keys("demo/") if key.endswith(".plan.json")]
 
 
@@ -195,9 +195,9 @@ def test_a_bank_file_changed_behind_the_services_back_is_kept_aside(world):
 
     world.llm.queue.append(answer)
     run = world.consolidate()
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert world.bank()["log.md"].count("\n- ") == 4
-    assert "Edited in the bucket." in world.text(keys.displaced("demo", run.run_id, "log.md"))
+    assert "Edited in the bucket." in world.text(keys.displaced("demo", run.job_id, "log.md"))
 
 
 def test_a_note_that_comes_twice_under_one_name_is_written_once(world):
@@ -221,11 +221,11 @@ def test_a_run_that_died_is_shown_as_an_error_after_its_time_and_not_as_running_
     with pytest.raises(Killed):
         world.work(payload)
     world.new_process()
-    assert (world.view(run.run_id).status, world.view(run.run_id).step) == ("running", "asking")
+    assert (world.view(run.job_id).state, world.view(run.job_id).step) == ("running", "asking")
     world.clock.move(1_000)
-    assert world.view(run.run_id).status == "error"
-    assert (world.view(run.run_id).error or {})["code"] == "interrupted"
+    assert world.view(run.job_id).state == "error"
+    assert world.view(run.job_id).error.code == "interrupted"
     world.sweep()
-    stored = runs.find(world.process, "demo", run.run_id)
+    stored = runs.find(world.process, "demo", run.job_id)
     assert stored is not None
-    assert stored.run.status == "error"
+    assert stored.value.state == "error"

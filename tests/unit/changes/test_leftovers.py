@@ -2,7 +2,8 @@
 
 import pytest
 
-from livemem.runs import run as runs
+from livemem.errors import PreconditionLost
+from livemem.jobs import run as runs
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.counting import Killed
@@ -28,33 +29,33 @@ def test_a_run_by_hand_whose_invocation_never_comes_is_ended_after_an_hour_and_n
     world.queued.clear()
     world.clock.move(HOUR)
     world.sweep()
-    assert world.inner.objects[keys.run("demo", run.run_id)].body.count(b'"queued"') == 1
+    assert world.inner.objects[keys.run("demo", run.job_id)].body.count(b'"queued"') == 1
     world.clock.move(1)
 
     world.sweep()
 
-    saved = runs.find(world.process, "demo", run.run_id)
+    saved = runs.find(world.process, "demo", run.job_id)
     assert saved is not None
-    assert (saved.run.status, (saved.run.error or {})["code"]) == ("error", "not_started")
+    assert (saved.value.state, saved.value.error.code) == ("error", "not_started")
     assert world.live_ids() != []
 
 
 def test_a_late_first_write_of_a_run_does_not_set_it_back_to_queued():
     world = space()
     run = world.order()
-    first = world.inner.objects[keys.run("demo", run.run_id)].body
+    first = world.inner.objects[keys.run("demo", run.job_id)].body
     world.work()
 
-    again = runs.create(world.process, runs.Run.from_bytes(first))
+    with pytest.raises(PreconditionLost):
+        runs.create(world.process, runs.Run.from_bytes(first))
 
-    assert again.run.status == "ok"
-    assert world.view(run.run_id).status == "ok"
+    assert world.view(run.job_id).state == "ok"
 
 
 def test_a_plan_that_comes_once_more_after_its_run_has_ended_is_removed():
     world = space()
     run = world.order()
-    plan = keys.plan("demo", run.run_id)
+    plan = keys.plan("demo", run.job_id)
     kept: list[bytes] = []
 
     def keep(index: int, verb: str) -> None:
@@ -80,7 +81,7 @@ def test_the_head_is_told_once_that_all_runs_up_to_one_have_ended():
     assert seen(world) is None
     world.clock.move(2 * HOUR)
     world.sweep()
-    assert seen(world) == run.run_id
+    assert seen(world) == run.job_id
     world.client.reset()
 
     world.sweep()
@@ -111,7 +112,7 @@ def test_a_run_that_goes_on_holds_the_mark_back():
 
     world.sweep()
 
-    assert seen(world) == first.run_id
+    assert seen(world) == first.job_id
 
 
 def test_runs_that_are_known_to_have_ended_are_not_read_again():

@@ -246,7 +246,7 @@ def test_if_the_threshold_is_reached_afterwards_a_run_starts():
 
     move(world)
 
-    assert [waiting["trigger"] for waiting in world.queued] == ["threshold"]
+    assert [world.view(waiting["job_id"]).trigger for waiting in world.queued] == ["threshold"]
 
 
 def test_nothing_is_moved_while_somebody_holds_the_space_or_notes_of_it_are_erased():

@@ -69,7 +69,7 @@ def _consolidated_once() -> World:
     world.create_space()
     world.note("the first note")
     world.llm.queue.append((FOLDER / "first.json").read_text())
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     for text in ("login works", "tokens are hashed", "who writes the docs?"):
         world.clock.move(1)
         world.note(text)
@@ -101,12 +101,12 @@ def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were
 
     run = world.consolidate()
 
-    assert run.status == "error"
+    assert run.state == "error"
     assert run.error is not None
-    assert run.error["code"] == "llm_contract"
-    assert case["detail"] in run.error["detail"]
-    assert len(run.error["detail"]) < 2_000
-    assert world.view(run.run_id) == run
+    assert run.error.code == "llm_contract"
+    assert case["detail"] in run.error.detail
+    assert len(run.error.detail) < 2_000
+    assert world.view(run.job_id) == run
     assert len(world.llm.prompts) == 2
     assert case["detail"] in world.llm.prompts[1][-1]["content"]
     assert run.metrics["llm_calls"] == 2
@@ -118,7 +118,7 @@ def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were
 
     # The next run can succeed.
     world.llm.queue.append((FOLDER / "good.json").read_text())
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     assert world.live_ids() == []
     assert "- Login works." in world.bank()["log.md"]
 
@@ -130,7 +130,7 @@ def test_a_broken_answer_that_is_corrected_is_taken(case: dict[str, Any]):
 
     run = world.consolidate()
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert run.metrics["llm_calls"] == 2
     assert world.live_ids() == []
     assert world.llm.prompts[1][-2] == {"role": "assistant", "content": _text(case)}
@@ -147,7 +147,7 @@ def test_an_odd_answer_is_accepted_for_the_reason_in_the_table(case: dict[str, A
 
     run = world.consolidate()
 
-    assert (run.status, run.error) == ("ok", None)
+    assert (run.state, run.error) == ("ok", None)
     assert len(world.llm.prompts) == asks
     assert world.bank() == before | case["bank"]
     assert world.live_ids() == noted[3 - left :]

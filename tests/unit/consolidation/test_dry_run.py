@@ -35,7 +35,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing_but_its_own_document():
 
     run = world.consolidate(dry_run=True)
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert run.plan is not None
     assert run.plan["sources"] == noted
     assert run.plan["synthesis"] == "2 notes."
@@ -43,8 +43,8 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing_but_its_own_document():
     assert "+- two\n+- three\n" in run.plan["changes"][0]["diff"]
     assert (run.metrics["notes_processed"], run.metrics["edits_applied"], run.consolidation) == (2, 1, None)
     assert others(world) == before
-    assert world.keys("demo/_runs/") == sorted([*runs_before, keys.run("demo", run.run_id)])
-    assert world.view(run.run_id) == run
+    assert world.keys("demo/_runs/") == sorted([*runs_before, keys.run("demo", run.job_id)])
+    assert world.view(run.job_id) == run
     assert not world.queued
 
 
@@ -58,8 +58,8 @@ def test_a_dry_run_needs_no_lease_and_leaves_a_running_one_alone():
 
     world.llm.queue.append(rehearse_meanwhile)
 
-    assert world.consolidate().status == "ok"
-    assert seen[0].status == "ok"
+    assert world.consolidate().state == "ok"
+    assert seen[0].state == "ok"
     assert world.bank()["log.md"].count("- two") == 1
 
 
@@ -69,7 +69,7 @@ def test_a_dry_run_without_notes_has_nothing_to_do():
 
     run = world.consolidate(dry_run=True)
 
-    assert (run.status, run.message, run.metrics) == (
+    assert (run.state, run.message, run.metrics) == (
         "nothing_to_do", "No new notes to consolidate", {"notes_processed": 0},
     )  # fmt: skip
 
@@ -84,8 +84,8 @@ def test_a_dry_run_that_fails_says_so_and_keeps_no_event_away(answers: list[Any]
 
     run = world.consolidate(dry_run=True)
 
-    assert run.status == "error"
-    assert (run.error or {})["code"] == code
+    assert run.state == "error"
+    assert run.error.code == code
     assert run.metrics["llm_calls"] == len(answers)
     assert others(world) == before
     assert world.count().result == "started"
@@ -148,4 +148,4 @@ def test_a_dry_run_beside_a_commit_that_is_not_written_out_asks_nobody():
 
     run = world.consolidate(dry_run=True)
 
-    assert (run.status, len(world.llm.prompts)) == ("busy", asked)
+    assert (run.state, len(world.llm.prompts)) == ("busy", asked)

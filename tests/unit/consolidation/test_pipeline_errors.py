@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from livemem.consolidation.pipeline import consolidate
+from livemem.jobs import run as runs
 from livemem.llm import window
 from livemem.llm.client import LlmError
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
@@ -24,13 +24,13 @@ def snapshot(world: World) -> dict[str, bytes]:
 
 def failed(world: World, run: runs.Run, code: str) -> str:
     """Assert what holds for every failed run, and return its detail."""
-    assert (run.status, run.step) == ("error", None)
+    assert (run.state, run.step) == ("error", None)
     assert run.error is not None
-    assert run.error["code"] == code
-    assert run.finished_at is not None
-    assert world.view(run.run_id) == run
+    assert run.error.code == code
+    assert run.ended_at is not None
+    assert world.view(run.job_id) == run
     assert not [key for key in world.keys("demo/_runs/") if key.endswith(".plan.json")]
-    return run.error["detail"]
+    return run.error.detail
 
 
 def space_with_notes(count: int = 2, **settings: Any) -> World:
@@ -60,7 +60,7 @@ def test_a_failure_of_the_llm_leaves_every_note_live_and_is_not_asked_again(code
     assert len(world.llm.prompts) == 1
     assert run.metrics["llm_calls"] == 1
     assert snapshot(world) == before
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
 
 def test_a_failure_of_the_llm_after_a_broken_answer_is_what_the_run_reports():
@@ -81,7 +81,7 @@ def test_a_broken_answer_that_the_retry_corrects_costs_two_calls_and_loses_nothi
 
     run = world.consolidate()
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert (run.metrics["llm_calls"], run.metrics["llm_tokens_used"]) == (2, 240)
     first, second = world.llm.prompts
     assert second[:2] == first
@@ -94,7 +94,7 @@ def test_a_retry_shows_as_much_of_a_long_answer_as_fits_the_window():
     world = space_with_notes(llmaas_context_tokens=7_000)
     world.llm.queue.append("prose " * 4_000)
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
     shown = world.llm.prompts[1][2]["content"]
     assert 0 < len(shown) < 24_000
@@ -142,7 +142,7 @@ def test_the_timeout_of_a_call_is_bounded_by_the_setting_and_by_the_invocation(l
     run = work_with(world, left)
 
     assert run is not None
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert [limit for _, limit in world.llm.limits] == [timeout]
 
 
@@ -178,7 +178,7 @@ def test_a_retry_without_time_is_not_sent():
 def work_with(world: World, seconds: float) -> runs.Run | None:
     todo = world.queued.popleft()
     deadline = world.clock() + timedelta(seconds=seconds)
-    return consolidate(world.process, todo["space_id"], todo["run_id"], todo["uid"], deadline=deadline)
+    return consolidate(world.process, todo["space_id"], todo["job_id"], deadline=deadline)
 
 
 def test_a_bank_that_can_not_fit_names_its_largest_file():
@@ -224,7 +224,7 @@ def test_a_space_without_notes_has_nothing_to_do_and_asks_nobody():
 
     run = world.consolidate()
 
-    assert (run.status, run.message) == ("nothing_to_do", "No new notes to consolidate")
+    assert (run.state, run.message) == ("nothing_to_do", "No new notes to consolidate")
     assert run.metrics == {"notes_processed": 0}
     assert run.error is None
     assert world.llm.prompts == []
@@ -291,6 +291,6 @@ def test_a_change_of_the_description_while_the_llm_thinks_does_not_cost_the_answ
 
     world.llm.queue.append(describe_meanwhile)
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     assert heads.load(world.process, "demo").meta.description == "new"
     assert world.live_ids() == []

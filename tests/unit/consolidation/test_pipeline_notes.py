@@ -53,7 +53,7 @@ def test_a_run_folds_all_notes_oldest_first_and_keeps_them_whole_in_its_record()
     assert world.live_ids() == []
     record = record_of(world)
     assert [(source.note_id, source.raw) for source in record.notes] == sorted(raw.items())
-    assert (record.number, record.kind, record.trigger, record.run_id) == (1, "consolidation", "api", run.run_id)
+    assert (record.number, record.kind, record.trigger, record.run_id) == (1, "consolidation", "api", run.job_id)
     assert world.bank() == {"log.md": "# Log\n\n## Log\n\n- ann 1\n- bob 2\n- ann 3\n"}
     head = head_of(world)
     assert (head.consolidation_count, head.total_notes_processed, head.committed_run) == (1, 3, None)
@@ -138,7 +138,7 @@ def test_an_agent_without_notes_leaves_nothing_to_do():
 
     run = world.consolidate(agent="eve")
 
-    assert run.status == "nothing_to_do"
+    assert run.state == "nothing_to_do"
     assert world.llm.prompts == []
     assert len(world.live_ids()) == 2
 
@@ -238,7 +238,7 @@ def test_the_late_echo_of_a_folded_note_is_removed_and_not_folded_again():
 
     run = world.consolidate()
 
-    assert run.status == "nothing_to_do"
+    assert run.state == "nothing_to_do"
     assert len(world.llm.prompts) == 1
     assert world.live_ids() == []
     assert pages.get(world.process, "demo", note_id).status == "consolidated"
@@ -306,6 +306,6 @@ def test_of_a_provider_that_counts_no_tokens_they_are_estimated():
 
     run = world.consolidate()
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert (run.metrics["llm_calls"], run.metrics["llm_prompt_tokens"]) == (1, 0)
     assert run.metrics["llm_tokens_used"] == run.metrics["llm_tokens_estimated"] > 0

@@ -21,7 +21,7 @@ def _slow_worker(world: World, payload: dict[str, str]) -> Actor:
 
     def work(actor: Actor) -> object:
         process = replace(actor.process, ask=world.process.ask)
-        return pipeline.consolidate(process, SPACE, payload["run_id"], payload["uid"], deadline=until)
+        return pipeline.consolidate(process, SPACE, payload["job_id"], deadline=until)
 
     return Actor("slow", world, work, until)
 
@@ -64,7 +64,7 @@ def _with_a_plan_left() -> tuple[World, dict[str, str]]:
         for after in range(1, 6):
             world, payload, _, _ = _killed_after(before, after)
             if (
-                keys.plan(SPACE, payload["run_id"]) in world.inner.objects
+                keys.plan(SPACE, payload["job_id"]) in world.inner.objects
                 and keys.lease(SPACE) not in world.inner.objects
             ):
                 return world, payload
@@ -77,7 +77,7 @@ def test_a_put_event_that_found_the_space_busy_with_clearing_up_is_not_forgotten
         world.note(f"later {number}")
     assert not world.queued
     world.work(payload)
-    assert keys.plan(SPACE, payload["run_id"]) not in world.inner.objects
+    assert keys.plan(SPACE, payload["job_id"]) not in world.inner.objects
     assert len(world.queued) == 1
 
 

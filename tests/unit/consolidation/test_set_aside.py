@@ -63,8 +63,8 @@ def test_the_largest_note_of_characters_that_json_escapes_is_folded_in_the_defau
         {**shown, "notes": [{**n, "content": "long"} for n in shown["notes"]]}
     )
 
-    assert world.consolidate().status == "ok"
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
+    assert world.consolidate().state == "ok"
 
     assert world.live_ids() == []
 
@@ -75,7 +75,7 @@ def test_a_note_that_can_not_fit_is_set_aside_and_the_others_are_folded():
 
     run = world.consolidate()
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert prompted(world) == ["one", "two"]
     assert world.live_ids() == [ids[1]]
     aside = run.metrics["set_aside"]
@@ -92,7 +92,7 @@ def test_a_run_that_finds_nothing_else_says_so_and_fails_nobody():
 
     run = world.consolidate()
 
-    assert (run.status, run.error) == ("nothing_to_do", None)
+    assert (run.state, run.error) == ("nothing_to_do", None)
     assert huge in (run.message or "")
     assert run.metrics["set_aside"][0]["note_id"] == huge
     assert world.llm.prompts == []
@@ -144,7 +144,7 @@ def test_a_note_set_aside_is_not_read_again_to_tell_that_it_does_not_fit():
     world.inner.get_object = get_object
     write(world, "one")
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
     assert keys.note("demo", huge) not in asked
     assert any("/live/" in key for key in asked)
@@ -172,13 +172,13 @@ def test_a_smaller_bank_takes_what_was_set_aside():
         Bucket="b", Key=keys.bank_file("demo", "log.md"), Body=b"# Log\n\n## Log\n\n" + b"- old\n" * 6_000
     )
     write(world, HUGE)
-    assert world.consolidate().status == "nothing_to_do"
+    assert world.consolidate().state == "nothing_to_do"
     assert head_of(world).set_aside.needs
 
     corrections.write_file(world.process, "admin", "demo", "log.md", "# Log\n\n## Log\n\n- old\n", None)
     assert head_of(world).set_aside == set_aside.SetAside()
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     assert world.live_ids() == []
 
 
@@ -202,7 +202,7 @@ def test_a_rehearsal_remembers_nothing():
 
     run = world.consolidate(dry_run=True)
 
-    assert run.status == "nothing_to_do"
+    assert run.state == "nothing_to_do"
     assert head_of(world) == before
 
 
@@ -212,7 +212,7 @@ def test_a_run_of_one_agent_forgets_nobody_elses():
     world.consolidate()
     world.note("one", agent="bob")
 
-    assert world.consolidate(agent="bob").status == "ok"
+    assert world.consolidate(agent="bob").state == "ok"
 
     assert set(head_of(world).set_aside.needs) == {huge}
 
@@ -222,12 +222,12 @@ def test_the_late_echo_of_a_folded_note_is_removed_however_large_it_is():
     (huge,) = write(world, HUGE)
     body = world.text(keys.note("demo", huge)).encode()
     world.llm.default = lambda shown: append_everything({**shown, "notes": [{"number": 1, "content": "long"}]})
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     world.inner.put_object(Bucket="b", Key=keys.note("demo", huge), Body=body)
 
     run = with_window(world, SMALL).consolidate()
 
-    assert run.status == "nothing_to_do"
+    assert run.state == "nothing_to_do"
     assert world.live_ids() == []
     assert head_of(world).set_aside.needs == {}
 
@@ -240,7 +240,7 @@ def test_more_such_notes_than_a_head_remembers_let_the_runs_wait(monkeypatch: py
     for _ in range(2):
         run = world.consolidate()
 
-        assert (run.error or {})["code"] == "note_too_large"
+        assert run.error.code == "note_too_large"
         assert world.count().result == "busy"
     assert len(head_of(world).set_aside.needs) == 3
     assert len(world.live_ids()) == 5
@@ -250,9 +250,9 @@ def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(set_aside, "MOST", 3)
     world = space(threshold=1)
     write(world, *[HUGE] * 6, "one")
-    assert world.consolidate().status == "error"
+    assert world.consolidate().state == "error"
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
     assert prompted(world) == ["one"]
     assert len(world.live_ids()) == 6
@@ -276,13 +276,13 @@ def test_a_file_that_no_later_prompt_could_hold_is_refused_with_what_would_fit(c
     run = world.consolidate()
 
     assert "log.md is too large" in world.llm.prompts[-1][-1]["content"]
-    assert (run.status, run.metrics["llm_calls"]) == ("ok", 2)
+    assert (run.state, run.metrics["llm_calls"]) == ("ok", 2)
     assert fitting[0] > 150_000
     # The next prompt still has room for notes.
     write(world, "two " * 500)
     discarding = {"bank_files": [], "synthesis": "x", "discarded": [{"note": 1, "reason": "repeats"}]}
     world.llm.queue.append(json.dumps(discarding))
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
 
 def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_changed():
@@ -292,8 +292,8 @@ def test_a_bank_that_no_answer_keeps_small_enough_is_an_error_and_nothing_is_cha
 
     run = world.consolidate()
 
-    assert (run.error or {})["code"] == "llm_contract"
-    assert "log.md is too large" in (run.error or {})["detail"]
+    assert run.error.code == "llm_contract"
+    assert "log.md is too large" in run.error.detail
     assert (world.bank(), world.live_ids()) == ({}, ids)
 
 
@@ -304,7 +304,7 @@ def test_an_answer_that_makes_a_too_large_bank_smaller_is_taken():
     write(world, "one")
     world.llm.queue.append(whole("log.md", body.replace("- old\n", "- o\n")))
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
 
 def whole(path: str, content: str) -> str:

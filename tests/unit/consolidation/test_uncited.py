@@ -35,7 +35,7 @@ def test_the_one_retry_asks_for_uncited_notes_by_their_numbers_and_what_it_cites
     run = world.consolidate()
 
     assert "neither cited in `notes` nor listed in `discarded`: 1, 3-6." in world.llm.prompts[1][-1]["content"]
-    assert (run.status, run.metrics["llm_calls"], run.metrics["notes_uncited"]) == ("ok", 2, 0)
+    assert (run.state, run.metrics["llm_calls"], run.metrics["notes_uncited"]) == ("ok", 2, 0)
     assert world.live_ids() == []
     assert (record_of(world).uncited, record_of(world).left_out, left_out(world)) == ([], [], [])
 
@@ -157,7 +157,7 @@ def test_a_retry_that_fails_does_not_cost_the_answer_that_can_be_used(retry: Any
 
     run = world.consolidate()
 
-    assert (run.status, run.metrics["llm_calls"], run.metrics["notes_processed"]) == ("ok", 2, 1)
+    assert (run.state, run.metrics["llm_calls"], run.metrics["notes_processed"]) == ("ok", 2, 1)
 
 
 def test_of_two_answers_the_one_that_leaves_fewer_notes_out_is_taken():
@@ -187,7 +187,7 @@ def test_a_synthesis_that_stays_too_long_is_taken_with_a_warning_in_record_and_h
     world = space_with_notes("ann")
     world.llm.queue.extend([citing(1, synthesis=LONG)] * 2)
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
     assert record_of(world).warnings == ["The synthesis has 1501 characters, but at most 1500 are wanted."]
     assert history.read(world.process, "demo", 1).warnings == record_of(world).warnings

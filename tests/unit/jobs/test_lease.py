@@ -8,6 +8,7 @@ import pytest
 
 from livemem.errors import Busy
 from livemem.jobs import lease, places
+from livemem.jobs.job import ENDED
 from livemem.jobs.lease import Held, LeaseTaken
 from livemem.store import keys
 from tests.support.cases import each
@@ -207,7 +208,7 @@ def test_a_worker_renews_its_lease_once_a_minute_for_as_long_as_it_works():
     assert keys.lease("demo") not in world.inner.objects
 
 
-@each("status", ["ok", "nothing_to_do", "busy", "error"])
+@each("status", ENDED)
 def test_the_lease_of_a_run_that_has_ended_is_free_at_once(status: str):
     world = World()
     acquire(world)
@@ -236,7 +237,7 @@ def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
     world = World()
     lease.acquire(world.process, places.of_space("demo"), RUN, "queued", life=timedelta(hours=1))
     held = acquire(world, OTHER, "manual")
-    world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=b'{"status": "busy"}')
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", RUN), Body=b'{"status": "cancelled"}')
 
     lease.release(world.process, held)
 

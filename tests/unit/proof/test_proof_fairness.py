@@ -54,8 +54,7 @@ class Crowd:
             return consolidation.consolidate(
                 replace(actor.process, ask=ask),
                 invocation["space_id"],
-                invocation["run_id"],
-                invocation["uid"],
+                invocation["job_id"],
                 deadline=actor.until,
             )
 

@@ -131,7 +131,7 @@ def test_a_plan_that_waits_and_its_approval_keep_their_budgets(count):
     planned = counts(world)
     waits = world.plan()
     world.new_process()
-    review.approve(world.process, EVERYONE, "demo", run.run_id, waits.revision)
+    review.approve(world.process, EVERYONE, "demo", run.job_id, waits.revision)
     approved = counts(world)
 
     written = run.metrics["bank_files_created"]

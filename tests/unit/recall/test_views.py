@@ -82,7 +82,7 @@ def test_a_consolidated_note_is_not_read_again_for_its_words_and_never_found_twi
 
     found = find(world.process, "nightly", scope="all")
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert {(hit.document.kind, hit.document.source.get("consolidation")) for hit in found.hits} == {
         ("archive", "2"),
         ("bank", None),

@@ -8,10 +8,10 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.bank import corrections
 from livemem.errors import Conflict, Forbidden, SpaceBroken
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
 from livemem.notes.appending import Draft, append
 from livemem.recall import overview, summary
-from livemem.runs import queue
-from livemem.runs.queue import Order
 from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.spaces.life import NewSpace
@@ -125,8 +125,8 @@ def test_a_run_with_a_bad_date_is_not_found_instead_of_an_error_of_the_service()
     world.create_space()
     world.note("x")
     run = world.order()
-    body = json.loads(world.text(f"demo/_runs/{run.run_id}.json")) | {"queued_at": "soon"}
-    world.inner.put_object(Bucket="b", Key=f"demo/_runs/{run.run_id}.json", Body=json.dumps(body).encode())
+    body = json.loads(world.text(f"demo/_runs/{run.job_id}.json")) | {"created_at": "soon"}
+    world.inner.put_object(Bucket="b", Key=f"demo/_runs/{run.job_id}.json", Body=json.dumps(body).encode())
 
     assert world.work() is None
 

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import corrections
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import StoreUnavailable
-from livemem.runs import counter, space_change
-from livemem.runs.space_change import SpaceChange
+from livemem.jobs import counter
 from livemem.spaces import life, markers
 from livemem.spaces.markers import KEPT_FOR, KNOWN_SECONDS
 from livemem.store import keys
@@ -291,7 +292,7 @@ def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_swee
     minutes_of_sweeps(world, 62)
 
     (run,) = [json.loads(stored.body) for key, stored in world.inner.objects.items() if keys.parse_run(key)]
-    assert run["status"] == "error"
+    assert run["result"] == "error"
 
 
 def test_a_marker_of_a_space_that_is_not_there_goes():

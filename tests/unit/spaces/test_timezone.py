@@ -2,9 +2,9 @@
 
 import pytest
 
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import InvalidRequest
-from livemem.runs import space_change
-from livemem.runs.space_change import SpaceChange
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem_http.views.spaces import NewSpace, SpaceView

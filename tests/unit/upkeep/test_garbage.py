@@ -13,13 +13,14 @@ from livemem.changes import moving
 from livemem.changes.leftovers import QUIET_AFTER
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
+from livemem.jobs import run as runs
 from livemem.llm.client import LlmError
 from livemem.process import Process
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
+from livemem.store.stored import Stored
 from livemem.upkeep import garbage
 from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
 from tests.support.bucket import error
@@ -335,10 +336,10 @@ def test_old_notes_get_a_consolidation_also_where_nothing_starts_by_itself(chang
 
     assert (found.action, found.old_notes) == ("consolidate", 1)
     (queued,) = world.queued
-    assert (queued["run_id"], queued["trigger"]) == (found.run_id, "gc")
+    assert (queued["job_id"], world.view(queued["job_id"]).trigger) == (found.run_id, "gc")
     world.settle()
     run = world.view(str(found.run_id))
-    assert (run.status, run.requested_by, run.trigger) == ("ok", "admin", "gc")
+    assert (run.state, run.requested_by, run.trigger) == ("ok", "admin", "gc")
     assert world.live_ids() == []
     # A pause is somebody's decision.
     assert heads.load(world.process, "demo").meta.auto_paused is bool(change.get("auto_paused"))
@@ -352,7 +353,7 @@ def test_no_second_run_is_queued_while_one_waits_or_works():
     assert [(found.action, found.run_id) for found in collect(world).spaces] == [("busy", None)]
     assert [(found.action, found.run_id) for found in collect(world, dry_run=True).spaces] == [("busy", None)]
 
-    assert [waiting["run_id"] for waiting in world.queued] == [first.run_id]
+    assert [waiting["job_id"] for waiting in world.queued] == [first.run_id]
 
 
 def test_a_correction_under_way_is_left_to_its_end():
@@ -377,7 +378,7 @@ def test_a_pause_after_a_failure_of_the_model_does_not_keep_an_order_out():
 
     assert found.action == "consolidate"
     world.settle()
-    assert world.view(str(found.run_id)).status == "ok"
+    assert world.view(str(found.run_id)).state == "ok"
 
 
 def test_notes_that_no_run_can_take_start_none():
@@ -405,7 +406,7 @@ def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself()
     assert report.failed == [Failure("demo", "internal_error", "No invocation.")]
     (key,) = [key for key in world.keys("demo/_runs/") if keys.parse_run(key)]
     saved = runs.find(world.process, "demo", keys.parse_run(key)[0])
-    assert (saved.run.status, saved.run.error["code"]) == ("error", "not_started")
+    assert (saved.value.state, saved.value.error.code) == ("error", "not_started")
     assert only(collect(world)).action == "consolidate"
 
 
@@ -426,10 +427,10 @@ def test_what_interrupted_work_has_left_is_cleared_away_as_the_sweep_does_it():
     assert world.live_ids("committed") == world.live_ids("echoed") == []
     assert not [key for key in world.keys("") if key.endswith((".plan.json", "committed/_lease.json"))]
     world.settle()
-    assert [saved.run.status for saved in _runs(world, "overdue")] == ["error", "ok"]
+    assert [saved.value.state for saved in _runs(world, "overdue")] == ["error", "ok"]
 
 
-def _runs(world: World, space_id: str) -> list[runs.Saved]:
+def _runs(world: World, space_id: str) -> list[Stored[runs.Run]]:
     ids = [parsed[0] for key in world.keys(keys.runs_prefix(space_id)) if (parsed := keys.parse_run(key))]
     return [saved for run_id in ids if (saved := runs.find(world.process, space_id, run_id))]
 
@@ -525,7 +526,7 @@ def test_all_old_runs_are_removed_however_many():
     uid = heads.load(world.process, "demo").meta.uid
     for number in range(1_100):
         run_id = f"{keys.run_moment(1_000_000 + number)}{number:016d}"
-        run = runs.Run(run_id=run_id, space_id="demo", uid=uid, trigger="api", queued_at="2026-02-20T14:00:00Z")
+        run = runs.Run(job_id=run_id, space_id="demo", uid=uid, trigger="api", created_at="2026-02-20T14:00:00Z")
         world.inner.put_object(Bucket="bucket", Key=keys.run("demo", run_id), Body=run.to_bytes())
     world.clock.move(100 * DAY)
 

@@ -21,8 +21,8 @@ from tests.support.bucket import FakeS3, error
 from tests.support.cases import each
 from tests.support.llm_server import LlmServer, answer, serving, unused_url
 from tests.support.world import BOOTSTRAP_KEY, World
-from tests.unit.runs.test_counter import IgnoringS3
-from tests.unit.runs.test_runs import killed_after_the_commit, killed_while_asking
+from tests.unit.jobs.test_counter import IgnoringS3
+from tests.unit.jobs.test_runs import killed_after_the_commit, killed_while_asking
 
 ADMIN = Principal("admin", frozenset(("read", "write", "admin")), frozenset())
 INVOCATION = timing.DEAD_AFTER.total_seconds()
@@ -304,7 +304,7 @@ def test_a_failed_last_run_degrades_until_one_succeeds(llm_server: LlmServer):
     assert "llm_contract" in found.problems[0].detail
     world.clock.move(3_600)
     assert problems(look(world, llm_server)) == [("demo", "last_run_failed")]
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     assert look(world, llm_server).status == "ok"
 
 

@@ -5,8 +5,8 @@ import pytest
 from livemem import __version__, limits
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, InvalidName, NotFound
-from livemem.runs import queue
-from livemem.runs.queue import Order
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
 from livemem.spaces import rules
 from livemem.store import keys
 from livemem.upkeep import about
@@ -55,7 +55,7 @@ def test_about_tells_version_limits_categories_and_templates():
 
 
 def start(world: World, who: Principal, agent: str | None, space_id: str = "demo") -> str:
-    return queue.order(world.process, who, space_id, Order(trigger="api", agent=agent, requested_by=who.name)).run_id
+    return queue.order(world.process, who, space_id, Order(trigger="api", agent=agent, requested_by=who.name)).job_id
 
 
 @each(
@@ -76,7 +76,7 @@ def test_another_agents_notes_alone_are_an_admins_to_consolidate(
 
     if allowed:
         run = world.view(start(world, principal(*permissions), agent))
-        assert (run.status, run.agent, run.requested_by, run.trigger) == ("queued", agent, "ann", "api")
+        assert (run.state, run.agent, run.requested_by, run.trigger) == ("queued", agent, "ann", "api")
         assert len(world.queued) == 1
     else:
         with pytest.raises(Forbidden):

@@ -21,8 +21,8 @@ from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.searching import run_indexer
 from tests.support.world import World
-from tests.unit.runs.test_counter import IgnoringS3
-from tests.unit.runs.test_runs import die, killed_after_the_commit, killed_while_asking
+from tests.unit.jobs.test_counter import IgnoringS3
+from tests.unit.jobs.test_runs import die, killed_after_the_commit, killed_while_asking
 
 LONG = timedelta(minutes=15)
 QUARTER = 15 * 60
@@ -62,7 +62,7 @@ def test_a_threshold_that_no_event_noticed_starts_a_run():
     report = world.sweep_all()
 
     assert (report.did("started"), report.did("recovered")) == (["demo"], [])
-    assert world.queued[0]["trigger"] == "sweep"
+    assert world.view(world.queued[0]["job_id"]).trigger == "sweep"
     world.settle()
     assert world.live_ids() == []
 
@@ -83,7 +83,7 @@ def test_a_run_under_way_is_left_alone():
     report = world.sweep()
 
     assert (report.did("recovered"), report.did("started")) == ([], [])
-    assert world.view(run_id).status == "running"
+    assert world.view(run_id).state == "running"
 
 
 def test_a_run_that_died_before_its_commit_is_ended_and_its_lease_cleared():
@@ -93,7 +93,7 @@ def test_a_run_that_died_before_its_commit_is_ended_and_its_lease_cleared():
     assert world.sweep().did("recovered") == ["demo"]
 
     assert lease.look(world.process, places.of_space("demo")) is None
-    assert (world.view(run_id).error or {})["code"] == "interrupted"
+    assert world.view(run_id).error.code == "interrupted"
     assert len(world.live_ids()) == 1
     assert world.sweep().did("recovered") == []
 
@@ -106,7 +106,7 @@ def test_a_run_that_died_is_cleared_away_also_where_too_few_notes_are_left_for_a
     report = world.sweep()
 
     assert (report.did("recovered"), report.did("started")) == (["demo"], [])
-    assert (world.view(run_id).error or {})["code"] == "interrupted"
+    assert world.view(run_id).error.code == "interrupted"
 
 
 def test_a_run_that_died_before_its_commit_is_started_again_where_the_threshold_is_reached():

@@ -245,7 +245,7 @@ def test_a_commit_whose_plan_cannot_be_read_is_given_up_and_its_notes_stay(monke
         patch.setattr("livemem.changes.commit.apply", _die)
         with pytest.raises(RuntimeError, match="died"):
             world.work(world.queued.pop())
-    plan = keys.plan("demo", run.run_id)
+    plan = keys.plan("demo", run.job_id)
     damaged.damage(world, plan, b"{")
     world.clock.move(3_600)
     world.sweep()
@@ -259,7 +259,7 @@ def test_a_commit_whose_plan_cannot_be_read_is_given_up_and_its_notes_stay(monke
     one.world.sweep()
 
     assert one.world.live_ids() == [noted.note_id]
-    assert one.world.view(run.run_id).status == "error"
+    assert one.world.view(run.job_id).state == "error"
     assert one.world.consolidate().consolidation == 2
 
 

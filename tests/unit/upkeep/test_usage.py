@@ -28,7 +28,7 @@ from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, INVOCATION, World
-from tests.unit.runs.test_runs import die
+from tests.unit.jobs.test_runs import die
 
 TODAY = date(2026, 2, 20)
 DAY = 86_400
@@ -122,7 +122,7 @@ def test_a_worker_that_died_over_its_question_counts_and_so_does_the_next_one_of
     world.new_process()
 
     world.clock.move(120)
-    assert world.work(invocation).status == "ok"
+    assert world.work(invocation).state == "ok"
     both = of_space(world).total
     assert (both.usage.calls, both.usage.prompt_tokens, both.usage.completion_tokens) == (2, 100, 20)
     assert both.usage.estimated_tokens > 500
@@ -254,7 +254,7 @@ def test_a_run_that_has_nothing_to_do_leaves_nothing():
     world.create_space()
 
     for _ in range(3):
-        assert world.consolidate().status == "nothing_to_do"
+        assert world.consolidate().state == "nothing_to_do"
 
     assert world.keys("_system/usage/") == []
     assert of_space(world).total.runs == 0
@@ -287,7 +287,7 @@ def test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports(name: str):
         totals.add(world.process, day, "demo", counted)
     world.new_process()
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     assert len([key for _, key in world.client.requests if key.startswith("_system/")]) <= 6
     assert of_all(world).total.runs == 10_001
     assert len(world.text(world.keys(keys.USAGE)[0])) < 25_000
@@ -308,11 +308,11 @@ def test_when_the_days_tokens_are_used_up_runs_fail_their_notes_stay_and_the_nex
     world.settle()
 
     run = world.view(world.keys("demo/_runs/")[-1][-31:-5])
-    assert (run.status, (run.error or {})["code"]) == ("error", "token_budget_exhausted")
-    assert f"used 120 of 120 tokens of the LLM ({name.upper()})" in (run.error or {})["detail"]
+    assert (run.state, run.error.code) == ("error", "token_budget_exhausted")
+    assert f"used 120 of 120 tokens of the LLM ({name.upper()})" in run.error.detail
     assert (len(world.live_ids()), len(world.llm.prompts)) == (2, asked)
     # By hand it is no different.
-    assert (world.consolidate().error or {})["code"] == "token_budget_exhausted"
+    assert world.consolidate().error.code == "token_budget_exhausted"
     assert of_space(world).total.usage.calls == 1
     # Ten hours later the next day begins; nobody starts a run before.
     while world.clock().date() == TODAY:
@@ -336,7 +336,7 @@ def test_a_budget_of_each_space_stops_no_other_one_and_that_of_the_service_stops
         world.create_space("other")
         add(world, "other")
 
-        assert world.consolidate("other").status == expected
+        assert world.consolidate("other").state == expected
 
 
 def test_a_run_that_was_queued_before_midnight_keeps_nobody_waiting_after_it():
@@ -364,7 +364,7 @@ def test_a_dry_run_is_not_begun_either():
     world.consolidate()
     add(world)
 
-    assert (world.consolidate(dry_run=True).error or {})["code"] == "token_budget_exhausted"
+    assert world.consolidate(dry_run=True).error.code == "token_budget_exhausted"
 
 
 def test_more_tokens_for_the_day_are_taken_up_within_the_hour():
@@ -549,7 +549,7 @@ def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_d
     point, died = 0, True
     while died:
         world = world_with_notes(**limits)
-        run_id = world.order().run_id
+        run_id = world.order().job_id
         invocation, died = world.queued.pop(), False
         world.client.reset()
         world.client.kill_at(point, done=done)
@@ -569,7 +569,7 @@ def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_d
 
         total, run = of_space(world).total, world.view(run_id)
         told = usages.RunTold.model_validate(run.model_dump())
-        assert (run.status, total.runs, total.failed_runs, total.notes) == ("ok", 1, 0, 2), point
+        assert (run.state, total.runs, total.failed_runs, total.notes) == ("ok", 1, 0, 2), point
         assert total.usage == told.used(), point
         # One that died between its word and its question counts as if it had asked.
         assert len(world.llm.prompts) <= total.usage.calls <= len(world.llm.prompts) + died, point
@@ -605,7 +605,7 @@ def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
     key = keys.totals(TODAY, totals.shard_of("demo"))
     world.store.put(key, b'{"spaces": {"demo": {"calls": -5, "prompt_tokens": 1e400}}}')
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
     assert of_space(world).total.usage == Usage(1, 100, 20)
 
 
@@ -615,12 +615,14 @@ def test_totals_that_somebody_wrote_by_hand_begin_anew_and_stop_nobody():
     ids=["as others", "beyond its bounds", "no number", "deep"],
 )
 def test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to(more):
-    told = {"run_id": world_with_notes().ids(), "queued_at": "2026-02-20T14:00:00Z", "status": "running"}
+    told = {"job_id": world_with_notes().ids(), "created_at": "2026-02-20T14:00:00Z", "status": "running"}
     spent = {"asking": {"calls": 1, **more}}
     names = relabel.Names("a", "demo", "uid")
-    body = json.dumps({**told, **spent, "space_id": "a", "uid": "x", "trigger": "api"}).encode()
+    body = json.dumps(
+        {**told, **spent, "space_id": "a", "uid": "x", "trigger": "api", "kind": "consolidation"}
+    ).encode()
     world = world_with_notes(llm_daily_token_budget=1_000)
-    name = f"_runs/{told['run_id']}.json"
+    name = f"_runs/{told['job_id']}.json"
     world.store.put(f"demo/{name}", relabel.relabel(name, body, names))
 
     life.delete(world.process, "demo", "demo")

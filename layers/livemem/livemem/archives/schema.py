@@ -24,13 +24,13 @@ from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.opening import Opening
 from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.notes.idempotency import NamedNote
 from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
-from livemem.runs.run import Run
 from livemem.spaces.head import Meta
 from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, keys, memory_keys, room_keys
@@ -132,7 +132,7 @@ def _is_bank_path(path: str) -> bool:
 
 
 def _run(run: Run, key: str) -> Disagreement:
-    yield "run_id", key.endswith(f"/{run.run_id}.json") and _is_of_a_time(run.run_id)
+    yield "job_id", key.endswith(f"/{run.job_id}.json") and _is_of_a_time(run.job_id)
 
 
 def _is_of_a_time(ulid: str) -> bool:

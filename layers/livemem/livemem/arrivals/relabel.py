@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from livemem.changes.records import NoteSource
-from livemem.runs.run import FINAL, Run
+from livemem.jobs.run import Run
 from livemem.store import documents, keys
 
 _HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
@@ -74,7 +74,7 @@ def _run(body: bytes, names: Names) -> bytes:
     except ValueError:
         return _unreadable_run(body)
     # What it used counts where it ran; of one that has ended nothing is counted any more.
-    came = {} if run.status in FINAL else {"came": True}
+    came = {} if run.ended() else {"came": True}
     return run.model_copy(update={"space_id": names.target, "uid": names.uid, **came}).to_bytes()
 
 

@@ -16,9 +16,8 @@ from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Manifest, SavedManifest
 from livemem.changes import recovery, settling
 from livemem.errors import Busy, Conflict, LiveMemoryError, NotFound, PreconditionLost
-from livemem.jobs import lease, places
+from livemem.jobs import counter, lease, places
 from livemem.process import Process
-from livemem.runs import counter
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head

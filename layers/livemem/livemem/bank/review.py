@@ -8,14 +8,13 @@ from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history
 from livemem.bank.history import Detail
-from livemem.changes import direct, progress, proposals
+from livemem.changes import direct, progress, proposals, reviews
 from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
-from livemem.jobs import lease
+from livemem.jobs import lease, queue
+from livemem.jobs.queue import Order
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import queue, reviews
-from livemem.runs.queue import Order
-from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision
@@ -37,7 +36,7 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
     any more (a run that makes another is queued), Busy, PreconditionLost.
     """
     run = _ask(process, principal, space_id, run_id)
-    if run.status == "ok" and run.decided_by is not None and run.consolidation is not None:
+    if run.result == "ok" and run.decided_by is not None and run.consolidation is not None:
         return history.read(process, space_id, run.consolidation)
     if run.step == "applying":
         raise Busy("The plan is approved already, and its change is being written out; try again in a moment.")
@@ -62,7 +61,7 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
         reason = when(process.settings.redact_secrets, reason)
     run = _ask(process, principal, space_id, run_id)
-    if run.status == "refused":
+    if run.result == "refused":
         return run
     _check_waits(heads.load(process, space_id).meta, run, None)
     held, head = direct.take(process, space_id, KIND)
@@ -87,8 +86,8 @@ def _ask(process: Process, principal: Principal, space_id: str, run_id: str) -> 
 def _check_waits(meta: Meta, run: Run, revision: str | None) -> None:
     """Raise Conflict unless the run's plan waits, in that revision."""
     waits = meta.pending_plan
-    if not waits or waits.run_id != run.run_id:
-        raise Conflict(f"No plan of the run {run.run_id} waits for approval: it is {run.status!r}.")
+    if not waits or waits.run_id != run.job_id:
+        raise Conflict(f"No plan of the run {run.job_id} waits for approval: it is {run.state!r}.")
     if revision is not None and waits.revision != revision:
         raise Conflict("The plan is another one than was read; read it once more, and give its `plan_revision`.")
 

@@ -7,13 +7,12 @@ idempotent: each step looks like no change when it was done before.
 
 import logging
 
-from livemem.changes import records, settling, tracing
+from livemem.changes import records, reviews, settling, tracing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, NotFound, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
 from livemem.jobs.lease import Held
 from livemem.process import Process
-from livemem.runs import reviews
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta

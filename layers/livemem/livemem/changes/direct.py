@@ -6,10 +6,9 @@ from livemem.changes import commit, records, recovery, settling
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record
 from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
-from livemem.jobs import lease, places
+from livemem.jobs import counter, lease, places
 from livemem.jobs.lease import Held
 from livemem.process import Process
-from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces.head import Head

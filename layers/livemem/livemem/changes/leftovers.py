@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from livemem import clock
 from livemem.changes import recovery
 from livemem.errors import PreconditionLost
+from livemem.jobs import run as runs
 from livemem.process import Process, Timer
-from livemem.runs import run as runs
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys, timing
@@ -105,17 +105,18 @@ def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
     if known.knows(head.meta.uid, run_id):
         return "ended"
     saved = runs.find(process, head.meta.space_id, run_id)
-    if not saved or saved.run.uid != head.meta.uid:
+    if not saved or saved.value.uid != head.meta.uid:
         # Unreadable, or of another life of the space: nobody waits for it.
         return "ended"
-    if saved.run.status == "queued" and saved.age > timing.DELIVERED:
+    run = saved.value
+    if run.status == "queued" and saved.age > timing.DELIVERED:
         if not ends:
             return "overdue"
-        saved = runs.Saved(runs.finish(process, saved, "error", error=recovery.NEVER_STARTED), saved.etag, saved.age)
-    if saved.run.status in runs.AT_REST:
+        run = runs.finish(process, saved, "error", error=recovery.NEVER_STARTED)
+    if run.at_rest():
         known.add(head.meta.uid, run_id)
         return "ended"
-    return "overdue" if saved.run.status == "running" and saved.age > timing.DEAD_AFTER else "going_on"
+    return "overdue" if run.status == "running" and saved.age > timing.DEAD_AFTER else "going_on"
 
 
 def _seen_until(process: Process, unended: list[str], run_ids: list[str]) -> str | None:

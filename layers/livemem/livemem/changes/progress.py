@@ -9,19 +9,21 @@ from itertools import islice
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.changes import recovery
+from livemem.changes import recovery, reviews
 from livemem.errors import NotFound
+from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Review
 from livemem.store import keys, timeline, timing
+from livemem.store.stored import Stored
 from livemem.store.timeline import Timeline
 
+APPLYING = {"status": "running", "result": None, "step": "applying"}
 LAST_MOMENT = 2**48 - 1
 """Of an ULID, in milliseconds since 1970."""
 
@@ -36,7 +38,7 @@ def view(process: Process, space_id: str, run_id: str) -> Run:
     saved = runs.find(process, space_id, run_id, missing)
     if missing:
         raise unreadable.error(missing[0])
-    if not saved or saved.run.uid != head.meta.uid:
+    if not saved or saved.value.uid != head.meta.uid:
         raise NotFound("run", run_id)
     return _as_it_stands(process, head, saved)
 
@@ -61,7 +63,7 @@ def page(
     # One more than is shown tells whether there is another page.
     found = list(islice(_newest_first(process, space_id, before), limit + 1))
     shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), found[:limit])
-    standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.run.uid == head.meta.uid]
+    standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.value.uid == head.meta.uid]
     return standing, found[limit - 1] if len(found) > limit else None
 
 
@@ -88,41 +90,38 @@ def _moment(key: str) -> int | None:
     return parsed[1] if parsed else None
 
 
-def _as_it_stands(process: Process, head: Head, saved: Saved) -> Run:
-    run = saved.run
-    if run.status in runs.FINAL:
+def _as_it_stands(process: Process, head: Head, saved: Stored[Run]) -> Run:
+    run = saved.value
+    if run.ended():
         return run
     review = head.meta.review
-    if review and review.run_id == run.run_id:
+    if review and review.run_id == run.job_id:
         return _as_decided(head, run, review)
-    if head.meta.committed_run == run.run_id:
-        return run.model_copy(update={"status": "running", "step": "applying"})
+    if head.meta.committed_run == run.job_id:
+        return run.changed(APPLYING)
     if run.status == "queued":
         return run if saved.age < timing.DELIVERED else _ended(run, recovery.NEVER_STARTED)
     if run.status == "running" and saved.age < timing.DEAD_AFTER:
         return run
     record = recovery.made_by(process, head, run)
     if record:
-        return run.model_copy(
-            update={"status": "ok", "step": None, "consolidation": record.number, "metrics": record.metrics}
-        )
-    if run.status == "awaiting_approval":
+        return run.changed({**runs.with_result("ok"), "consolidation": record.number, "metrics": record.metrics})
+    if run.at_rest():
         # It came with what the space was restored or copied from, and its plan did not.
-        return run.model_copy(update={"status": "superseded", "message": reviews.LOST})
+        return run.changed({**runs.with_result("superseded"), "message": reviews.LOST})
     return _ended(run, recovery.DIED)
 
 
 def _as_decided(head: Head, run: Run, review: Review) -> Run:
     """A run whose plan waits, or was decided just now."""
     if not review.decision:
-        return run.model_copy(update={"status": "awaiting_approval", "step": None})
+        return run.changed(runs.with_result("awaiting_approval"))
     if head.meta.committed_run:
-        return run.model_copy(update={"status": "running", "step": "applying"})
+        return run.changed(APPLYING)
     decided = review.decision
-    return run.model_copy(
-        update={
-            "status": decided.status,
-            "step": None,
+    return run.changed(
+        {
+            **runs.with_result(decided.status),
             "message": decided.message,
             "consolidation": decided.consolidation,
             "decided_by": decided.by,
@@ -131,5 +130,5 @@ def _as_decided(head: Head, run: Run, review: Review) -> Run:
     )
 
 
-def _ended(run: Run, problem: dict[str, str]) -> Run:
-    return run.model_copy(update={"status": "error", "step": None, "error": problem})
+def _ended(run: Run, problem: Failure) -> Run:
+    return run.changed({**runs.with_result("error"), "error": problem})

@@ -13,15 +13,17 @@ from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.errors import ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
+from livemem.jobs import run as runs
 from livemem.jobs.lease import Held
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Review
+from livemem.spaces.usage import WAITS
 from livemem.store import keys, stored
+from livemem.store.stored import Stored
 
 REVISION_CHARACTERS = 32
 
@@ -90,17 +92,17 @@ def left(process: Process, space_id: str, run_id: str) -> Record | None:
     return unreadable.parsed(process, Record, found) if found else None
 
 
-def wait(process: Process, saved: Saved, record: Record | None = None) -> Run:
+def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> Run:
     """Say of the run that its plan waits, and return the run as it stands then: 1 PUT, and 1 GET where the plan is not
     given.
     """
     try:
-        plan = record or left(process, saved.run.space_id, saved.run.run_id)
+        plan = record or left(process, saved.value.space_id, saved.value.job_id)
     except ObjectUnreadable:
         # That it waits is told by the head.
         plan = None
     told = {"metrics": plan.metrics} if plan else {}
-    return runs.finish(process, saved, "awaiting_approval", error=None, **told)
+    return runs.finish(process, saved, WAITS, error=None, **told)
 
 
 def read(process: Process, meta: Meta, review: Review) -> Record | None:

@@ -7,23 +7,28 @@ another worker may still be at first changes the head: so that worker can't comm
 import logging
 from collections.abc import Iterable
 
-from livemem.changes import commit, echoes, proposals, records
+from livemem.changes import commit, echoes, proposals, records, reviews
 from livemem.changes.records import Record
 from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
+from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
+from livemem.jobs.run import Result, Run
 from livemem.process import Process
-from livemem.runs import reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved, Status
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
-DIED = {"code": "interrupted", "detail": "The worker died before the commit; all notes are still live."}
-NEVER_STARTED = {"code": "not_started", "detail": "The run was never started; start another one."}
-PLAN_LOST = {"code": "object_unreadable", "detail": "Its plan could not be read and was set aside; its notes are live."}
-OVERTAKEN = {"code": "not_started", "detail": "Another run went ahead before this one was started."}
+DIED = Failure.model_construct(
+    code="interrupted", detail="The worker died before the commit; all notes are still live."
+)
+NEVER_STARTED = Failure.model_construct(code="not_started", detail="The run was never started; start another one.")
+PLAN_LOST = Failure.model_construct(
+    code="object_unreadable", detail="Its plan could not be read and was set aside; its notes are live."
+)
+OVERTAKEN = Failure.model_construct(code="not_started", detail="Another run went ahead before this one was started.")
 
 
 def made_by(process: Process, head: Head, run: Run) -> Record | None:
@@ -37,7 +42,7 @@ def made_by(process: Process, head: Head, run: Run) -> Record | None:
     except NotFound:
         return None
     # What stands in the place of a plan that was set aside has done nothing of what the run wanted.
-    return record if record.kind != "unreadable" and record.run() == run.run_id else None
+    return record if record.kind != "unreadable" and record.run() == run.job_id else None
 
 
 def recover(process: Process, head: Head) -> Head:
@@ -56,7 +61,7 @@ def recover(process: Process, head: Head) -> Head:
     logger.info("finishing an interrupted change", extra={"run_id": run_id, "number": record.number})
     head = commit.apply(process, head, record)
     saved = runs.find(process, space_id, run_id)
-    if saved and saved.run.status not in runs.FINAL:
+    if saved and not saved.value.ended():
         if record.kind == "unreadable":
             runs.finish(process, saved, "error", error=PLAN_LOST)
         else:
@@ -75,33 +80,33 @@ def _committed(process: Process, space_id: str, run_id: str, head: Head) -> Reco
             raise error from None
 
 
-def succeed(process: Process, saved: Saved, record: Record) -> Run:
+def succeed(process: Process, saved: Stored[Run], record: Record) -> Run:
     """End the run as the one that made this change."""
     return runs.finish(process, saved, "ok", consolidation=record.number, metrics=record.metrics, error=None)
 
 
-def end(process: Process, saved: Saved, status: Status, *, alone: bool, **changes: object) -> Run:
+def end(process: Process, saved: Stored[Run], result: Result, *, alone: bool, **changes: object) -> Run:
     """End the run as anything but `ok`, unless it is committed; returns it as it stands then.
 
     Not `alone`: another worker of it was there before, and may still be at work. Raises NotFound if the space is gone.
     """
     for _ in range(commit.TRIES):
-        head = heads.load(process, saved.run.space_id)
-        if head.meta.uid != saved.run.uid:
-            raise NotFound("space", saved.run.space_id)
-        if head.meta.committed_run == saved.run.run_id:
+        head = heads.load(process, saved.value.space_id)
+        if head.meta.uid != saved.value.uid:
+            raise NotFound("space", saved.value.space_id)
+        if head.meta.committed_run == saved.value.job_id:
             head = recover(process, head)
-        record = made_by(process, head, saved.run)
+        record = made_by(process, head, saved.value)
         if record:
             return succeed(process, saved, record)
-        if head.meta.review and head.meta.review.run_id == saved.run.run_id:
+        if head.meta.review and head.meta.review.run_id == saved.value.job_id:
             return proposals.wait(process, saved)
         if not alone:
             try:
                 heads.swap(process, head)
             except PreconditionLost:
                 continue
-        return runs.finish(process, saved, status, **changes)
+        return runs.finish(process, saved, result, **changes)
     raise PreconditionLost("The space changes too often.")
 
 
@@ -118,8 +123,8 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
         saved = runs.find(process, space_id, run_id)
         # What is in it does not count: it is not committed.
         plan = commit.is_planned(process, space_id, run_id)
-        unended = saved if saved and saved.run.status not in runs.AT_REST else None
-        if plan or (unended and unended.run.status == "running"):
+        unended = saved if saved and not saved.value.at_rest() else None
+        if plan or (unended and unended.value.status == "running"):
             try:
                 # A worker that wakes up late can't commit now: neither this plan nor one that it has yet to write.
                 head = heads.swap(process, head)
@@ -130,14 +135,14 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
             process.store.delete(keys.plan(space_id, run_id))
         if not unended:
             return head
-        record = made_by(process, head, unended.run)
+        record = made_by(process, head, unended.value)
         if record:
             ended = succeed(process, unended, record)
         elif head.meta.review and head.meta.review.run_id == run_id:
             ended = proposals.wait(process, unended)
         else:
-            problem = DIED if unended.run.status == "running" else OVERTAKEN
+            problem = DIED if unended.value.status == "running" else OVERTAKEN
             ended = runs.finish(process, unended, "error", error=problem)
-        if ended.status in runs.AT_REST:
+        if ended.at_rest():
             return head
     raise PreconditionLost("The run changes too often.")

@@ -5,33 +5,33 @@ from datetime import datetime
 from livemem import clock as clocks
 from livemem.consolidation.collecting import Collected
 from livemem.errors import PreconditionLost, StillAtWork
+from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
+from livemem.jobs.run import Run
 from livemem.llm import window
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
-from livemem.store import timing
+from livemem.store.stored import Stored
 
 LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
 
 
 def reserve(process: Process, run: Run, collected: Collected, deadline: datetime) -> Meter:
     """The calls of a run, the first one reserved; they are counted when it ends (spaces/usage.py). Raises RunError."""
-    meter = Meter(process, run.space_id, clocks.parse(run.queued_at).date(), run.run_id, LATER)
+    meter = Meter(process, run.space_id, clocks.parse(run.created_at).date(), run.job_id, LATER)
     left = (deadline - process.clock()).total_seconds()
     meter.before_call(window.size(collected.messages()), process.settings.llmaas_max_tokens, left)
     return meter
 
 
 def announce(
-    process: Process, saved: Saved, collected: Collected, worker: str, deadline: datetime, *, base: int | None
-) -> Saved:
+    process: Process, saved: Stored[Run], collected: Collected, worker: str, *, base: int | None
+) -> Stored[Run]:
     """Say that the run works, who does, and what it asks for: 1 PUT. No other worker of it can end it unseen then.
 
     `base` is the number of the newest change that it may add one to; None for a dry run. Raises StillAtWork.
     """
-    run = saved.run
+    run = saved.value
     asking = Usage(calls=1, estimated_tokens=window.size(collected.messages()))
     try:
         return runs.change(
@@ -40,13 +40,13 @@ def announce(
             status="running",
             step="asking",
             started_at=clocks.iso_millis(process.clock()),
-            expires_at=clocks.iso_millis(deadline + timing.MARGIN),
+            attempt=run.attempt + 1,
             worker=worker,
             base=base,
             model=process.settings.llmaas_model,
             metrics={"notes_processed": len(collected.notes), "notes_remaining": collected.remaining},
             asking=asking,
-            spent=run.spent + run.asking,
+            usage=run.usage + run.asking,
         )
     except PreconditionLost:
         raise StillAtWork("Another worker of this run is at it, or has ended it.") from None

@@ -11,19 +11,19 @@ from livemem.changes import records
 from livemem.changes.records import NoteSource
 from livemem.consolidation import prompt
 from livemem.errors import LiveMemoryError, RunError
+from livemem.jobs.run import Run
 from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run
 from livemem.spaces import contents, set_aside
 from livemem.spaces.head import Head
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys
 from livemem.store.objects import Entry
 
+MESSAGE_NOTHING = "No new notes to consolidate"
 NOTE_OVERHEAD = 400
 """More bytes than the front matter of any note takes: what is above is content for sure."""
 
@@ -92,7 +92,7 @@ class Collected:
         """
         needs = self.set_aside.needs
         if not needs:
-            return NothingToDo(runs.MESSAGE_NOTHING)
+            return NothingToDo(MESSAGE_NOTHING)
         if self.remaining or len(needs) > set_aside.MOST:
             return RunError(
                 "note_too_large",
@@ -101,7 +101,7 @@ class Collected:
             )
         first = next(iter(needs))
         return NothingToDo(
-            f"{runs.MESSAGE_NOTHING}; {len(needs)} are set aside, too large for the model's window beside the bank. "
+            f"{MESSAGE_NOTHING}; {len(needs)} are set aside, too large for the model's window beside the bank. "
             f"The first, {first}, needs about {needs[first]} tokens beside {self.set_aside.beside}.",
             notes_set_aside=len(needs),
             **self.metrics(),

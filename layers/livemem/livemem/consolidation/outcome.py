@@ -9,9 +9,9 @@ from livemem.changes.records import Record, SynthesisChange
 from livemem.consolidation import checks, prompt
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
+from livemem.jobs.run import Run
 from livemem.llm.answering import Answered
 from livemem.process import Process
-from livemem.runs.run import Run
 from livemem.spaces.head import Head
 
 
@@ -48,7 +48,7 @@ def record(
     }
     return Record(
         number=number,
-        run_id=run.run_id,
+        run_id=run.job_id,
         uid=head.meta.uid,
         kind="consolidation",
         trigger=run.trigger,

@@ -12,29 +12,30 @@ from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.changes import commit, echoes, maintenance, proposals, recovery, settling
+from livemem.changes import commit, echoes, maintenance, proposals, recovery, reviews, settling
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
-from livemem.jobs import budget, lease, places
+from livemem.jobs import budget, counter, lease, places
+from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
 from livemem.jobs.lease import Held, LeaseTaken
+from livemem.jobs.run import Result, Run
 from livemem.process import Process
-from livemem.runs import counter, reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Saved, Status
 from livemem.spaces import contents, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
 
-def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadline: datetime) -> runs.Run | None:
+def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datetime) -> Run | None:
     """Work off one queued run before `deadline`, and return how it ended.
 
     None if there is nothing to say: the space or the run is gone, or the run has ended before.
@@ -46,16 +47,16 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
     require_conditional_writes(process.store)
     head = heads.find(process, space_id)
     saved = runs.find(process, space_id, run_id)
-    if not head or head.meta.uid != uid or not saved or saved.run.uid != uid:
+    if not head or not saved or saved.value.uid != head.meta.uid:
         return None
-    if saved.run.status in runs.AT_REST:
+    if saved.value.at_rest():
         _clear_up_after(process, space_id, saved)
         return None
     worker = process.new_id()
-    if saved.run.dry_run:
+    if saved.value.dry_run:
         return rehearsal.rehearse(process, head, saved, deadline)
     try:
-        by_hand = saved.run.by_hand()
+        by_hand = saved.value.by_hand()
         held = lease.acquire(
             process, places.of_space(space_id), run_id, "consolidation", worker=worker, by_hand=by_hand
         )
@@ -64,18 +65,18 @@ def consolidate(process: Process, space_id: str, run_id: str, uid: str, *, deadl
             raise StillAtWork("Another delivery of this run is at work.") from error
         # Where it is running an earlier worker of it was here, and has lost the space since.
         with suppress(NotFound):
-            alone = saved.run.status == "queued"
+            alone = saved.value.status == "queued"
             return _if_ended(recovery.end(process, saved, "busy", alone=alone, message=error.detail))
         return None
     return _work_under_lease(process, space_id, saved, held, deadline)
 
 
-def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
+def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None:
     """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it;
     what `saved` says of its calls may not have been counted then.
     """
-    usage.come_to_rest(process, space_id, saved.run, None)
-    run_id = saved.run.run_id
+    usage.come_to_rest(process, space_id, saved.value, None)
+    run_id = saved.value.job_id
     looks: list[Callable[[], Any]] = [
         lambda: lease.look(process, places.of_space(space_id)),
         lambda: commit.planned(process, space_id, run_id),
@@ -87,7 +88,9 @@ def _clear_up_after(process: Process, space_id: str, saved: Saved) -> None:
         counter.start_if_due(process, space_id, "threshold")
 
 
-def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> runs.Run | None:
+def _work_under_lease(
+    process: Process, space_id: str, saved: Stored[Run], held: Held, deadline: datetime
+) -> Run | None:
     failed = None
     try:
         with lease.kept(process, held):
@@ -101,46 +104,46 @@ def _work_under_lease(process: Process, space_id: str, saved: Saved, held: Held,
         lease.let_go(process, held)
         raise
     if failed:
-        wait = budget.pause(process, clocks.parse(ended.queued_at)) if failed == budget.EXHAUSTED else None
+        wait = budget.pause(process, clocks.parse(ended.created_at)) if failed == budget.EXHAUSTED else None
         lease.back_off(process, held, failed, wait)
         return ended
     lease.release(process, held)
-    if ended.status == "ok":
+    if ended.result == "ok":
         # Without it the next search is slower, and asks for it.
         with suppress(StoreUnavailable):
             process.enqueue("indexer", {"space_id": space_id})
-    logger.info("run ended", extra={"space_id": space_id, "run_id": ended.run_id, "status": ended.status})
+    logger.info("run ended", extra={"space_id": space_id, "run_id": ended.job_id, "status": ended.state})
     # A put event that came while the lease was held found the space busy: so look once more.
     counter.start_if_due(process, space_id, "threshold")
     return _if_ended(ended)
 
 
-def _if_ended(run: runs.Run) -> runs.Run | None:
+def _if_ended(run: Run) -> Run | None:
     """The run, unless another worker of it goes on with it."""
-    return run if run.status in runs.AT_REST else None
+    return run if run.at_rest() else None
 
 
-def _end(process: Process, space_id: str, saved: Saved, held: Held, deadline: datetime) -> tuple[runs.Run, str | None]:
+def _end(process: Process, space_id: str, saved: Stored[Run], held: Held, deadline: datetime) -> tuple[Run, str | None]:
     """The run as it ended, and the code of the failure after which automatic runs wait."""
-    taken_over = saved.run.status == "running"
+    taken_over = saved.value.status == "running"
     work = _Work(process, space_id, saved, held, deadline)
-    status: Status
+    result: Result
     changes: dict[str, Any]
     failed = None
     try:
         return work.fold(), None
     except NothingToDo as reason:
-        status, changes = "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
+        result, changes = "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
     except LeaseLost:
         # Who has the space now ends this run, or goes on with it.
         raise StillAtWork("Another worker has the space now.") from None
     except CommitLost as reason:
-        status, changes = "error", {"error": {"code": "space_changed", "detail": str(reason)}}
+        result, changes = "error", {"error": Failure(code="space_changed", detail=str(reason))}
     except RunError as error:
-        status, failed = "error", error.code
-        changes = {"error": {"code": error.code, "detail": error.detail}, "metrics": asking.metrics_of(error)}
-    ended = recovery.end(process, work.saved, status, alone=not taken_over, **changes)
-    return ended, failed if ended.status == "error" else None
+        result, failed = "error", error.code
+        changes = {"error": Failure(code=error.code, detail=error.detail), "metrics": asking.metrics_of(error)}
+    ended = recovery.end(process, work.saved, result, alone=not taken_over, **changes)
+    return ended, failed if ended.result == "error" else None
 
 
 @dataclass
@@ -149,13 +152,13 @@ class _Work:
 
     process: Process
     space_id: str
-    saved: Saved
+    saved: Stored[Run]
     held: Held
     deadline: datetime
 
-    def fold(self) -> runs.Run:
+    def fold(self) -> Run:
         """Fold the notes and return the run as it ended; raises NothingToDo, RunError, CommitLost, NotFound."""
-        process, run, started = self.process, self.saved.run, self.process.clock()
+        process, run, started = self.process, self.saved.value, self.process.clock()
         head = heads.load(process, self.space_id)
         if head.meta.uid != run.uid:
             raise NotFound("space", self.space_id)
@@ -163,16 +166,16 @@ class _Work:
         record = recovery.made_by(process, head, run)
         if record:
             return recovery.succeed(process, self.saved, record)
-        head = recovery.clear_abandoned(process, head, [one for one in self.held.lease.abandoned if one != run.run_id])
+        head = recovery.clear_abandoned(process, head, [one for one in self.held.lease.abandoned if one != run.job_id])
         head = settling.settle(process, head)
-        if head.meta.review and head.meta.review.run_id == run.run_id:
+        if head.meta.review and head.meta.review.run_id == run.job_id:
             return proposals.wait(process, self.saved)
         left = self._left_by_first_try(head)
         if left:
             return self._conclude(head, left)
         waits = head.meta.pending_plan
         if waits and not run.replace:
-            raise NothingToDo(reviews.waiting(waits))
+            raise NothingToDo(waits.waiting())
         if not run.by_hand() and not head.meta.automatic():
             raise NothingToDo("Automatic consolidation is switched off or paused.")
         head, live = self._live(head)
@@ -182,11 +185,9 @@ class _Work:
             raise collected.nothing()
         meter = announcing.reserve(process, run, collected, self.deadline)
         head = self._let_nothing_wait(head)
-        self.saved = announcing.announce(
-            process, self.saved, collected, self.held.lease.worker, self.deadline, base=head.meta.changes
-        )
+        self.saved = announcing.announce(process, self.saved, collected, self.held.lease.worker, base=head.meta.changes)
         answered = asking.ask(process, meter, collected, self.deadline)
-        return self._conclude(head, outcome.record(process, head, self.saved.run, collected, answered, started))
+        return self._conclude(head, outcome.record(process, head, self.saved.value, collected, answered, started))
 
     def _let_nothing_wait(self, head: Head) -> Head:
         """The head without the plan that waited for approval, which this run replaces."""
@@ -199,9 +200,9 @@ class _Work:
         """The plan of this very run that died before it committed: it saves the LLM call. A plan is written once: where
         it can't be committed any more the run has failed.
         """
-        if self.saved.run.status != "running":
+        if self.saved.value.status != "running":
             return None
-        process, space_id, run_id = self.process, self.space_id, self.saved.run.run_id
+        process, space_id, run_id = self.process, self.space_id, self.saved.value.job_id
         plan = commit.planned(process, space_id, run_id)
         key = keys.plan(space_id, run_id)
         if not plan and head.meta.consolidation_mode == "review":
@@ -225,7 +226,7 @@ class _Work:
                 head = recovery.recover(self.process, heads.load(self.process, self.space_id))
         raise CommitLost("The space changes too often.")
 
-    def _conclude(self, head: Head, record: Record) -> runs.Run:
+    def _conclude(self, head: Head, record: Record) -> Run:
         """Commit the plan, or let it wait for a person: whichever the space wants by then."""
         process = self.process
         for _ in range(commit.TRIES):

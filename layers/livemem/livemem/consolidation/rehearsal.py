@@ -6,14 +6,16 @@ from livemem.changes import diffs, echoes
 from livemem.consolidation import announcing, asking, collecting, outcome
 from livemem.consolidation.collecting import NothingToDo
 from livemem.errors import RunError
+from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Saved
 from livemem.spaces import contents
 from livemem.spaces.head import Head
+from livemem.store.stored import Stored
 
 
-def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> Run:
+def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetime) -> Run:
     """Ask the LLM and put the plan into the run's own document, nothing else; returns the run as it ended.
 
     Raises StillAtWork if another delivery of it is at work.
@@ -26,18 +28,18 @@ def rehearse(process: Process, head: Head, saved: Saved, deadline: datetime) -> 
         live = contents.live_notes(process, head.meta.space_id)
         stray = echoes.among(process, head, live)
         shown = [entry for entry in live if contents.note_name(entry).note_id not in stray]
-        collected = collecting.collect(process, head, saved.run, shown)
+        collected = collecting.collect(process, head, saved.value, shown)
         if not collected.notes:
             raise collected.nothing()
-        meter = announcing.reserve(process, saved.run, collected, deadline)
-        saved = announcing.announce(process, saved, collected, process.new_id(), deadline, base=None)
+        meter = announcing.reserve(process, saved.value, collected, deadline)
+        saved = announcing.announce(process, saved, collected, process.new_id(), base=None)
         answered = asking.ask(process, meter, collected, deadline)
     except NothingToDo as reason:
         return runs.finish(process, saved, "nothing_to_do", message=str(reason), metrics=reason.metrics)
     except RunError as error:
-        problem = {"code": error.code, "detail": error.detail}
+        problem = Failure(code=error.code, detail=error.detail)
         return runs.finish(process, saved, "error", error=problem, metrics=asking.metrics_of(error))
-    record = outcome.record(process, head, saved.run, collected, answered, started)
+    record = outcome.record(process, head, saved.value, collected, answered, started)
     plan = {
         "changes": diffs.changes(record),
         "synthesis": answered.value.synthesis,

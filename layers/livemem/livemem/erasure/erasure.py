@@ -15,15 +15,14 @@ from typing import Any
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.changes import records, recovery, settling
+from livemem.changes import records, recovery, reviews, settling
 from livemem.erasure import holdings, maintenance, receipts, steps
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.jobs import counter, lease, places
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.runs import counter, reviews
 from livemem.spaces import directory, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta

@@ -1,1 +1,1 @@
-"""Long work, once: jobs, the lease under which they work, and the worker that carries them out."""
+"""Long work, once: jobs, their lease and worker; and the runs of consolidations, how they are queued and started."""

@@ -5,9 +5,9 @@ step finds out from the bucket what is left to do. Each write is a compare-and-s
 read. So an end is final, and of several workers of one job the last one that took it goes on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -74,6 +74,10 @@ class Job(Revised):
         """Whether nothing more happens to it."""
         return self.status in ENDED
 
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The job with `changes`, and with what its kind says for that reason."""
+        return self.model_copy(update=changes)
+
 
 J = TypeVar("J", bound=Job)
 
@@ -91,6 +95,14 @@ def described(found: Stored[J]) -> J:
     return found.value.model_copy(update={"status": "failed", "error": lost})
 
 
+def find(process: Process, key: str, read: Read[J | None], space_id: str, job_id: str) -> Stored[J] | None:
+    """The job, or None: 1 GET. In a copied folder it may name another space, which must not be written to."""
+    found = stored.find(process.store, key, read)
+    if not found or not found.value or (found.value.space_id, found.value.job_id) != (space_id, job_id):
+        return None
+    return Stored(found.key, found.value, found.etag, found.age, found.seen_at)
+
+
 def create(process: Process, key: str, job: J) -> Stored[J]:
     """Write a new job: 1 PUT. Raises PreconditionLost where one of this id stands."""
     return stored.create(process.store, key, job, process.new_id)
@@ -98,7 +110,7 @@ def create(process: Process, key: str, job: J) -> Stored[J]:
 
 def change(process: Process, found: Stored[J], **changes: Any) -> Stored[J]:
     """Write `changes` over exactly the job that was read: 1 PUT. Raises PreconditionLost: somebody else has it now."""
-    return stored.swap(process.store, found, found.value.model_copy(update=changes), process.new_id)
+    return stored.swap(process.store, found, found.value.changed(changes), process.new_id)
 
 
 def finish(

@@ -2,15 +2,15 @@
 
 from pydantic import BaseModel
 
+from livemem.jobs.job import ENDED
 from livemem.jobs.lease import Lease, Place
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.usage import AT_REST
 from livemem.store import ask_keys, conversation_keys, keys, room_keys
 
 
 class _Run(BaseModel, defer_build=True):
-    """The one field of a run (runs/run.py) that is asked for here."""
+    """The one field of a run (jobs/run.py) that is asked for here."""
 
     status: str
 
@@ -47,6 +47,6 @@ def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
     """Whether nobody works on the run any more."""
     found = process.store.get(keys.run(space_id, run_id))
     try:
-        return bool(found and _Run.model_validate_json(found.body).status in AT_REST)
+        return bool(found and _Run.model_validate_json(found.body).status in ENDED)
     except ValueError:
         return False

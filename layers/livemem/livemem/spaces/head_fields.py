@@ -81,6 +81,10 @@ class Review(BaseModel, defer_build=True):
     notes_count: Count
     decision: Decision | None = None
 
+    def waiting(self) -> str:
+        """That the plan waits, for users."""
+        return f"The plan of the run {self.run_id} waits for approval since {self.planned_at}."
+
 
 class Watched(BaseModel, defer_build=True):
     """The newest change of one file since the space is watched, and whether it deleted the file."""

@@ -8,7 +8,7 @@ and asked nobody leaves no trace. Counting fails nothing: what could not be coun
 import logging
 from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,48 +26,46 @@ logger = logging.getLogger(__name__)
 KEPT_DAYS = 31
 """As far back as one answer shows."""
 
-FINAL = ("ok", "nothing_to_do", "busy", "error", "refused", "superseded")
-"""The statuses of a run that has ended."""
-AT_REST = (*FINAL, "awaiting_approval")
-"""The statuses of a run on which nobody works: it has ended, or its plan waits for a person."""
+WAITS: Final = "awaiting_approval"
+"""The result of a run on which nobody works, but which has not ended: its plan waits for a person."""
 
 UNENDED = timedelta(days=1)
 """A run that was queued longer ago has ended: the sweep sees to that."""
 
 
 class RunTold(Document):
-    """The fields of a run (runs/run.py) that are asked for here."""
+    """The fields of a run (jobs/run.py) that are asked for here."""
 
     model_config = ConfigDict(extra="ignore")
     most_bytes: ClassVar[int] = 64 << 20
 
-    run_id: str
-    queued_at: str
-    status: str = ""
+    job_id: str
+    created_at: str
+    result: str | None = None
     dry_run: bool = False
     came: bool = False
     metrics: dict[str, Any] = {}
-    spent: Usage = Usage()
+    usage: Usage = Usage()
     asking: Usage = Usage()
 
     def used(self) -> Usage:
         """What it has asked of the LLM by now. What a worker was asking when it died is all that is known of it."""
-        return self.spent + (Usage.of(self.metrics) if "llm_calls" in self.metrics else self.asking)
+        return self.usage + self.asking
 
     def parts(self, before: str | None) -> list[Added]:
-        """What is to be counted of it that was not when its status was `before` (None: nobody knows), each with the id
-        under which it is counted once.
+        """What is to be counted of it that was not when its result was `before` (None: it had none, or nobody knows),
+        each with the id under which it is counted once.
         """
         usage, found = self.used(), []
-        asked_or_failed = bool(usage.calls) or self.status in ("ok", "error")
-        if before not in AT_REST and asked_or_failed:
-            found.append(Added(self.run_id, Sums.of(usage, runs=1)))
-        notes = self.metrics.get("notes_processed", 0) if self.status == "ok" and not self.dry_run else 0
+        asked_or_failed = bool(usage.calls) or self.result in ("ok", "error")
+        if before is None and asked_or_failed:
+            found.append(Added(self.job_id, Sums.of(usage, runs=1)))
+        notes = self.metrics.get("notes_processed", 0) if self.result == "ok" and not self.dry_run else 0
         outcome = Sums.of(
-            Usage(), failed_runs=int(self.status == "error"), notes=notes if isinstance(notes, int) and notes > 0 else 0
+            Usage(), failed_runs=int(self.result == "error"), notes=notes if isinstance(notes, int) and notes > 0 else 0
         )
-        if before not in FINAL and outcome != Sums():
-            found.append(Added(f"{self.run_id}/end", outcome))
+        if before in (None, WAITS) and outcome != Sums():
+            found.append(Added(f"{self.job_id}/end", outcome))
         return found
 
 
@@ -82,18 +80,19 @@ def end_call(process: Process, day: date, space_id: str, call_id: str, used: Usa
 
 
 def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | None) -> None:
-    """Count a run (runs/run.py) that has ended, or waits for approval, and whose status was `before`; None: a repeat
-    of that, in case that whoever ended it died over it. 1 GET, 1 PUT (totals.change); none where it had nothing to do.
+    """Count a run (jobs/run.py) that has ended, or waits for approval, and whose result was `before`; None: it had
+    none, or this is a repeat, in case that whoever ended it died over it. 1 GET, 1 PUT (totals.change); none where it
+    had nothing to do.
     """
     told = RunTold.model_validate(run.model_dump())
-    if told.came or told.status not in AT_REST or not (parts := told.parts(before)):
+    if told.came or told.result is None or not (parts := told.parts(before)):
         return
-    day = clock.parse(told.queued_at).date()
+    day = clock.parse(told.created_at).date()
     if process.clock().date() - day > timedelta(days=KEPT_DAYS):
         # A plan that waited for so long: nobody is shown that day any more.
         return
     try:
-        totals.add(process, day, space_id, parts, closes=told.run_id)
+        totals.add(process, day, space_id, parts, closes=told.job_id)
     except LiveMemoryError as error:
         _not_counted(space_id, error)
 
@@ -116,13 +115,13 @@ def _keep_one(process: Process, space_id: str, run_id: str) -> None:
     found = process.store.get(keys.run(space_id, run_id))
     try:
         run = RunTold.from_bytes(found.body) if found else None
-        if not run or run.came or run.status in AT_REST:
+        if not run or run.came or run.result is not None:
             return
-        day = clock.parse(run.queued_at).date()
+        day = clock.parse(run.created_at).date()
     except ValueError:
         return
     if run.used().calls:
-        totals.add(process, day, space_id, run.parts(None), closes=run.run_id)
+        totals.add(process, day, space_id, run.parts(None), closes=run.job_id)
 
 
 def _not_counted(space_id: str, error: LiveMemoryError) -> None:

@@ -9,11 +9,10 @@ from livemem.backups import catalog, remains
 from livemem.changes import maintenance as changes
 from livemem.changes import moving
 from livemem.errors import Busy
-from livemem.jobs import maintainable
+from livemem.jobs import counter, maintainable, retention
 from livemem.jobs.maintainable import Space
+from livemem.jobs.queue import Order
 from livemem.process import Process
-from livemem.runs import counter, retention
-from livemem.runs.queue import Order
 from livemem.spaces import contents, markers
 from livemem.store.objects import Entry
 from livemem.upkeep.garbage_report import Found, Wanted

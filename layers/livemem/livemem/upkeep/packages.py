@@ -7,17 +7,17 @@ from livemem.changes import maintenance as changes
 from livemem.conversations import maintenance as conversations
 from livemem.digests import maintenance as digests
 from livemem.erasure import maintenance as erasure
+from livemem.jobs import maintenance as jobs
 from livemem.memories import maintenance as memories
 from livemem.notes import maintenance as notes
 from livemem.recall import maintenance as recall
 from livemem.rooms import maintenance as rooms
-from livemem.runs import maintenance as runs
 from livemem.upkeep import space_maintenance as spaces
 
 PACKAGES = (
     spaces.MAINTAINABLE,
     changes.MAINTAINABLE,
-    runs.MAINTAINABLE,
+    jobs.MAINTAINABLE,
     notes.MAINTAINABLE,
     bank.MAINTAINABLE,
     backups.MAINTAINABLE,

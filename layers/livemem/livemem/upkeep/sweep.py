@@ -14,12 +14,11 @@ from livemem.archives import expiry
 from livemem.arrivals import bringing
 from livemem.conversations import maintenance as conversations
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
-from livemem.jobs import maintainable
+from livemem.jobs import maintainable, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.memories import expiry as memories
 from livemem.memories.maintenance import EXPIRED
 from livemem.process import Process
-from livemem.runs import retention
 from livemem.spaces import directory, life, markers, pending
 from livemem.spaces import head as heads
 from livemem.spaces.life import TOMBSTONE_LIFE

@@ -10,7 +10,7 @@ from livemem import limits
 from livemem.access import management, rotation, secret, tokens
 from livemem.bank import corrections, history, review
 from livemem.changes import rules
-from livemem.runs import space_change
+from livemem.consolidation import space_change
 from livemem.spaces import life
 from livemem.store import cursors
 from livemem_http import views

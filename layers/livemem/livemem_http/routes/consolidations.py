@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler import Response
 
-from livemem.runs import queue
+from livemem.jobs import queue
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -30,5 +30,5 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)
-    headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.run_id}"}
+    headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.job_id}"}
     return api.json(HTTPStatus.ACCEPTED, views.RunQueued.of(run), headers=headers)

@@ -8,7 +8,7 @@ from pydantic import (
 
 from livemem.access.principal import Principal
 from livemem.jobs.describable import job_id
-from livemem.runs.run import Run, Status
+from livemem.jobs.run import Run, State
 from livemem_http.views.fields import (
     Agent,
     Body,
@@ -25,7 +25,7 @@ from livemem_http.views.fields import (
 )
 
 if TYPE_CHECKING:
-    from livemem.runs.queue import Order
+    from livemem.jobs.queue import Order
 
 
 RunJob = Annotated[str, job_told("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -48,7 +48,7 @@ class NewConsolidation(Body):
 
     def order(self, principal: Principal) -> "Order":
         """The run for the domain."""
-        from livemem.runs.queue import Order  # noqa: PLC0415 - readers make none
+        from livemem.jobs.queue import Order  # noqa: PLC0415 - readers make none
 
         return Order("api", self.agent, self.max_notes, self.dry_run, principal.name, self.replace)
 
@@ -62,7 +62,7 @@ class RunQueued(View):
 
     @classmethod
     def of(cls, run: Run) -> "RunQueued":
-        return cls(run_id=run.run_id, status=run.status, job=job_id(run.space_id, "consolidation", run.run_id))
+        return cls(run_id=run.job_id, status=run.status, job=job_id(run.space_id, "consolidation", run.job_id))
 
 
 class RunView(View):
@@ -72,7 +72,7 @@ class RunView(View):
     space_id: SpaceId
     job: RunJob
     status: Annotated[
-        Status,
+        State,
         told(
             "`queued` and `running` go on. `awaiting_approval`: its plan waits until somebody approves or refuses it. "
             "The others are final. `nothing_to_do`: there was no note; `busy`: another run or a correction was at it; "
@@ -116,7 +116,14 @@ class RunView(View):
 
     @classmethod
     def of(cls, run: Run) -> "RunView":
-        return cls.model_validate({**run.model_dump(), "job": job_id(run.space_id, "consolidation", run.run_id)})
+        named = {
+            "run_id": run.job_id,
+            "job": job_id(run.space_id, "consolidation", run.job_id),
+            "status": run.state,
+            "queued_at": run.created_at,
+            "finished_at": run.ended_at,
+        }
+        return cls.model_validate(run.model_dump() | named)
 
 
 class RunPage(Gapped):

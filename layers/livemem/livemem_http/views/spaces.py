@@ -45,10 +45,10 @@ from livemem_http.views.notes import NoteView
 # Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
 if TYPE_CHECKING:
     from livemem.changes.rules import NewRules
+    from livemem.consolidation.space_change import Changed
+    from livemem.consolidation.space_change import SpaceChange as WantedChange
     from livemem.recall.overview import Info
     from livemem.recall.summary import Summary as SpaceWhole
-    from livemem.runs.space_change import Changed
-    from livemem.runs.space_change import SpaceChange as WantedChange
     from livemem.spaces import life
 
 
@@ -96,7 +96,7 @@ class SpaceChange(Body):
         """The change for the domain; a `language` or `timezone` that is not sent stays as it is, null resets
         it.
         """
-        from livemem.runs.space_change import SpaceChange as WantedChange  # noqa: PLC0415
+        from livemem.consolidation.space_change import SpaceChange as WantedChange  # noqa: PLC0415
 
         return WantedChange(
             self.description,

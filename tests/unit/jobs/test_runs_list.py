@@ -8,8 +8,8 @@ from ulid import ULID
 from livemem.access.principal import Principal
 from livemem.changes import progress
 from livemem.errors import Forbidden, InvalidName, NotFound
-from livemem.runs import run as runs
-from livemem.runs.run import Run
+from livemem.jobs import run as runs
+from livemem.jobs.run import Run
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.cases import each
@@ -26,7 +26,7 @@ def with_runs(count: int, *, apart: float = 60) -> tuple[World, list[str]]:
         moment = world.clock() + timedelta(seconds=number * apart)
         random = number.to_bytes(10, "big")
         ids.append(str(ULID.from_bytes(int(moment.timestamp() * 1_000).to_bytes(6, "big") + random)))
-        run = Run(run_id=ids[-1], space_id="demo", uid=uid, trigger="api", queued_at="2026-02-20T14:00:00Z")
+        run = Run(job_id=ids[-1], space_id="demo", uid=uid, trigger="api", created_at="2026-02-20T14:00:00Z")
         world.inner.put_object(Bucket="b", Key=keys.run("demo", ids[-1]), Body=run.to_bytes())
     world.clock.move(count * apart)
     world.client.reset()
@@ -39,7 +39,7 @@ def walk(world: World, limit: int) -> list[str]:
     while True:
         items, before = progress.page(world.process, EVERYONE, "demo", limit=limit, before=before)
         assert len(items) <= limit
-        found += [run.run_id for run in items]
+        found += [run.job_id for run in items]
         if before is None:
             return found
 
@@ -64,23 +64,23 @@ def test_a_run_is_listed_as_it_stands_in_truth():
     world = World()
     world.create_space()
     world.note("one")
-    good = world.consolidate().run_id
+    good = world.consolidate().job_id
     world.llm.queue.append("no json")
     world.llm.queue.append("no json")
     world.note("two")
-    bad = world.consolidate().run_id
-    never = world.order().run_id
+    bad = world.consolidate().job_id
+    never = world.order().job_id
     world.clock.move(3_700)
 
     found, more = progress.page(world.process, EVERYONE, "demo", limit=50)
 
     assert more is None
-    assert [(run.run_id, run.status, (run.error or {}).get("code")) for run in found] == [
+    assert [(run.job_id, run.state, run.error.code if run.error else None) for run in found] == [
         (never, "error", "not_started"),
         (bad, "error", "llm_contract"),
         (good, "ok", None),
     ]
-    assert [run == world.view(run.run_id) for run in found] == [True] * 3
+    assert [run == world.view(run.job_id) for run in found] == [True] * 3
 
 
 @pytest.mark.parametrize("count", [20, 6_000])
@@ -89,7 +89,7 @@ def test_a_page_costs_the_runs_that_it_shows_and_few_lists(count: int):
 
     found, more = progress.page(world.process, EVERYONE, "demo", limit=10)
 
-    assert [run.run_id for run in found] == ids[:10]
+    assert [run.job_id for run in found] == ids[:10]
     assert more == ids[9]
     assert world.client.counts["GET"] == 1 + 10
     assert world.client.counts["LIST"] <= 2

@@ -69,7 +69,7 @@ def test_an_invocation_delivered_twice_at_once_folds_the_notes_once():
     assert world.bank() == {"log.md": "# Log\n\n## Log\n\n- note 0\n- note 1\n- note 2\n"}
     assert heads.load(world.process, "demo").meta.consolidation_count == 1
     assert len(world.keys("demo/_consolidations/")) == 1
-    assert world.view(todo["run_id"]).status == "ok"
+    assert world.view(todo["job_id"]).state == "ok"
     assert len(world.llm.prompts) == 1
     assert not [key for key in world.keys("demo/") if key.endswith((".plan.json", "_lease.json"))]
 
@@ -86,11 +86,11 @@ def test_a_second_run_finds_the_space_busy_and_asks_nobody():
     run = world.work()
 
     assert run is not None
-    assert run.status == "ok"
+    assert run.state == "ok"
     busy = seen[0]
-    assert (busy.status, busy.error) == ("busy", None)
+    assert (busy.state, busy.error) == ("busy", None)
     assert "busy (consolidation) until" in busy.message
-    assert world.view(busy.run_id) == busy
+    assert world.view(busy.job_id) == busy
     assert len(world.llm.prompts) == 1
 
 
@@ -113,21 +113,21 @@ def test_the_lease_is_there_during_the_run_and_gone_after_it():
 
 def test_the_lease_of_a_dead_run_is_taken_over_when_it_has_run_out_and_not_before():
     world = queued()
-    dead = world.queued[0]["run_id"]
+    dead = world.queued[0]["job_id"]
     world.llm.queue.append(die)
     with pytest.raises(Killed):
         world.work()
     world.new_process()
 
-    assert world.consolidate().status == "busy"
+    assert world.consolidate().state == "busy"
     world.clock.move(90)
     run = world.consolidate()
 
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert run.metrics["notes_processed"] == 3
     assert world.live_ids() == []
     ended = world.view(dead)
-    assert (ended.status, (ended.error or {})["code"]) == ("error", "interrupted")
+    assert (ended.state, ended.error.code) == ("error", "interrupted")
 
 
 def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed():
@@ -145,7 +145,7 @@ def test_the_retry_of_a_dead_invocation_goes_on_once_the_lease_was_not_renewed()
     run = world.work(todo)
 
     assert run is not None
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert world.live_ids() == []
 
 
@@ -157,7 +157,7 @@ def test_a_lease_that_can_not_be_read_counts_as_run_out(body: bytes):
     run = world.work()
 
     assert run is not None
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert lease.look(world.process, places.of_space("demo")) is None
 
 
@@ -209,22 +209,22 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
 def test_a_late_invocation_does_not_even_touch_a_run_of_the_same_id_in_a_namesake():
     world = queued()
     todo = dict(world.queued[0])
-    run_key = keys.run("demo", todo["run_id"])
+    run_key = keys.run("demo", todo["job_id"])
     body = world.text(run_key).encode()
     life.delete(world.process, "demo", "demo")
     world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
-    new = world.create_space()
+    world.create_space()
     world.note("a note of the new space")
     # What a write that was under way during the deletion can leave behind.
     world.inner.put_object(Bucket="b", Key=run_key, Body=body)
 
-    assert world.work({**todo, "uid": new.uid}) is None
+    assert world.work(todo) is None
 
     assert world.llm.prompts == []
     assert len(world.live_ids()) == 1
 
 
-@pytest.mark.parametrize("payload", [{"run_id": "01HZZZZZZZ9999999999999999"}, {"space_id": "nowhere"}, {"uid": "x"}])
+@pytest.mark.parametrize("payload", [{"job_id": "01HZZZZZZZ9999999999999999"}, {"space_id": "nowhere"}])
 def test_an_invocation_that_fits_nothing_does_nothing(payload: dict[str, str]):
     world = queued()
     before = dict(world.inner.objects)

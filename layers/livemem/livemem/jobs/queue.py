@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.errors import Conflict, Forbidden, LiveMemoryError
+from livemem.jobs import cooldown
+from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
+from livemem.jobs.run import Run, Trigger
 from livemem.process import Process
-from livemem.runs import cooldown, reviews
-from livemem.runs import run as runs
-from livemem.runs.run import Run, Trigger
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces.head import Head
@@ -43,7 +44,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
     head, run_id = heads.load(process, space_id), process.new_id()
     waits = head.meta.pending_plan
     if waits and not wanted.dry_run and not wanted.replace:
-        raise Conflict(f"{reviews.waiting(waits)} No other is made before that; all notes are live.")
+        raise Conflict(f"{waits.waiting()} No other is made before that; all notes are live.")
     cooldown.claim(process, space_id, run_id)
     markers.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)
@@ -52,7 +53,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
 def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
     """Write a queued run and start it; if it can't be started the run says so and the error is raised."""
     run = Run(
-        run_id=run_id,
+        job_id=run_id,
         space_id=head.meta.space_id,
         uid=head.meta.uid,
         trigger=wanted.trigger,
@@ -61,15 +62,13 @@ def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
         dry_run=wanted.dry_run,
         replace=wanted.replace,
         requested_by=wanted.requested_by,
-        queued_at=clock.iso_millis(process.clock()),
+        created_at=clock.iso_millis(process.clock()),
     )
     saved = runs.create(process, run)
     try:
-        process.enqueue(
-            "consolidate", {"space_id": run.space_id, "run_id": run.run_id, "uid": run.uid, "trigger": run.trigger}
-        )
+        process.enqueue("consolidate", {"kind": run.kind, "space_id": run.space_id, "job_id": run.job_id})
     except LiveMemoryError as error:
-        runs.finish(process, saved, "error", error={"code": "not_started", "detail": error.detail})
+        runs.finish(process, saved, "error", error=Failure(code="not_started", detail=error.detail))
         raise
-    logger.info("run queued", extra={"space_id": run.space_id, "run_id": run.run_id, "trigger": run.trigger})
+    logger.info("run queued", extra={"space_id": run.space_id, "run_id": run.job_id, "trigger": run.trigger})
     return run

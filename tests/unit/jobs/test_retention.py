@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from livemem.changes import progress
 from livemem.errors import NotFound
-from livemem.runs import queue as queues
-from livemem.runs import retention
-from livemem.runs import run as runs
-from livemem.runs.queue import Order
+from livemem.jobs import queue as queues
+from livemem.jobs import retention
+from livemem.jobs import run as runs
+from livemem.jobs.queue import Order
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import life, usage
@@ -30,7 +30,7 @@ def with_old_runs(count: int = 2, *, days: float = 91) -> tuple[World, list[str]
     ids = []
     for number in range(count):
         world.note(f"note {number}")
-        ids.append(world.consolidate().run_id)
+        ids.append(world.consolidate().job_id)
         world.clock.move(60)
     world.clock.move(QUIET)
     world.sweep_all()
@@ -52,7 +52,7 @@ def counted_days(world: World) -> list[str]:
 def test_the_daily_look_removes_runs_and_totals_that_are_older_than_they_are_kept():
     world, ids = with_old_runs()
     world.note("new")
-    new = world.consolidate().run_id
+    new = world.consolidate().job_id
 
     report = world.sweep_all()
 
@@ -108,13 +108,13 @@ def test_runs_that_no_sweep_has_seen_to_be_over_stay():
 
 def test_an_old_run_that_never_ended_is_ended_first_and_removed_by_a_later_look():
     world, _ = with_old_runs(days=0)
-    run_id = world.order().run_id
+    run_id = world.order().job_id
     world.queued.clear()
     world.clock.move(91 * DAY)
 
     world.sweep_all()
     assert documents(world) == [run_id]
-    assert world.view(run_id).status == "error"
+    assert world.view(run_id).state == "error"
 
     world.clock.move(QUIET)
     world.sweep_all()
@@ -147,7 +147,7 @@ def test_a_removed_run_does_not_come_back_by_a_write_that_comes_late():
 
     world.sweep_all()
 
-    assert runs.finish(world.process, saved, "error") == saved.run
+    assert runs.finish(world.process, saved, "error") == saved.value
     assert documents(world) == []
     with pytest.raises(NotFound):
         progress.view(world.process, "demo", ids[0])
@@ -192,7 +192,7 @@ def test_many_old_runs_cost_a_list_and_a_delete_a_look():
     uid = heads.load(world.process, "demo").meta.uid
     old = [f"{keys.run_moment(1_000_000 + number)}{number:016d}" for number in range(1_200)]
     for run_id in old:
-        run = runs.Run(run_id=run_id, space_id="demo", uid=uid, trigger="api", queued_at="2026-02-20T14:00:00Z")
+        run = runs.Run(job_id=run_id, space_id="demo", uid=uid, trigger="api", created_at="2026-02-20T14:00:00Z")
         world.inner.put_object(Bucket="bucket", Key=keys.run("demo", run_id), Body=run.to_bytes())
     head = heads.load(world.process, "demo")
     removed = []

@@ -10,10 +10,10 @@ from typing import Literal
 
 from livemem.errors import Busy, LiveMemoryError
 from livemem.jobs import lease, places
+from livemem.jobs import queue as queues
+from livemem.jobs.queue import Order
+from livemem.jobs.run import Trigger
 from livemem.process import Process
-from livemem.runs import queue as queues
-from livemem.runs.queue import Order
-from livemem.runs.run import Trigger
 from livemem.spaces import contents, markers
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head

@@ -6,8 +6,7 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
-from livemem.jobs import lease, places
-from livemem.runs import counter
+from livemem.jobs import counter, lease, places
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
@@ -46,11 +45,11 @@ def test_at_the_threshold_one_run_is_started(notes: int):
     outcome = world.count()
 
     assert outcome.result == "started"
-    assert [item["run_id"] for item in world.queued] == [outcome.run_id]
+    assert [item["job_id"] for item in world.queued] == [outcome.run_id]
     assert outcome.run_id is not None
     run = world.view(outcome.run_id)
-    assert (run.status, run.trigger) == ("queued", "threshold")
-    assert dict(world.queued[0]) == {"space_id": "demo", "run_id": run.run_id, "uid": run.uid, "trigger": "threshold"}
+    assert (run.state, run.trigger) == ("queued", "threshold")
+    assert dict(world.queued[0]) == {"kind": "consolidation", "space_id": "demo", "job_id": run.job_id}
 
 
 def test_redelivered_events_start_no_second_run():
@@ -158,7 +157,7 @@ def test_a_run_that_finds_fewer_notes_than_the_threshold_leaves_them():
     run = world.work()
 
     assert run is not None
-    assert (run.status, run.message) == ("nothing_to_do", "The notes are fewer than the space's threshold.")
+    assert (run.state, run.message) == ("nothing_to_do", "The notes are fewer than the space's threshold.")
     assert world.llm.prompts == []
     assert len(world.live_ids()) == 2
 
@@ -173,7 +172,7 @@ def test_a_run_that_can_not_be_queued_says_so_and_frees_the_space():
         counter.start_if_due(world.with_parts(enqueue=refuse), "demo", "threshold")
 
     run = world.view(world.keys("demo/_runs/")[0].rpartition("/")[2].removesuffix(".json"))
-    assert (run.status, run.error) == ("error", {"code": "not_started", "detail": "The run could not be queued."})
+    assert (run.state, run.error.code, run.error.detail) == ("error", "not_started", "The run could not be queued.")
     assert world.count().result == "started"
 
 
@@ -193,7 +192,7 @@ def test_a_queued_run_keeps_its_place_for_as_long_as_its_invocation_can_come():
     assert world.work(late) is None
     assert len(world.llm.prompts) == 1
     assert first.run_id is not None
-    assert (world.view(first.run_id).error or {})["code"] == "not_started"
+    assert world.view(first.run_id).error.code == "not_started"
 
 
 def test_who_dies_before_the_invocation_is_handed_over_blocks_the_space_for_a_minute_only():
@@ -221,7 +220,7 @@ def test_a_correction_goes_ahead_of_a_queued_run_and_leaves_it_its_place():
     assert len(world.queued) == 1
     run = world.work()
     assert run is not None
-    assert run.status == "ok"
+    assert run.state == "ok"
     assert lease.look(world.process, places.of_space("demo")) is None
 
 
@@ -233,7 +232,7 @@ def test_pausing_between_event_and_run_keeps_the_notes():
     run = world.work()
 
     assert run is not None
-    assert (run.status, run.message) == ("nothing_to_do", "Automatic consolidation is switched off or paused.")
+    assert (run.state, run.message) == ("nothing_to_do", "Automatic consolidation is switched off or paused.")
     assert len(world.live_ids()) == 3
     assert world.count().result == "not_automatic"
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from livemem import clock
-from livemem.jobs import budget
+from livemem.jobs import budget, counter, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import counter, retention, reviews
-from livemem.runs.run import Run
 from livemem.spaces import markers
 from livemem.store import keys
 
@@ -48,7 +47,7 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
         found.append(HealthProblem(space.space_id, "notes_pending", detail))
     if waits := space.head.meta.pending_plan:
         days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
-        detail = f"{reviews.waiting(waits)} Its notes ({waits.notes_count}) are live, and no other plan is made."
+        detail = f"{waits.waiting()} Its notes ({waits.notes_count}) are live, and no other plan is made."
         found.append(HealthProblem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
     aside = sorted(space.head.meta.set_aside.standing(process.settings.llmaas_context_tokens))
     if aside:

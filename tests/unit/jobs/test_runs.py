@@ -1,11 +1,14 @@
 """What a run shows is true at the moment of looking, also when its worker died and can't say so."""
 
-from typing import Any
+import json
+from typing import Any, get_args
 
 import pytest
 
 from livemem.errors import InvalidName, NotFound, ObjectUnreadable, StoreUnavailable
-from livemem.runs import run as runs
+from livemem.jobs import run as runs
+from livemem.jobs.job import Failure
+from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys, timing
@@ -21,7 +24,7 @@ def ordered() -> tuple[World, str]:
     world = World()
     world.create_space()
     world.note("one")
-    return world, world.order().run_id
+    return world, world.order().job_id
 
 
 def die(prompt: dict[str, Any]) -> str:
@@ -57,7 +60,7 @@ def killed_after_the_commit() -> tuple[World, str]:
 
 def shown(world: World, run_id: str) -> tuple[str, str | None, str | None]:
     run = world.view(run_id)
-    return run.status, run.step, (run.error or {}).get("code")
+    return run.state, run.step, run.error.code if run.error else None
 
 
 def test_a_queued_run_is_queued_for_as_long_as_its_invocation_can_come():
@@ -81,7 +84,7 @@ def test_a_run_says_what_it_is_at_and_how_much_it_has_to_do():
     world.llm.queue.append(looking)
     world.work()
 
-    assert (seen[0].status, seen[0].step) == ("running", "asking")
+    assert (seen[0].state, seen[0].step) == ("running", "asking")
     assert seen[0].metrics == {"notes_processed": 1, "notes_remaining": 0}
     assert seen[0].started_at == "2026-02-20T14:00:00.000Z"
     assert shown(world, run_id) == ("ok", None, None)
@@ -95,7 +98,7 @@ def test_a_run_whose_worker_died_is_running_until_its_lease_ran_out_and_then_an_
     assert shown(world, run_id) == ("running", "asking", None)
     world.clock.move(1)
     assert shown(world, run_id) == ("error", None, "interrupted")
-    assert "all notes are still live" in (world.view(run_id).error or {})["detail"]
+    assert "all notes are still live" in world.view(run_id).error.detail
     assert len(world.live_ids()) == 1
 
 
@@ -114,7 +117,7 @@ def test_a_run_that_died_after_its_commit_is_ok_once_somebody_has_finished_it():
     world.sweep()
 
     run = world.view(run_id)
-    assert (run.status, run.consolidation, run.error) == ("ok", 1, None)
+    assert (run.state, run.consolidation, run.error) == ("ok", 1, None)
     assert run.metrics["notes_processed"] == 1
     assert world.live_ids() == []
     assert len(world.llm.prompts) == 1
@@ -130,15 +133,15 @@ def test_looking_at_a_dead_run_writes_nothing():
     assert world.inner.objects == before
 
 
-@each("status", runs.FINAL)
-def test_a_run_that_ended_stays_as_it_ended(status: runs.Status):
+@each("result", [one for one in get_args(runs.Result) if one != "awaiting_approval"])
+def test_a_run_that_ended_stays_as_it_ended(result: runs.Result):
     world, run_id = ordered()
     saved = runs.find(world.process, "demo", run_id)
     assert saved
-    runs.finish(world.process, saved, status)
+    runs.finish(world.process, saved, result)
     world.clock.move(30 * 24 * HOUR)
 
-    assert world.view(run_id).status == status
+    assert world.view(run_id).state == result
 
 
 def test_a_run_that_another_worker_has_ended_is_not_ended_again():
@@ -147,10 +150,10 @@ def test_a_run_that_another_worker_has_ended_is_not_ended_again():
     assert mine
     runs.finish(world.process, mine, "ok", consolidation=1)
 
-    said = runs.finish(world.process, mine, "error", error={"code": "x", "detail": "y"})
+    said = runs.finish(world.process, mine, "error", error=Failure(code="x", detail="y"))
 
-    assert said.status == "ok"
-    assert (world.view(run_id).status, world.view(run_id).consolidation) == ("ok", 1)
+    assert said.state == "ok"
+    assert (world.view(run_id).state, world.view(run_id).consolidation) == ("ok", 1)
 
 
 def test_a_run_is_not_found_in_a_namesake_of_its_space():
@@ -175,6 +178,31 @@ def test_a_run_that_can_not_be_read_is_named_and_nobody_works_on_it(body: bytes)
         world.view(run_id)
     assert broken.value.key == keys.run("demo", run_id)
     assert world.work() is None
+
+
+@pytest.mark.parametrize("said", [{"status": "done"}, {"result": "ok"}, {"status": "ok", "result": "ok"}])
+def test_a_run_whose_status_and_result_contradict_each_other_can_not_be_read(said: dict[str, str]):
+    world, run_id = ordered()
+    body = json.loads(world.text(keys.run("demo", run_id))) | said
+    world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=json.dumps(body).encode())
+
+    with pytest.raises(ObjectUnreadable):
+        world.view(run_id)
+
+
+def test_a_run_at_rest_says_what_all_of_its_workers_have_asked_of_the_llm():
+    world, run_id = killed_while_asking()
+    at_work = runs.find(world.process, "demo", run_id)
+    world.clock.move(INVOCATION)
+    world.work(world.queued[0])
+
+    ended = runs.find(world.process, "demo", run_id)
+    assert at_work
+    assert ended
+    assert (at_work.value.usage, at_work.value.asking.calls) == (Usage(), 1)
+    assert ended.value.state == "ok"
+    assert ended.value.usage == at_work.value.asking + Usage.of(ended.value.metrics)
+    assert (ended.value.usage.calls, ended.value.asking, ended.value.attempt) == (2, Usage(), 2)
 
 
 def test_an_unknown_run_and_a_run_of_an_unknown_space_are_not_found():
@@ -212,7 +240,7 @@ def test_a_store_that_fails_before_the_llm_is_asked_leaves_the_run_to_be_repeate
     world.new_process()
     run = world.work(todo)
     assert run is not None
-    assert (run.run_id, run.status) == (run_id, "ok")
+    assert (run.job_id, run.state) == (run_id, "ok")
 
 
 def test_fields_that_a_newer_version_added_to_a_run_survive():

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import Changed, SpaceChange
 from livemem.errors import Forbidden, InvalidRequest, StoreUnavailable
-from livemem.runs import space_change
-from livemem.runs.space_change import Changed, SpaceChange
 from livemem.spaces import head as heads
 from tests.support.cases import each
 from tests.support.world import EVERYONE, World
@@ -39,7 +39,7 @@ def test_a_patch_that_resumes_a_paused_space_starts_its_run_at_once():
 
     changed = change(world, auto_paused=False)
 
-    assert [item["run_id"] for item in world.queued] == [changed.started_run]
+    assert [item["job_id"] for item in world.queued] == [changed.started_run]
     world.settle()
     assert world.live_ids() == []
 

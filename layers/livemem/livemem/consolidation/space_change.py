@@ -5,8 +5,8 @@ from types import EllipsisType
 
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden
+from livemem.jobs import counter
 from livemem.process import Process
-from livemem.runs import counter
 from livemem.spaces import head as heads
 from livemem.spaces import markers
 from livemem.spaces.head import Corrections, Meta

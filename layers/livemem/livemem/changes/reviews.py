@@ -6,23 +6,19 @@ process or by whoever holds the space next; it may be done again.
 
 from livemem import clock
 from livemem.errors import PreconditionLost
+from livemem.jobs import run as runs
+from livemem.jobs.job import TRIES
+from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.runs import run as runs
-from livemem.runs.run import Run
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Decision, Review
+from livemem.spaces.head_fields import Decision
 from livemem.store import keys
 
 REPLACED = "Another run was started in its place; its notes go into that one."
 CHANGED = "Bank, rules or notes have changed since it was made; its notes are live."
 ERASED = "Something of the space was erased, which it might have quoted; its notes are live."
 LOST = "Its plan is not there any more; its notes are live."
-
-
-def waiting(review: Review) -> str:
-    """That a plan waits, for users."""
-    return f"The plan of the run {review.run_id} waits for approval since {review.planned_at}."
 
 
 def supersede(process: Process, head: Head, message: str) -> Head:
@@ -52,12 +48,12 @@ def finish(process: Process, head: Head) -> Head:
 
 def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: object) -> None:
     """Tell the run what was decided, and `more` of it, and remove its plan. A repeat changes nothing."""
-    for _ in range(runs.TRIES):
+    for _ in range(TRIES):
         saved = runs.find(process, meta.space_id, run_id)
-        if not saved or saved.run.uid != meta.uid or saved.run.status in runs.FINAL:
+        if not saved or saved.value.uid != meta.uid or saved.value.ended():
             break
         try:
-            runs.change(process, saved, **_ended(process, saved.run, decision), **more)
+            runs.change(process, saved, **_ended(process, saved.value, decision), **more)
             break
         except PreconditionLost:
             continue
@@ -68,9 +64,8 @@ def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: o
 
 def _ended(process: Process, run: Run, decision: Decision) -> dict[str, object]:
     return {
-        "status": decision.status,
-        "step": None,
-        "finished_at": run.finished_at or clock.iso_millis(process.clock()),
+        **runs.with_result(decision.status),
+        "ended_at": run.ended_at or clock.iso_millis(process.clock()),
         "message": decision.message,
         "error": None,
         "consolidation": decision.consolidation,

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from livemem.errors import LiveMemoryError, TooSoon
-from livemem.runs import queue
-from livemem.runs.queue import Order
-from livemem.runs.run import Run
+from livemem.jobs import queue
+from livemem.jobs.queue import Order
+from livemem.jobs.run import Run
 from livemem.store import keys
 from tests.support.world import EVERYONE, World
 
@@ -70,13 +70,13 @@ def test_of_many_who_start_a_run_at_once_one_does(world: World):
     def somebody_else(index: int, verb: str) -> None:
         if verb == "PUT":
             world.client.before = lambda index, verb: None
-            others.append(queue.order(world.with_parts(), EVERYONE, "demo", Order("api")).run_id)
+            others.append(queue.order(world.with_parts(), EVERYONE, "demo", Order("api")).job_id)
 
     world.client.before = somebody_else
     with pytest.raises(TooSoon):
         start(world)
 
-    assert [queued["run_id"] for queued in world.queued] == others
+    assert [queued["job_id"] for queued in world.queued] == others
 
 
 def test_a_start_whose_answer_the_store_lost_is_one_start(world: World):
@@ -86,7 +86,7 @@ def test_a_start_whose_answer_the_store_lost_is_one_start(world: World):
 
     run = start(world)
 
-    assert [queued["run_id"] for queued in world.queued] == [run.run_id]
+    assert [queued["job_id"] for queued in world.queued] == [run.job_id]
 
 
 def test_a_start_costs_2_get_and_2_put(world: World):

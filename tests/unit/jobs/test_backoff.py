@@ -15,7 +15,7 @@ def failing(world: World) -> None:
     assert world.count().result == "started"
     run = world.work()
     assert run is not None
-    assert run.status == "error"
+    assert run.state == "error"
 
 
 def space_at_threshold() -> World:
@@ -59,7 +59,7 @@ def test_a_run_by_hand_starts_at_once_and_its_success_ends_the_wait():
     world = space_at_threshold()
     failing(world)
 
-    assert world.consolidate().status == "ok"
+    assert world.consolidate().state == "ok"
 
     assert lease.look(world.process, places.of_space("demo")) is None
     for number in range(3):
@@ -97,6 +97,6 @@ def test_a_run_without_notes_to_fold_is_no_failure():
     world = World()
     world.create_space(threshold=3)
 
-    assert world.consolidate().status == "nothing_to_do"
+    assert world.consolidate().state == "nothing_to_do"
 
     assert lease.look(world.process, places.of_space("demo")) is None

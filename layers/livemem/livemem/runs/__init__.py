@@ -1,1 +1,0 @@
-"""Long work that users poll: runs, how they are queued, and what starts them."""
