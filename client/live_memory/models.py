@@ -3083,9 +3083,7 @@ class TurnPage(Model):
 class UpdateView(Model):
     """What came of an update."""
 
-    status: (
-        Literal["planned", "nothing_to_do"] | str | Literal["queued", "running", "done", "failed", "cancelled"] | str
-    )
+    status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
     """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job; its `error` is what it waits for. `failed`: see the job."""
     job_id: str | None = None
     """The id of the job, or of the one that is at it already."""
