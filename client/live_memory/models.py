@@ -2148,8 +2148,8 @@ class AskView(Model):
     """The id of the question."""
     job: str
     """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
-    status: Literal["queued", "running", "done", "failed"] | str
-    """`queued` and `running`: ask for it again. `done` and `failed` are final."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    """`queued` and `running`: ask for it again. The others are final."""
     expression: (
         Literal["neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"]
         | str

@@ -212,7 +212,7 @@ def test_a_backup_that_takes_too_long_goes_on_first_and_then_its_archive(world, 
     monkeypatch.setattr(snapshots, "BATCH", 2)
     slow(world, 2)
     answer = export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=30))
-    assert answer == Working("demo", answer.backup_id, 0, 0)
+    assert answer == Working("demo", answer.backup_id, "queued", 0, 0)
     world.new_process()
     # The space changes on; who asks again is not put off by that.
     world.note("later")
