@@ -22,9 +22,16 @@ NEEDED_BY_LAMBDA_ITSELF = {
 }
 
 # Objects that no function has a reason to touch.
-STRANGERS = ["_backups/demo/2026-02-20T14-00-00/live/x.md", "_system/config.json", "_other/x", "demo"]
+STRANGERS = [
+    "_backups/demo/2026-02-20T14-00-00/live/x.md",
+    "_system/config.json",
+    "_other/x",
+    "demo",
+    "_due/20260220T1400/ab-x/space",
+]
+DUE = "_due/20260220T1400/ab-x/space"
 
-# IAM can't say "all that begins with an underscore but the markers", which the sweep removes.
+# IAM can't say "all that begins with an underscore but the due index", which the sweep removes.
 # Nor "every head but those that lie in backups", of which it clears what is left.
 SPARED_BY_THE_CODE_ALONE = {
     "Sweep": {("s3:DeleteObject", key) for key in ("_other/x", "_system/config.json", "{space}/_meta.json")}
@@ -36,12 +43,8 @@ UNTOUCHED = {
     "Digest": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Sweep": {
         ("s3:GetObject", "{space}/memories/*/snapshot/*.vec"),
-        ("s3:GetObject", "_unreadable/*"),
         # It checks documents; who is at work is none.
-        *(
-            ("s3:GetObject", f"{{space}}/{name}")
-            for name in ("_asks/open/*", "_digests/*/claim.json", "sessions/*/claim.json")
-        ),
+        *(("s3:GetObject", f"{{space}}/{name}") for name in ("_digests/*/claim.json", "sessions/*/claim.json")),
     },
     # Who may read what lies below a conversation may read an object without content too.
     "Conversations": {("s3:GetObject", "{space}/conversations/*/deleted")},
@@ -53,11 +56,10 @@ ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 # A backup takes whatever lies below a space, and a restore brings it back: these roles are told what they must not do.
 WHOLE_SPACES = {"Archives", "Backup"}
 NEVER = {("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "probe/*")} | {
-    (action, f"{marker}/*") for action in ACTIONS for marker in ("_due", "_expiry", "_rooms")
+    ("s3:GetObject", "_due/*"),
+    ("s3:DeleteObject", "_due/*"),
 }
-# Summaries that an erasure removed are due again.
-NEVER -= {("s3:PutObject", "_due/*")}
-NO_VERSIONS = ("_system/tokens.json", "_system/usage/20260220/00.json", "_uploads/01J", "_pending/demo", "_due/x/y")
+NO_VERSIONS = ("_system/tokens.json", "_system/usage/20260220/00.json", "_uploads/01J", DUE)
 """Of what these roles neither read nor remove former versions."""
 
 MODULES = (stories, broken_stories, talk_stories, memory_stories, mcp_stories, backup_stories)
@@ -119,8 +121,8 @@ def test_no_role_allows_what_its_function_can_do_without(roles: dict[str, Role],
 
 
 def test_no_role_may_touch_a_kind_of_object_that_its_function_leaves_alone(roles: dict[str, Role], asked: Asked):
-    examples = {kind(key): key for key in STRANGERS}
-    examples |= {kind(key): key for requests in asked.values() for request in requests if (key := key_of(request))}
+    examples = {kind(key): key for requests in asked.values() for request in requests if (key := key_of(request))}
+    examples |= {kind(key): key for key in (*STRANGERS, DUE)}
     assert len(examples) > 15
 
     for name, role in roles.items():
@@ -175,11 +177,11 @@ def key_of(request: Request) -> str:
 
 
 def kind(key: str) -> str:
-    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_pending/*`, `_due/*`,
+    """What a key is one of: `_system/tokens.json`, `_system/last_used/*`, `_due/*`,
     `_backups/*/_manifest.json` or another object of a backup, `{space}/live/*`, `{space}/conversations/*/turns/*`.
     """
-    first, *rest = key.replace("_pending/unreadable/", "_unreadable/").split("/")
-    if first in {"_pending", "_due", "_uploads", "_expiry", "_rooms", "_unreadable"}:
+    first, *rest = key.split("/")
+    if first in {"_due", "_uploads"}:
         return f"{first}/*"
     if first == "_backups":
         return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"
@@ -197,5 +199,5 @@ def kind(key: str) -> str:
         return f"{{space}}/_digests/*/{part}"
     if rest[:1] in (["_asks"], ["sessions"], ["_digests"]) and len(rest) > 1:
         part = re.sub(r"^[0-9A-Za-z]{26,}", "*", rest[1])
-        return "/".join(["{space}", rest[0], part, *("*" if rest[1] == "open" else one for one in rest[2:3])])
+        return "/".join(["{space}", rest[0], part, *rest[2:3]])
     return "/".join(["{space}", *rest[:1], *("*" for _ in rest[1:2])])

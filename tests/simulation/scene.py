@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 from livemem.errors import LiveMemoryError
 from livemem.process import Process
-from livemem.store import keys
+from livemem.store import due_keys
 from tests.support.actors import Actor
 from tests.support.counting import Killed
 from tests.support.faults import FAULTS, Fault
@@ -66,7 +66,7 @@ class Scene:
         """Make the scene what it is just before the action."""
         action.before(self)
         if action.marks:
-            self.world.store.delete_many(self.world.keys(keys.MARKERS))
+            self.world.store.delete_many(self.world.keys(due_keys.DUE))
 
     def do(self, action: "Action") -> Any:
         """Do it with the world's present process."""

@@ -3,13 +3,13 @@
 from datetime import timedelta
 from typing import Any
 
-from livemem.ask import work
+from livemem.ask import maintenance, question, work
 from livemem.ask.question import Question, Wanted
 from livemem.ask.work import Outcome
 from livemem.memories import storing
 from livemem.memories.memory import Draft
 from tests.support.agent import ScriptedAgent
-from tests.support.world import World
+from tests.support.world import INVOCATION, World
 
 INLINE = 20.0
 
@@ -18,6 +18,18 @@ def talk_of(asked: Question) -> str:
     """The conversation that the question is part of."""
     assert asked.conversation_id
     return asked.conversation_id
+
+
+def left_open(world: World) -> list[str]:
+    """The questions that a sweep would start again."""
+    named = [one.partition("/")[2] for one in world.due("question")]
+    found = [question.find(world.process, "demo", one) for one in named]
+    return [one.value.job_id for one in found if one and not one.value.ended()]
+
+
+def sweep_questions(world: World) -> None:
+    """What a sweep does for questions; conversations are none of the scripted model's."""
+    maintenance.start_due(world.process, world.due_now("question"), world.clock() + INVOCATION)
 
 
 class Asking:

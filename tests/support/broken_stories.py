@@ -2,26 +2,24 @@
 
 from contextlib import suppress
 from typing import Any
-from urllib.parse import unquote
 
 from livemem.errors import LiveMemoryError
 from tests.support.functions import sample
 from tests.support.mcp_stories import use
 from tests.support.memory_stories import ASK, OF_ALL_KINDS, conversation_with_summaries, remembering
 from tests.support.policy import BUCKET
-from tests.support.stories import HOUR, SPACE, Account, Story
+from tests.support.stories import HOUR, SPACE, Account, Story, entered
 from tests.support.talk_stories import something_of_everything
 
-MARKER = "_pending/unreadable/demo%2F"
 QUARANTINE = f"{SPACE}/quarantine"
 
 
 def unreadable(account: Account) -> list[str]:
-    """The objects that have a marker, by their names; the markers are gone then."""
-    marked = [key for key in account.service.written() if key.startswith(MARKER)]
-    for key in marked:
+    """The objects that are entered in the due index, by their names; they are gone from it then."""
+    found = entered(account, "unreadable")
+    for key in found:
         account.service.s3.delete_object(Bucket=BUCKET, Key=key)
-    return [unquote(key.removeprefix(MARKER)) for key in marked]
+    return [entry.name.removeprefix("demo/") for entry in found.values()]
 
 
 def whoever_meets_it_says_so(account: Account) -> None:

@@ -21,10 +21,10 @@ WATCHED = WATCHED_FOR.total_seconds() + 60
 
 
 def come_to_end(world: World, others: list[str]) -> list[str]:
-    """Let the sweep do what is left to do, that of marked spaces if a marker could be left; say what is wrong then."""
+    """Let the sweep do what is left to do, that of what is due if the space was entered; say what is wrong then."""
     for seconds in (60, WATCHED, WATCHED, WATCHED):
         world.clock.move(seconds)
-        if keys.marker(SPACE) in world.inner.objects:
+        if SPACE in world.due("space"):
             world.sweep()
         else:
             world.sweep_all()

@@ -12,10 +12,10 @@ from livemem.changes.rules import NewRules
 from livemem.errors import Busy, LiveMemoryError
 from livemem.notes import pages
 from livemem.notes.pages import Filter
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.markers import KEPT_FOR
-from livemem.store import keys
+from livemem.store import due_keys, keys
 from livemem.upkeep import health
 from tests.support.audit import Audit, audit, live, records_of, standing
 from tests.support.bucket import FakeS3
@@ -28,7 +28,7 @@ NOTICED = 90
 WAITED = 900
 """Seconds after which automatic runs start again, or health says that they don't."""
 PAGE = 100
-QUIET = (QUIET_AFTER + KEPT_FOR).total_seconds()
+QUIET = (QUIET_AFTER + (due_index.RELIED_ON + due_index.KEPT)).total_seconds()
 """Seconds after which nothing that has ended is looked after any more."""
 LASTING = {"notes_set_aside"}
 """Problems that rest does not end."""
@@ -102,7 +102,7 @@ def come_to_rest(world: World, space_id: str, *, lost: bool = False) -> Audit:
     """Let happen what would happen by itself, and give it time: queued runs, sweeps. Returns what was wrong on the way.
 
     That is what nobody sees as long as the sweep has not mended it: what users read before it must be right as well.
-    The markers alone must lead the sweeps to all that waits, but where one of them, or an event, may be `lost`: then
+    The due index alone must lead the sweeps to all that waits, but where an entry, or an event, may be `lost`: then
     the first one is that of once a day. At the end another one of these must find nothing to do.
     """
     world.settle()
@@ -122,14 +122,14 @@ def come_to_rest(world: World, space_id: str, *, lost: bool = False) -> Audit:
     before = _apart_from_notices(world, space_id)
     world.sweep_all()
     changed = {key for key, _ in before ^ _apart_from_notices(world, space_id)}
-    return found + Audit(left_behind=[f"{key}, of which no marker told" for key in changed])
+    return found + Audit(left_behind=[f"{key}, of which no entry of the due index told" for key in changed])
 
 
 def _apart_from_notices(world: World, space_id: str) -> set[tuple[str, str]]:
-    """The keys and ETags of all but what the sweep itself takes note of: markers, and in the head the runs it saw; and
-    but backups, whose remains nobody marks.
+    """The keys and ETags of all but what the sweep itself takes note of: the due index, and in the head the runs it
+    saw; and but backups, whose remains nobody enters.
     """
-    own = (keys.MARKERS, keys.BACKUPS, keys.meta(space_id))
+    own = (due_keys.DUE, keys.BACKUPS, keys.meta(space_id))
     return {(key, stored.etag) for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

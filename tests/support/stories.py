@@ -23,7 +23,8 @@ from livemem import clock as clocks
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import life
-from livemem.store import clients
+from livemem.store import clients, due_keys
+from livemem.store.due_keys import Entry, Kind
 from livemem_http import environment
 from tests.support.counting import Killed
 from tests.support.functions import sample
@@ -477,24 +478,29 @@ def more_notes_than_one_run_takes(account: Account) -> None:
     account.work()
 
 
+def entered(account: Account, kind: Kind) -> dict[str, Entry]:
+    """What of a kind stands in the due index, by its keys."""
+    found = {key: due_keys.parse_due(key) for key in account.service.written()}
+    return {key: entry for key, entry in found.items() if entry and entry.kind == kind}
+
+
 def notes_that_wait(account: Account) -> None:
     account.create(threshold=9)
     account.written(account.note())
     account.clock.move(HOUR)
     account.sweep()
-    (marker,) = [key for key in account.service.written() if key.startswith("_pending/")]
-    assert "@" in marker
+    (waits,) = entered(account, "notes")
     account.call("admin", "PATCH", SPACE, 200, body={"auto_paused": True})
     account.clock.move(HOUR)
     account.sweep()
-    assert marker not in account.service.written()
+    assert waits not in account.service.written()
 
 
 def more_spaces_than_a_sweep_looks_at_in_one_round(account: Account) -> None:
     for number in range(65):
-        account.put(f"_pending/space-{number:02}")
+        account.put(due_keys.due(f"space-{number:02}", "space", "", account.clock()))
     account.sweep()
-    assert "_system/sweeps/marked.json" in account.service.written()
+    assert "_system/sweeps/due.json" in account.service.written()
 
 
 def an_event_that_never_came(account: Account) -> None:

@@ -4,16 +4,19 @@ import json
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import log, summaries_job, update
+from livemem.conversations import log, maintenance, summaries_job, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.turn import Draft
 from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
+from livemem.process import Process
+from livemem.spaces import due_index
 from tests.support.world import INVOCATION, World
 
 
@@ -61,6 +64,12 @@ class Summariser:
         if isinstance(item, LlmError):
             raise item
         return Reply(item if isinstance(item, str) else item(messages), {"prompt_tokens": 100, "completion_tokens": 20})
+
+
+def look_at_due(process: Process, until: datetime) -> None:
+    """What the sweep does for conversations."""
+    found = due_index.listed(process).get("conversation", [])
+    maintenance.start_due(process, found, until)
 
 
 class Talk:

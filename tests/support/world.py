@@ -37,10 +37,12 @@ from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
 from livemem.settings import Settings
-from livemem.spaces import contents, life
+from livemem.spaces import contents, due_index, life
 from livemem.spaces import head as heads
+from livemem.spaces.due_index import Due
 from livemem.spaces.head_fields import Mode, Review
-from livemem.store import keys, timing
+from livemem.store import due_keys, keys, timing
+from livemem.store.due_keys import Kind
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep as sweeping
@@ -491,6 +493,15 @@ class World:
 
     def keys(self, prefix: str = "") -> list[str]:
         return [entry.key for entry in self.store.scan(prefix)]
+
+    def due(self, kind: Kind) -> list[str]:
+        """Of which spaces, or of what in them (`demo/x`), something of the kind stands in the due index."""
+        found = [entry for key in self.keys(due_keys.DUE) if (entry := due_keys.parse_due(key)) and entry.kind == kind]
+        return [f"{entry.space_id}/{entry.name}".rstrip("/") for entry in found]
+
+    def due_now(self, kind: Kind) -> list[Due]:
+        """What is due now of a kind, as a package that looks at it gets it."""
+        return due_index.listed(self.process).get(kind, [])
 
     def live_ids(self, space_id: str = "demo") -> list[str]:
         return [

@@ -170,12 +170,15 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/rooms/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "alpha/_digests/20260220T140000/done.json", "Archives Backup Digest"),
         ("s3:PutObject", "alpha/_asks/01J.json", "Archives Backup Questions Ask Mcp"),
-        ("s3:PutObject", "_expiry/20260220T14/alpha/fact/01J", REMEMBERING),
         (
             "s3:PutObject",
-            "_due/20260220T1400/alpha/01J",
-            "Archives Backup Conversations Summarize Questions Ask Mcp Sweep",
+            # Of a space that is called as a folder is.
+            "_due/20260220T1400/ab-bank/space",
+            " ".join(FUNCTIONS),
         ),
+        ("s3:PutObject", "_due/19700101T0000/ab-live/unreadable/live%2F_meta.json", " ".join(FUNCTIONS)),
+        ("s3:GetObject", "_due/20260220T1400/ab-bank/space", ""),
+        ("s3:DeleteObject", "_due/20260220T1400/ab-bank/space", "Digest Sweep"),
         ("s3:DeleteObjectVersion", "_system/tokens.json", ""),
         ("s3:DeleteObjectVersion", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Archives Backup"),
         ("s3:DeleteObject", "_system/probe/conditional-writes", ""),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from livemem.errors import ConditionalWritesUnsupported
-from livemem.store import keys, probe
+from livemem.store import due_keys, keys, probe
 from livemem.store.objects import Store
 from livemem.upkeep import health
 from tests.support.bucket import FakeS3, error
@@ -23,8 +23,8 @@ def _store(open_bucket: Callable[..., Store]) -> Store:
 
 
 def contents(store: Store) -> dict[str, bytes]:
-    # A marker for the sweep is a hint, which needs no condition.
-    hints = (keys.PROBE, keys.MARKERS)
+    # An entry of the due index is a hint, which needs no condition.
+    hints = (keys.PROBE, due_keys.DUE)
     listed = [entry.key for entry in store.scan("") if not entry.key.startswith(hints)]
     found = store.get_many(listed)
     return {item.key: item.body for item in found if item}

@@ -22,9 +22,9 @@ from livemem.llm.client import LlmError, Messages, Reply
 from livemem.markdown.edits import Edit
 from livemem.notes import appending, idempotency
 from livemem.process import Process
+from livemem.spaces import due_index, life
 from livemem.spaces import head as heads
-from livemem.spaces import life, markers
-from livemem.store import keys
+from livemem.store import due_keys, keys
 from livemem.upkeep import sweep as sweeping
 from tests.simulation.choices import chance
 from tests.simulation.histories import History, Step
@@ -211,7 +211,7 @@ ACTIONS = (
 
 def _post_and_mark(scene: BankScene, process: Process, until: datetime) -> None:
     bank.post(scene, process, until)
-    markers.leave(process, SPACE)
+    due_index.leave(process, SPACE)
 
 
 MARK = Action("note whose counter dies", _post_and_mark)
@@ -366,7 +366,7 @@ class BankHistory(History):
         calm: list[Step] = [(self.write, 5), (self.post, 5), (self.put_event, 5), (self.deliver, 8)]
         return calm if self.calm else [
             *calm, (self.post_more, 5), (self.correct, 5), (self.undo, 5), (self.start, 5), (self.decide, 4),
-            (self.keep_house, 6), (self.spoil_markers, 2),
+            (self.keep_house, 6), (self.spoil_due_index, 2),
         ]  # fmt: skip
 
     # What users and events do
@@ -503,18 +503,18 @@ class BankHistory(History):
     def break_model(self) -> None:
         self.fails = self.choices.number(1, 3)
 
-    def spoil_markers(self) -> None:
-        """There are markers for which there is no reason, or all are gone."""
+    def spoil_due_index(self) -> None:
+        """There are entries for which there is no reason, or all are gone."""
         if chance(self.choices, 75):
-            markers.leave(self.world.with_parts(), SPACE)
-            self.world.store.put(keys.waiting_marker(SPACE, self.world.clock()), b"")
+            due_index.leave(self.world.with_parts(), SPACE)
+            due_index.leave_waiting(self.world.with_parts(), SPACE, self.world.clock())
         else:
-            self.world.store.delete_many(self.world.keys(keys.MARKERS))
+            self.world.store.delete_many(self.world.keys(due_keys.DUE))
             self.scene.lost = True
 
     def lose(self) -> Actor | None:
         actor = super().lose()
-        if actor and actor.unanswered.startswith(keys.MARKERS):
+        if actor and actor.unanswered.startswith(due_keys.DUE):
             # It may never be written.
             self.scene.lost = True
         return actor

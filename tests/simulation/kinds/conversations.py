@@ -23,6 +23,7 @@ from livemem.llm.client import Messages
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
+from livemem.store import due_keys
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds import conversation_law as law
@@ -207,12 +208,12 @@ class TalkScene(Scene):
             world.pass_time(20 * 60)
             world.new_process()
             world.sweep()
-            if not world.queued and not world.keys(keys.DUE) and not heads.load(world.process, SPACE).meta.erasing:
+            if not world.queued and not world.keys(due_keys.DUE) and not heads.load(world.process, SPACE).meta.erasing:
                 break
         world.settle()
         wrong = []
         if self.deleted:
-            # Not only a day later, as a tombstone and what no marker tells of.
+            # Not only a day later, as a tombstone and what no entry tells of.
             folder = keys.folder(SPACE, self.id)
             below = {key.removeprefix(folder) for key in self.bucket.objects if key.startswith(folder)}
             wrong = [f"the sweep left behind: {name}" for name in below - {"conversation.json", "deleted"}]

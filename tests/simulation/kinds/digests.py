@@ -19,6 +19,7 @@ from livemem.llm.client import Messages, Reply
 from livemem.process import Process
 from livemem.rooms import posting
 from livemem.rooms.message import Draft
+from livemem.store import due_keys
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import KINDS
 from tests.simulation.choices import chance
@@ -194,7 +195,7 @@ class RoomScene(Scene):
             self.world.pass_time(DAYS)
             self.world.new_process()
             self.world.sweep_all()
-            stay = [key for key in self.bucket.objects if "/_room_ids/" in key or key.startswith("_rooms/")]
+            stay = [key for key in self.bucket.objects if "/_room_ids/" in key or key.startswith(due_keys.DUE)]
             wrong = [f"stays behind: {key}" for key in stay]
         return wrong
 

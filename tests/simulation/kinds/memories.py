@@ -17,6 +17,7 @@ from livemem.memories.correcting import Correction
 from livemem.memories.memory import Draft
 from livemem.memories.outcome import StoredMemory
 from livemem.process import Process
+from livemem.store import due_keys
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
@@ -164,8 +165,8 @@ class MemoryScene(Scene):
             numbers = {name[:8] for name in there if name <= newest}
             if len(numbers) > 2:
                 wrong.append(f"old snapshots stay: {numbers}")
-        hour = f"_expiry/{self.now - timedelta(hours=3):%Y%m%dT%H}"
-        return wrong + [f"an old marker stays: {key}" for key in self.bucket.objects if "_expiry/" <= key < hour]
+        before = due_keys.due_after(self.now - timedelta(hours=3))
+        return wrong + [f"an old entry stays: {key}" for key in self.bucket.objects if due_keys.DUE <= key < before]
 
     def check(self, readers: Sequence[Process] = ()) -> list[str]:
         """What is wrong now: in the bucket, and in what these processes and a fresh one read."""

@@ -18,7 +18,7 @@ from tests.simulation.model import Model
 from tests.simulation.pairs import CROSSED, Pair, failing
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene
 from tests.support.agent import calls, responds
-from tests.support.asking import talk_of
+from tests.support.asking import left_open, talk_of
 from tests.support.faults import FAULTS
 from tests.support.talk import extract
 from tests.support.world import World, verdicts
@@ -124,7 +124,7 @@ class QuestionScene(Scene):
         for folder, count in (("facts", 2 * len(messages)), ("goals", len(messages))):
             there = len(self.world.keys(f"{SPACE}/memories/{folder}/log/"))
             wrong += [] if there == count else [f"{there} operations of {folder}, not {count}"]
-        return wrong + [f"{key} stays" for key in self.world.keys(f"{SPACE}/_asks/open/")]
+        return wrong + [f"{request_id} stays open" for request_id in left_open(self.world)]
 
     def _wrong_calls(self) -> list[str]:
         """What was asked after a fault though its answer was kept."""

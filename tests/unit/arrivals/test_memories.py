@@ -142,15 +142,15 @@ def test_what_has_expired_is_deleted_in_a_fork_although_no_marker_tells_of_it(wo
     assert all("build" not in one.content for one in log.load(world.process, "copy", "fact").memories.values())
 
 
-def test_markers_of_a_space_that_is_gone_are_cleared_and_bring_nothing_back(world):
+def test_entries_of_a_space_that_is_gone_are_cleared_and_bring_nothing_back(world):
     fill(world)
     life.delete(world.process, "demo", "demo")
-    assert world.keys("_expiry/")
+    assert world.due("memory")
 
     world.clock.move(3 * 3_600)
     world.sweep_all()
 
-    assert world.keys("_expiry/") == []
+    assert world.due("memory") == []
     assert world.keys("demo/") == [keys.meta("demo")]
 
 
@@ -266,7 +266,6 @@ def test_rooms_and_digests_go_with_their_space_and_nobody_is_at_work_there(world
     slot = "20260220T140000"
     for name in (room_keys.claim("demo", slot), room_keys.digest_input("demo", slot), room_keys.open_slot("demo")):
         world.store.put(name, b"{}")
-    world.store.put("demo/_asks/open/01KHXNKFM80000000000000005", b"")
     world.store.put("demo/sessions/x/claim.json", b"{}")
 
     taken_by_fork(world)
@@ -277,7 +276,6 @@ def test_rooms_and_digests_go_with_their_space_and_nobody_is_at_work_there(world
         before - there
         == {
             f"_digests/{slot}/claim.json",
-            "_asks/open/01KHXNKFM80000000000000005",
             "sessions/x/claim.json",
             "_lease.json",
         }
@@ -288,7 +286,7 @@ def test_rooms_and_digests_go_with_their_space_and_nobody_is_at_work_there(world
     )
     assert not again.fresh
     world.sweep_all()
-    assert room_keys.marker("copy") in world.inner.objects
+    assert "copy" in world.due("room")
 
 
 def test_nothing_of_memories_is_left_of_a_space_that_is_deleted(world):

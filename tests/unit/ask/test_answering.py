@@ -17,7 +17,7 @@ from livemem.spaces import totals
 from livemem.store import keys as all_keys
 from livemem.upkeep import packages
 from tests.support.agent import USED, calls, responds, results, says
-from tests.support.asking import Asking, talk_of
+from tests.support.asking import Asking, left_open, talk_of
 from tests.support.cases import each
 
 LOOKS = calls(("search_memories", {"query": "ferry"}))
@@ -88,7 +88,7 @@ def test_respond_stores_nothing_but_the_answer():
 
     assert asking.names("memories/") == []
     assert [name.split("/")[0] for name in asking.names("_asks/")] == ["_asks"]
-    assert not asking.names("_asks/open/")
+    assert not left_open(asking.world)
 
 
 def test_what_the_tools_gave_is_not_kept_when_the_question_is_answered():
@@ -150,7 +150,7 @@ def test_a_model_that_never_responds_and_says_nothing_has_failed_and_so_it_is_to
 
     assert (asked.status, asked.error.code, asked.answer) == ("failed", "llm_no_answer", None)
     assert len(asking.agent.asked) == TURNS + 1
-    assert asking.names("conversations/") == asking.names("_asks/open/") == []
+    assert asking.names("conversations/") == left_open(asking.world) == []
 
 
 def test_plain_words_are_answered_with_the_wish_to_respond():
@@ -317,7 +317,6 @@ def test_every_object_of_a_question_belongs_to_one_room():
     asking.order(user="bob")
     names = asking.names("")
 
-    assert any(name.startswith("_asks/open/") for name in names)
     assert {sum(package.owns(name) for package in packages.PACKAGES) for name in names} == {1}
     kept = [name for name in names if name.startswith(("_asks/", "sessions/"))]
     assert kept

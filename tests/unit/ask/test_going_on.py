@@ -16,10 +16,11 @@ from livemem.jobs import lease, maintainable, places
 from livemem.jobs.lease import LIFE
 from livemem.llm.client import LlmError
 from livemem.memories import reading
+from livemem.spaces import due_index
 from livemem.store import ask_keys as keys
-from livemem.store import timing
+from livemem.store import due_keys, timing
 from tests.support.agent import calls, responds
-from tests.support.asking import Asking, talk_of
+from tests.support.asking import Asking, left_open, sweep_questions, talk_of
 from tests.support.cases import each
 from tests.support.counting import Killed
 
@@ -73,7 +74,7 @@ class Scene(Asking):
         session = json.loads(self.world.text(keys.session("demo", "ann")))
         assert session["requests"] == [asked.job_id]
         assert asked.usage.calls == len(STEPS)
-        assert self.names("_asks/open/") == []
+        assert left_open(self.world) == []
 
 
 @cache
@@ -123,8 +124,8 @@ def test_who_dies_at_any_request_leaves_a_question_that_goes_on_asks_nothing_aga
 
 def _sweep_up(scene: Scene) -> None:
     """The sweep comes by when whoever was at work must have ended."""
-    scene.world.pass_time(timing.DEAD_AFTER.total_seconds() + 1)
-    scene.world.sweep()
+    scene.world.pass_time((timing.DEAD_AFTER + due_keys.STEP).total_seconds())
+    sweep_questions(scene.world)
     scene.world.settle()
 
 
@@ -175,7 +176,7 @@ def _check_after_errors(scene: Scene) -> None:
     assert asked.status == "done"
     assert len(scene.names("memories/facts/log/")) == 4
     assert len(scene.names("memories/goals/log/")) == 1
-    assert scene.names("_asks/open/") == []
+    assert left_open(scene.world) == []
     index = log.last_index(scene.process, "demo", talk_of(asked))
     assert index == 1
 
@@ -210,7 +211,7 @@ def test_a_question_that_failed_goes_on_where_it_failed_when_it_is_asked_again()
     scene.script(STEPS[0], LlmError("llm_unavailable", "Down."))
     failed = scene.wanted()
     assert (failed.result, failed.question.error.code) == ("failed", "llm_unavailable")
-    assert scene.names("_asks/open/") == []
+    assert left_open(scene.world) == []
 
     again = scene.wanted()
 
@@ -254,7 +255,7 @@ def test_a_model_that_is_too_slow_for_any_invocation_fails_the_question():
 
     asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
     assert (asked.status, asked.error.code) == ("failed", "out_of_time")
-    assert asking.names("_asks/open/") == []
+    assert left_open(asking.world) == []
 
 
 def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
@@ -272,7 +273,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
 
     asking.world.sweep()
     assert not asking.world.queued, "it may still be worked on"
-    asking.world.pass_time(timing.DEAD_AFTER.total_seconds() + 1)
+    asking.world.pass_time((timing.DEAD_AFTER + due_keys.STEP).total_seconds())
     asking.world.sweep()
     asking.world.settle()
 
@@ -367,14 +368,13 @@ def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
 def test_an_invocation_of_an_answered_question_or_of_none_does_nothing():
     asking = Asking()
     asked = asking.ask()
-    asking.world.store.put(keys.open_question("demo", asked.job_id), b"")
     before = len(asking.agent.asked)
 
     outcomes = [asking.world.work({"space_id": "demo", "request_id": one}) for one in (asked.job_id, "0" * 26)]
 
     assert [one.result for one in outcomes] == ["done", "gone"]
     assert len(asking.agent.asked) == before
-    assert asking.names("_asks/open/") == []
+    assert left_open(asking.world) == []
 
 
 def test_a_worker_that_was_overtaken_gives_what_the_other_made_of_it():
@@ -395,8 +395,8 @@ def test_a_worker_that_was_overtaken_gives_what_the_other_made_of_it():
 
 
 def _only(asking: Asking) -> str:
-    (name,) = asking.names("_asks/open/")
-    return name.rpartition("/")[2]
+    (request_id,) = left_open(asking.world)
+    return request_id
 
 
 def test_two_deliveries_of_one_question_at_once_answer_it_once():
@@ -434,19 +434,32 @@ def test_a_space_that_is_deleted_while_a_question_waits_takes_it_along():
     assert outcome.result == "unfinished"
 
 
-def test_old_questions_and_sessions_are_removed_once_a_day_and_open_ones_ask_for_another_look():
+def test_an_answered_question_is_looked_at_while_something_may_come_and_then_leaves_the_due_index():
+    asking = Asking()
+    asked = asking.ask()
+    asking.world.store.put(due_keys.due("demo", "question", "no-ulid", asking.world.clock()), b"")
+    asking.world.pass_time((timing.DEAD_AFTER + due_keys.STEP).total_seconds())
+    sweep_questions(asking.world)
+    assert asking.world.due("question") == ["demo/no-ulid", f"demo/{asked.job_id}"]
+
+    asking.world.pass_time(due_index.KEPT.total_seconds())
+    sweep_questions(asking.world)
+
+    assert asking.world.due("question") == []
+    assert not asking.world.queued
+
+
+def test_old_questions_and_sessions_are_removed_once_a_day():
     asking = Asking(run_retention_days=31)
     old = asking.ask()
     asking.world.clock.move(32 * 86_400)
     young = asking.ask(user="bob")
-    done = _maintained(asking, daily=True)
+    assert _maintained(asking) == {}
 
-    assert done == {"removed_questions": 1}
+    assert _maintained(asking, daily=True) == {"removed_questions": 1}
     assert asking.names("_asks/") == [f"_asks/{young.job_id}.json"]
     assert len(asking.names("sessions/")) == 1
     assert old.job_id != young.job_id
-    asking.world.store.put(keys.open_question("demo", young.job_id), b"")
-    assert _maintained(asking) == {maintainable.MORE_WORK: 1}
 
 
 def _maintained(asking: Asking, *, daily: bool = False):

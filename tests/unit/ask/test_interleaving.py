@@ -11,10 +11,10 @@ from livemem.ask.question import Wanted
 from livemem.conversations import log
 from livemem.jobs.lease import LIFE
 from livemem.store import ask_keys as keys
-from livemem.store import timing
+from livemem.store import due_keys, timing
 from tests.support.actors import Actor
 from tests.support.agent import calls, responds
-from tests.support.asking import Asking, talk_of
+from tests.support.asking import Asking, left_open, sweep_questions, talk_of
 from tests.support.cases import each
 
 FACTS = {"One?": "Kiel has nine cranes.", "Two?": "Ines bakes bread."}
@@ -69,8 +69,8 @@ def _turns(message: str) -> int:
 def _rest(asking: Asking) -> None:
     asking.world.pass_time(LIFE.total_seconds() + 1)
     asking.world.settle()
-    asking.world.pass_time(timing.DEAD_AFTER.total_seconds() + 1)
-    asking.world.sweep()
+    asking.world.pass_time((timing.DEAD_AFTER + due_keys.STEP).total_seconds())
+    sweep_questions(asking.world)
     asking.world.settle()
 
 
@@ -84,7 +84,7 @@ def _check(asking: Asking, wanted: dict[str, str]) -> None:
         said += [turn.user_message for turn in turns if turn.message_id == asked.job_id]
     assert sorted(said) == sorted(wanted.values())
     assert len(asking.names("memories/facts/log/")) == len(set(wanted.values()))
-    assert asking.names("_asks/open/") == []
+    assert left_open(asking.world) == []
 
 
 @pytest.mark.slow

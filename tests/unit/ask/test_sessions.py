@@ -9,7 +9,7 @@ from livemem.conversations import log, removal
 from livemem.errors import NotFound
 from livemem.store import ask_keys as keys
 from tests.support.agent import responds
-from tests.support.asking import Asking, talk_of
+from tests.support.asking import Asking, left_open, talk_of
 
 
 def before(asking: Asking):
@@ -94,7 +94,7 @@ def test_a_session_that_is_named_goes_on_or_the_question_is_refused():
     with pytest.raises(NotFound) as raised:
         asking.ask(session=first.conversation_id)
     assert raised.value.code == "session_not_found"
-    assert asking.names("_asks/open/") == []
+    assert left_open(asking.world) == []
 
 
 def test_a_session_that_ends_while_its_next_question_waits_fails_that_question():

@@ -11,14 +11,14 @@ from livemem.llm import window
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.store import keys
+from livemem.store import due_keys, keys
 from tests.support.cases import each
 from tests.support.world import World, append_everything
 
 
 def snapshot(world: World) -> dict[str, bytes]:
-    """What a failed run must not change: all but the run's own documents, their index, the lease and the marker."""
-    own = ("demo/_runs/", keys.USAGE, keys.lease("demo"), keys.MARKERS)
+    """What a failed run must not change: all but the run's own documents, their index, the lease and the due index."""
+    own = ("demo/_runs/", keys.USAGE, keys.lease("demo"), due_keys.DUE)
     return {key: stored.body for key, stored in world.inner.objects.items() if not key.startswith(own)}
 
 

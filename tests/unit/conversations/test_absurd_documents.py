@@ -11,7 +11,7 @@ from livemem.errors import ConversationBroken, InvalidRequest, NotFound
 from livemem.jobs import maintainable
 from livemem.store import conversation_keys as keys
 from tests.support.every_kind import changed
-from tests.support.talk import Talk
+from tests.support.talk import Talk, look_at_due
 from tests.support.world import INVOCATION
 
 MEMORY = 16 << 20
@@ -46,7 +46,7 @@ def looked_at(talk):
         lambda: reading.turns(talk.process, "demo", talk.id, limit=100),
         lambda: reading.turns(talk.process, "demo", talk.id, limit=100, order="oldest"),
         talk.update,
-        lambda: maintenance.start_due(talk.process, talk.world.clock() + INVOCATION),
+        lambda: look_at_due(talk.process, talk.world.clock() + INVOCATION),
         lambda: maintenance.maintain(talk.process, space),
         lambda: log.append_all(talk.process, "demo", talk.id, "ann", [new]),
         lambda: log.append_all(talk.process, "demo", talk.id, "ann", [said]),

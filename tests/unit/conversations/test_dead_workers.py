@@ -3,14 +3,14 @@
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.conversations import maintenance, orders, update
+from livemem.conversations import orders, update
 from livemem.errors import StillAtWork
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, places
 from livemem.store import conversation_keys as keys
-from livemem.store import timing
+from livemem.store import due_keys, timing
 from tests.support.counting import Killed
-from tests.support.talk import Talk, extract
+from tests.support.talk import Talk, extract, look_at_due
 from tests.support.world import INVOCATION
 
 
@@ -45,7 +45,7 @@ def made(talk):
 def sweeps(talk, minutes):
     for _ in range(minutes // 15):
         talk.world.pass_time(15 * 60)
-        maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
         talk.world.settle()
 
 
@@ -104,7 +104,7 @@ def test_the_sweep_ends_the_job_of_a_worker_that_died_when_all_was_made(talk):
     sweeps(talk, 75)
     assert [job.status for job in talk.jobs()] == ["done"]
     assert lease.look(talk.process, places.of_conversation("demo", talk.id)) is None
-    assert not talk.world.keys(keys.DUE)
+    assert not talk.world.keys(due_keys.DUE)
 
 
 def test_who_fails_by_an_error_that_nobody_reckoned_with_keeps_no_retry_out(talk):

@@ -12,7 +12,7 @@ from livemem.errors import LiveMemoryError, NotFound
 from livemem.jobs import maintainable
 from livemem.store import conversation_keys, keys
 from tests.support.counting import Killed
-from tests.support.talk import Talk, extract
+from tests.support.talk import Talk, extract, look_at_due
 from tests.support.world import INVOCATION
 
 A_DAY = 25 * 3_600
@@ -198,7 +198,7 @@ def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goe
     summarised_while_it_is_deleted(talk, after_write=True, dies=True)
     assert talk.names("v1/summaries/"), "it died before it looked"
     talk.world.pass_time(15 * 60)
-    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert [key for key in left(talk) if not key.startswith("_due/")] == [
         conversation_keys.conversation("demo", talk.id),
         conversation_keys.deleted("demo", talk.id),
@@ -206,7 +206,7 @@ def test_what_a_worker_left_of_a_deleted_conversation_is_found_by_nobody_and_goe
     assert not talk.world.queued
     for _ in range(5):
         talk.world.pass_time(15 * 60)
-        maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert not [key for key in left(talk) if key.startswith("_due/")], "nothing can come any more"
     talk.world.pass_time(A_DAY)
     daily(talk)
@@ -224,7 +224,7 @@ def test_whatever_comes_late_below_a_tombstone_goes_with_the_next_sweep():
             talk.world.inner.put_object(Bucket="", Key=key, Body=stored.body)
     assert len(left(talk)) > 8
     talk.world.pass_time(15 * 60)
-    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     assert len([key for key in left(talk) if not key.startswith("_due/")]) == 2
 
 

@@ -1,8 +1,8 @@
-"""The pure rules beside the planner: paths, parameters, names, languages, answers, times of markers."""
+"""The pure rules beside the planner: paths, parameters, names, languages, answers."""
 
 import json
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import example, given
@@ -265,17 +265,6 @@ def test_an_answer_in_another_language_is_a_flaw():
     found = answer.parse(told(summary=TEXTS["en"]), source)
     assert names_of(found, source, 100, Parameters()) == ["language"]
     assert not answer.flaws(answer.parse(told(summary=TEXTS["de"]), source), source, 200, Parameters())
-
-
-@given(st.integers(0, 3_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC)))
-def test_a_marker_is_never_read_before_its_moment_and_at_most_five_minutes_after(moment):
-    slot = datetime.strptime(keys.slot(moment), "%Y%m%dT%H%M").replace(tzinfo=UTC)
-    assert moment <= slot < moment + timedelta(minutes=5)
-    assert slot.minute % 5 == 0
-    key = keys.due("demo", "01HZZZZZZZ0000000000000001", moment)
-    assert keys.parse_due(key) == ("demo", "01HZZZZZZZ0000000000000001")
-    assert (key < keys.due_after(moment)) == (slot - moment.replace(second=0, microsecond=0) < timedelta(minutes=1))
-    assert key < keys.due_after(slot)
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.data())

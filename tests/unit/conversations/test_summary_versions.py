@@ -7,7 +7,7 @@ from livemem.conversations.boundaries import BlockBoundary
 from livemem.conversations.parameters import Parameters
 from livemem.jobs import maintainable
 from livemem.store import conversation_keys as keys
-from tests.support.talk import Talk
+from tests.support.talk import Talk, look_at_due
 from tests.support.world import INVOCATION
 
 
@@ -54,7 +54,7 @@ def test_a_rebuild_whose_invocation_is_lost_is_begun_by_the_sweep():
     orders.rebuild(talk.process, "demo", talk.id, None, {"concurrency": 5})
     talk.world.queued.clear()
     talk.world.pass_time(1_800)
-    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
     talk.world.settle()
     assert standing(talk).known.version == 2
 

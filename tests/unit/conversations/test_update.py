@@ -26,9 +26,10 @@ from livemem.errors import StillAtWork, StoreUnavailable
 from livemem.jobs import budget, lease, maintainable, places, worker
 from livemem.llm.client import LlmError
 from livemem.store import conversation_keys as keys
+from livemem.store import due_keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
-from tests.support.talk import Summariser, Talk, asked_for
+from tests.support.talk import Summariser, Talk, asked_for, look_at_due
 from tests.support.world import INVOCATION, World
 
 SMALL: dict[str, Any] = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "ratio": 0.5}
@@ -62,12 +63,12 @@ def sealed(talk):
     return summaries.read(talk.process, at(talk)).boundaries
 
 
-def markers(talk):
-    return [key for key in talk.world.keys(keys.DUE) if talk.id in key]
+def entries(talk):
+    return [one for one in talk.world.due("conversation") if talk.id in one]
 
 
 def sweep(talk):
-    maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+    look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
 
 
 def daily(talk):
@@ -318,7 +319,7 @@ def test_whoever_asks_by_hand_does_not_wait_for_a_failure_to_pass():
 
 def test_after_a_failure_the_sweep_tries_again_by_itself():
     talk = talk_of(4)
-    talk.world.store.delete_many(talk.world.keys(keys.DUE))
+    talk.world.store.delete_many(talk.world.keys(due_keys.DUE))
     talk.llm.queue.extend([DOWN] * 3)
     talk.update()
     talk.llm.queue.clear()
@@ -500,25 +501,25 @@ def test_a_marker_stays_while_the_turn_that_it_tells_of_may_still_be_written():
     assert len(talk.names("v1/summaries/l1/")) == 1
 
 
-def test_markers_of_a_conversation_cost_one_look_and_go_when_they_are_old():
+def test_entries_of_a_conversation_cost_one_look_and_go_when_they_are_old():
     talk = Talk("windows", **SMALL)
     for number in range(8):
         talk.say("a", message_id=f"m{number}", after=301)
-    assert len(markers(talk)) == 8
+    assert len(entries(talk)) == 8
     talk.world.pass_time(3_600)
     talk.world.client.reset()
     sweep(talk)
     gets = [key for verb, key in talk.world.client.requests if key.endswith("/conversation.json")]
-    assert (len(gets), markers(talk), len(talk.world.queued)) == (1, [], 0)
+    assert (len(gets), entries(talk), len(talk.world.queued)) == (1, [], 0)
 
 
-def test_a_marker_of_nothing_goes():
+def test_an_entry_of_nothing_goes():
     talk = Talk()
     due.mark_at(talk.process, "demo", talk.world.ids(), talk.world.clock())
     due.mark_at(talk.process, "gone", talk.world.ids(), talk.world.clock())
     talk.world.pass_time(3_600)
     sweep(talk)
-    assert not talk.world.keys(keys.DUE)
+    assert not talk.world.keys(due_keys.DUE)
 
 
 def test_the_time_rule_ends_an_open_end_by_the_sweep_alone():

@@ -9,7 +9,6 @@ from livemem.digests import intake, opening, prompt, reading
 from livemem.digests.work import Order
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
-from livemem.rooms import marking
 from livemem.store import room_keys as keys
 from tests.support.chatter import ROOM, Chatter, answer, fact, memory, shown
 from tests.support.world import World
@@ -324,16 +323,6 @@ def test_the_prompt_fits_a_small_window_and_large_known_memories_are_left_out():
     chatter.digested()
 
     assert all(sum(len(m["content"]) for m in asked) / 4 < 3_500 for asked in chatter.llm.asked)
-
-
-def test_the_marker_stays_while_anything_waits_and_goes_when_it_is_old(chatter):
-    chatter.say(fact(1))
-    chatter.digested()
-
-    assert list(marking.listed(chatter.process)) == ["demo"]
-    chatter.world.clock.move(2 * 3_600)
-    assert marking.tidy(chatter.process, "demo")
-    assert list(marking.listed(chatter.process)) == []
 
 
 def test_the_system_prompt_is_the_same_for_all():

@@ -7,7 +7,6 @@ import pytest
 from livemem.digests import due, opening, reading, work
 from livemem.errors import InvalidName, NotFound
 from livemem.llm.client import LlmError
-from livemem.rooms import marking
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import room_keys as keys
@@ -117,15 +116,15 @@ def test_spaces_without_messages_cost_one_listing_and_nothing_is_begun(chatter):
     assert chatter.world.client.counts == Counter(LIST=1)
 
 
-def test_a_space_at_rest_costs_a_few_requests_and_is_unmarked_when_its_marker_is_old(chatter):
+def test_a_space_at_rest_costs_a_few_requests_and_leaves_the_due_index_when_nothing_can_come(chatter):
     chatter.say(fact(1))
     chatter.digested()
     chatter.world.client.reset()
     assert hour(chatter) == {}
-    assert chatter.world.client.counts == Counter(LIST=3, GET=3)
+    assert chatter.world.client.counts == Counter(LIST=2, GET=2)
     chatter.world.clock.move(7_200)
     hour(chatter)
-    assert list(marking.listed(chatter.process)) == []
+    assert chatter.world.due("room") == []
 
 
 def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
@@ -141,13 +140,13 @@ def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
     assert hour(chatter) == {"zebra": "20260220T170000"}
 
 
-def test_a_deleted_space_is_unmarked(chatter):
+def test_a_deleted_space_leaves_the_due_index(chatter):
     chatter.say(fact(1))
     life.delete(chatter.process, "demo", confirm="demo")
     chatter.world.clock.move(3 * 3_600)
 
     assert hour(chatter) == {}
-    assert list(marking.listed(chatter.process)) == []
+    assert chatter.world.due("room") == []
 
 
 def test_the_first_message_after_a_missed_slot_sets_it_off_once_per_process_and_slot(chatter):

@@ -7,7 +7,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.settling import WATCHED_FOR
-from livemem.conversations import capture, log, maintenance, reading, summaries
+from livemem.conversations import capture, log, reading, summaries
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure
 from livemem.errors import InvalidName, NotFound
@@ -18,7 +18,7 @@ from livemem.store import keys as all_keys
 from tests.support.counting import Killed
 from tests.support.erased import damaged_backups, left_of
 from tests.support.searching import find, holdings, searching_world
-from tests.support.talk import Talk, frank
+from tests.support.talk import Talk, frank, look_at_due
 from tests.support.world import EVERYONE, INVOCATION
 
 SECRET = "The treasure lies below the old oak in the yard"
@@ -76,7 +76,7 @@ def brought_up(talk):
     """What the next sweep starts, and the day after."""
     for _ in range(3):
         talk.world.pass_time(600)
-        maintenance.start_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
+        look_at_due(talk.world.new_process(), talk.world.clock() + INVOCATION)
         talk.world.settle()
 
 

@@ -22,8 +22,8 @@ from livemem.jobs import places
 from livemem.notes import pages
 from livemem.notes.appending import Draft, append
 from livemem.notes.idempotency import append_once
+from livemem.spaces import due_index, life
 from livemem.spaces import head as heads
-from livemem.spaces import life, markers
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
 from tests.support.audit import audit, records_of
@@ -395,7 +395,7 @@ def test_what_is_only_watched_costs_the_sweep_no_request(world):
 
     world.sweep_all()
 
-    # The marker is left again.
+    # The space is entered again.
     assert world.client.counts == before + Counter(PUT=1)
     assert not world.queued
 
@@ -403,7 +403,7 @@ def test_what_is_only_watched_costs_the_sweep_no_request(world):
 def test_an_erasure_without_a_receipt_is_dropped(world):
     live = note(world, SECRET)
     heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})
-    markers.leave(world.process, "demo")
+    due_index.leave(world.process, "demo")
 
     world.sweep()
     world.settle()

@@ -138,7 +138,7 @@ def test_what_would_have_expired_since_lives_for_an_hour(world):
     done = split(world, first.memory_id)
     assert done.memory.memory.expires_at == "2026-02-20T17:00:00.000Z"
     assert done.other.expires_at is None
-    assert [key for key in world.keys("_expiry/") if first.memory_id in key]
+    assert f"demo/fact/{first.memory_id}" in world.due("memory")
 
 
 def test_what_was_never_merged_and_what_is_not_there_can_not_be_split(world):

@@ -1,4 +1,4 @@
-"""Markers, ids that are kept no longer, and rooms that are full."""
+"""The due index, ids that are kept no longer, and rooms that are full."""
 
 from collections import Counter
 
@@ -6,8 +6,8 @@ import pytest
 
 from livemem.errors import RoomFull, StoreUnavailable
 from livemem.jobs import maintainable
-from livemem.rooms import fullness, maintenance, marking, posting
-from livemem.rooms.message import Draft
+from livemem.rooms import fullness, maintenance
+from livemem.store import due_keys
 from livemem.store import room_keys as keys
 from livemem.upkeep import packages
 from tests.support.chatter import ROOM, Chatter
@@ -24,60 +24,29 @@ def maintain(chatter: Chatter) -> dict[str, float]:
     return dict(maintenance.maintain(chatter.process, space))
 
 
-def marked(chatter: Chatter) -> list[str]:
-    return list(marking.listed(chatter.process))
+def entries(chatter: Chatter) -> list[str]:
+    return [key for verb, key in chatter.world.client.requests if verb == "PUT" and key.endswith("-demo/room")]
 
 
-def test_a_marker_is_left_before_the_first_message_and_renewed_after_an_hour(chatter):
+def test_a_space_is_entered_before_its_first_message_and_again_after_ten_minutes(chatter):
     chatter.say("one")
-    assert [key for verb, key in chatter.world.client.requests if verb == "PUT"][-2:][0] == "_rooms/demo"
+    writes = [key for verb, key in chatter.world.client.requests if verb == "PUT"]
+    assert entries(chatter) == writes[-2:-1]
     chatter.world.client.reset()
-    chatter.say("two", after=3_590)
-    assert "_rooms/demo" not in [key for _, key in chatter.world.client.requests]
+    chatter.say("two", after=590)
+    assert entries(chatter) == []
     chatter.say("three", after=20)
-    assert ("PUT", "_rooms/demo") in chatter.world.client.requests
+    assert len(entries(chatter)) == 1
 
 
-def test_a_marker_stays_while_it_is_young_or_anything_is_said(chatter):
-    chatter.say("fact one")
-    chatter.world.clock.move(10_000)
-    assert not marking.tidy(chatter.process, "demo")
-    chatter.world.new_process()
-    chatter.say("again")
-    chatter.digested()
-    assert not marking.tidy(chatter.process, "demo")
-    assert marked(chatter) == ["demo"]
-    chatter.world.clock.move(7_200)
-    assert marking.tidy(chatter.process, "demo")
-    assert marked(chatter) == []
-
-
-@pytest.mark.parametrize("ignores_if_match", [False, True])
-def test_who_posts_while_the_marker_is_removed_keeps_one(chatter, ignores_if_match):
-    chatter.say("fact one")
-    chatter.digested()
-    chatter.world.clock.move(8_000)
-    poster = chatter.world.process_on(chatter.world.inner)
-
-    def post_before_the_delete(request):
-        if request.verb == "DELETE":
-            posting.post(poster, "demo", ROOM, Draft("a", "meanwhile"))
-            if ignores_if_match:
-                return chatter.world.inner.delete_object(Bucket="bucket", Key=request.key)
-        return request.send(chatter.world.inner)
-
-    chatter.world.client.carry = post_before_the_delete
-    assert not marking.tidy(chatter.process, "demo")
-    assert marked(chatter) == ["demo"]
-
-
-def test_a_marker_that_is_missing_is_put_back_by_the_daily_look(chatter):
+def test_messages_that_are_not_in_the_due_index_are_entered_by_the_daily_look(chatter):
     chatter.say("one")
-    chatter.world.store.delete("_rooms/demo")
+    chatter.world.store.delete_many(chatter.world.keys(due_keys.DUE))
+    chatter.world.new_process()
 
     maintain(chatter)
 
-    assert marked(chatter) == ["demo"]
+    assert chatter.world.due("room") == ["demo"]
 
 
 def test_ids_go_after_two_days_when_their_messages_are_gone(chatter):
@@ -87,7 +56,7 @@ def test_ids_go_after_two_days_when_their_messages_are_gone(chatter):
     chatter.say("still there", message_id="there")
     chatter.world.clock.move(2 * 86_400 - 3_000)
 
-    assert maintain(chatter) == {"room_ids_removed": 1, "room_markers_removed": 0} or maintain(chatter) == {}
+    assert maintain(chatter) == {"room_ids_removed": 1}
     assert chatter.world.keys("demo/_room_ids/") == [keys.message_id("demo", ROOM, "there")]
     chatter.world.clock.move(86_400)
     maintain(chatter)

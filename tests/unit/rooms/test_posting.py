@@ -107,7 +107,7 @@ def test_whatever_request_fails_a_repeat_leaves_the_message_once(fault):
         chatter.world.new_process()
         chatter.say("hello", message_id="m1", after=120)
         assert [one.content for one in chatter.said()] == ["hello"], (fault.name, point)
-        assert "_rooms/demo" in chatter.world.keys("_rooms/")
+        assert "demo" in chatter.world.due("room")
         if not reached:
             break
         point += 1

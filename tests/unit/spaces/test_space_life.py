@@ -13,7 +13,7 @@ from livemem.notes import pages
 from livemem.recall import overview, summary
 from livemem.spaces import directory, life, rules
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import due_keys, keys
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import World
@@ -167,13 +167,14 @@ def test_a_deleted_space_is_gone_with_everything_and_its_neighbour_is_not():
     world = space_in_use()
     world.create_space("demo-2")
     world.note("x", space_id="demo-2")
-    ours = ("demo/", keys.marker("demo"))
+    ours = ("demo/", due_keys.DUE)
     neighbour = {key: stored for key, stored in world.inner.objects.items() if not key.startswith(ours)}
 
     life.delete(world.process, "demo", "demo")
 
     tombstone = world.inner.objects.pop("demo/_meta.json")
-    assert world.inner.objects.pop(keys.marker("demo"))
+    assert world.due("space") == ["demo"]
+    world.store.delete_many(world.keys(due_keys.DUE))
     # That there were runs, and what they cost, is kept for the account.
     assert world.inner.objects.keys() == neighbour.keys()
     assert all(world.inner.objects[key] == neighbour[key] for key in neighbour)

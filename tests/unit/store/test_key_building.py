@@ -83,8 +83,6 @@ BELOW = {
 DAY = date(2026, 2, 20)
 MOMENT = datetime(2026, 2, 20, 14, tzinfo=UTC)
 OUTSIDE = {
-    "marker": "_pending/{}",
-    "waiting_marker": "_pending/{}@",
     "backups_prefix": "_backups/{}/",
     "backup_prefix": "_backups/{}/",
     "backup_object": "_backups/{}/",
@@ -93,9 +91,6 @@ OUTSIDE = {
     "exports_prefix": "_exports/{}/",
     "export": "_exports/{}/",
     "export_state": "_exports/{}/",
-    "conversations: due": "_due/20260220T1400/{}/",
-    "memories: expiry": "_expiry/20260220T14/{}/",
-    "rooms: marker": "_rooms/{}",
 }
 """Kinds that lie in no space: what a key of theirs begins with, the space's id in it."""
 

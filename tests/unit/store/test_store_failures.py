@@ -13,7 +13,7 @@ from livemem.notes import appending, idempotency
 from livemem.notes.appending import Draft
 from livemem.spaces import head as heads
 from livemem.spaces import life
-from livemem.store import keys, probe
+from livemem.store import due_keys, keys, probe
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3, error
 from tests.support.cases import each
@@ -199,8 +199,8 @@ def test_a_store_that_ignores_conditions_is_never_written_to_unprotected(
         act(world)
 
     assert (refused.value.status, refused.value.code) == (503, "conditional_writes_unsupported")
-    # A marker overwrites nobody's.
-    free = (keys.PROBE, keys.MARKERS)
+    # An entry of the due index overwrites nobody's.
+    free = (keys.PROBE, due_keys.DUE)
     assert {key: stored for key, stored in ignoring.objects.items() if not key.startswith(free)} == {
         key: stored for key, stored in before.items() if not key.startswith(free)
     }

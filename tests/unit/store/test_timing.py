@@ -8,14 +8,12 @@ from hypothesis import given
 
 from livemem.backups import remains
 from livemem.changes import leftovers, settling
-from livemem.conversations import due, removal
+from livemem.conversations import removal
 from livemem.digests import retrying
 from livemem.jobs import job as jobs
 from livemem.jobs import lease
-from livemem.memories import expiry
-from livemem.rooms import marking
-from livemem.spaces import caps, life, markers
-from livemem.store import timing
+from livemem.spaces import caps, due_index, life
+from livemem.store import due_keys, timing
 
 
 def up_to(most: timedelta) -> Any:
@@ -59,11 +57,10 @@ def test_an_id_is_free_when_no_deletion_of_its_space_can_come(works, repeated):
 
 
 @given(repeated=up_to(timing.REPEATED), works=up_to(timing.ANSWER), one=SKEWS, other=SKEWS)
-def test_markers_stay_until_what_they_stand_for_is_there(repeated, works, one, other):
-    assert timedelta(seconds=markers.KNOWN_SECONDS) + works + repeated < markers.KEPT_FOR
-    assert marking.RELIED_ON + works + repeated <= marking.KEPT
-    for kept in (due.KEPT, expiry.LATE):
-        assert repeated < kept + one - other
+def test_entries_of_the_due_index_stay_until_what_they_stand_for_is_there(repeated, works, one, other):
+    """Who writes one relies on it for RELIED_ON, or until its time; that is told by one clock and read by another."""
+    assert works + repeated <= due_index.KEPT + one - other
+    assert timedelta() == due_index.RELIED_ON % due_keys.STEP
 
 
 def test_a_lease_is_renewed_in_time_and_free_before_lambda_has_tried_for_the_last_time():

@@ -195,7 +195,7 @@ def test_a_token_with_a_list_of_spaces_reaches_these_alone():
     assert [found.space_id for found in report.spaces] == ["alpha", "gamma"]
     assert {waiting["space_id"] for waiting in world.queued} == {"alpha", "gamma"}
     asked = {key.partition("/")[0] for _, key in world.client.requests}
-    assert asked == {"alpha", "gamma", "gone", "_pending", "_backups"}
+    assert asked == {"alpha", "gamma", "gone", "_due", "_backups"}
 
 
 @each(

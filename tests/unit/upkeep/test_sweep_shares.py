@@ -9,12 +9,12 @@ from livemem.conversations import due, maintenance
 from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys, keys
+from livemem.store import conversation_keys, due_keys, keys
 from livemem.upkeep import packages, sweep
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.every_kind import changed
-from tests.support.talk import Talk
+from tests.support.talk import Talk, look_at_due
 from tests.support.world import World
 
 EVIL = "evil"
@@ -31,7 +31,7 @@ def with_spaces(*space_ids: str) -> World:
     for space_id in space_ids:
         world.create_space(space_id, threshold=1)
         world.note("waits", space_id=space_id)
-        world.inner.put_object(Bucket="b", Key=keys.marker(space_id), Body=b"x")
+        world.inner.put_object(Bucket="b", Key=due_keys.due(space_id, "space", "", world.clock()), Body=b"")
     return world
 
 
@@ -62,7 +62,7 @@ def test_a_space_with_work_without_end_gets_its_share_and_the_others_are_looked_
 
     assert (report.failed, sorted(report.did("started"))) == ([EVIL], ["a", "z"])
     assert sweep.SHARE <= world.clock() - begun < sweep.SHARE + timedelta(seconds=30)
-    assert keys.marker(EVIL) in world.keys(keys.MARKERS)
+    assert EVIL in world.due("space")
 
 
 def test_a_space_that_fails_in_whatever_way_is_named_and_the_others_are_looked_after(monkeypatch):
@@ -171,10 +171,10 @@ def test_conversations_are_looked_at_in_turn_and_one_that_can_not_be_read_does_n
     world.clock.move(86_400)
     world.new_process()
 
-    maintenance.start_due(world.process, world.clock() + timedelta(minutes=15))
+    look_at_due(world.process, world.clock() + timedelta(minutes=15))
 
     read = [key for verb, key in world.client.requests if verb == "GET" and key.endswith("/conversation.json")]
     assert len(read) == len(moments)
     assert [key[0] for key in read[:3]] == ["a", "b", "a"]
-    assert len(world.keys(conversation_keys.DUE)) == len(moments)
-    assert min(world.keys(conversation_keys.DUE)) > conversation_keys.due_after(world.clock())
+    assert len(world.due("conversation")) == len(moments)
+    assert min(key for key in world.keys(due_keys.DUE) if "/conversation/" in key) > due_keys.due_after(world.clock())

@@ -27,7 +27,7 @@ from livemem.errors import (
 )
 from livemem.jobs.job import Status
 from livemem.process import Process
-from livemem.spaces import caps, life, markers
+from livemem.spaces import caps, due_index, life
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Arrival, Settling
@@ -95,7 +95,7 @@ def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
     if tombstone:
         # The deletion may have died before it did so.
         registries.forget_space(process, space_id)
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     now = clock.iso(process.clock())
     meta = Meta(
         space_id=space_id,

@@ -1,54 +1,76 @@
 """The part of questions in upkeep: those that nobody goes on with, and those that are kept no longer."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from datetime import timedelta
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
 
+from livemem.ask import question
 from livemem.ask.question import Question
 from livemem.ask.sessions import Session
-from livemem.errors import StoreUnavailable
-from livemem.jobs.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
+from livemem.errors import InvalidName, LiveMemoryError
+from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
 from livemem.process import Process
+from livemem.spaces import due_index
+from livemem.spaces.due_index import Done, Due
 from livemem.store import ask_keys as keys
-from livemem.store import timing
 from livemem.store.objects import DELETE_BATCH, Entry
 
-AT_ONCE = 100
-"""Questions that one look starts again."""
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 64
+LAST_ROUND = timedelta(seconds=30)
+"""Time that must be left to look at further questions."""
+
+
+def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
+    """Start again the questions whose worker may have died: how many by space. 1 GET each, and 1 DeleteObjects for
+    those that are answered.
+    """
+    started: dict[str, float] = {}
+    left = list(found)
+    while left and deadline - process.clock() > LAST_ROUND:
+        some, left = left[:AT_ONCE], left[AT_ONCE:]
+        is_open = process.store.map(lambda one: _start(process, one), some)
+        for one in (one for one, begun in zip(some, is_open, strict=True) if begun):
+            started[one.space_id] = started.get(one.space_id, 0) + 1
+        closed = [one for one, begun in zip(some, is_open, strict=True) if begun is None]
+        due_index.settle(process, closed, [one for one in some if one not in closed])
+    return {"questions_started": started} if started else {}
+
+
+def _start(process: Process, due: Due) -> bool | None:
+    """Whether it was started again; None where nothing is left to do."""
+    try:
+        saved = question.find(process, due.space_id, due.name)
+        if not saved or saved.value.ended():
+            return None
+        process.enqueue("ask", {"space_id": due.space_id, "request_id": due.name})
+    except InvalidName:
+        return None
+    except LiveMemoryError as error:
+        # The next look finds it again.
+        logger.warning("question was not looked at", extra={"space_id": due.space_id, "error_code": error.code})
+        return False
+    return True
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """Start again the questions whose worker died, and on the look of once a day remove the old ones: 1 LIST per 1,000
-    questions that are open, on the daily look per 1,000 of all, and 1 per 1,000 sessions.
-    """
-    done: dict[str, float] = {}
-    if space.daily and space.folders.isdisjoint(keys.FOLDERS):
+    """On the look of once a day remove the questions and sessions that are old: 1 LIST per 1,000 of each."""
+    if space.folders.isdisjoint(keys.FOLDERS):
         return {}
-    prefix = keys.asks_prefix(space.space_id) if space.daily else keys.open_prefix(space.space_id)
-    listed = list(process.store.scan(prefix))
-    opened = [entry for entry in listed if keys.parse_open(entry.key)]
-    left = [one for entry in opened if entry.age > timing.DEAD_AFTER and (one := keys.parse_open(entry.key))]
-    for request_id in left[:AT_ONCE]:
-        # The next look finds it again.
-        with suppress(StoreUnavailable):
-            process.enqueue("ask", {"space_id": space.space_id, "request_id": request_id})
-    if opened:
-        done[MORE_WORK] = 1
-    if left:
-        done["questions_started"] = len(left[:AT_ONCE])
-    removed = _remove_old(process, space.space_id, listed) if space.daily else 0
-    return {**done, **({"removed_questions": removed} if removed else {})}
+    removed = _remove_old(process, space.space_id)
+    return {"removed_questions": removed} if removed else {}
 
 
-def _remove_old(process: Process, space_id: str, asks: Iterable[Entry]) -> int:
+def _remove_old(process: Process, space_id: str) -> int:
     """Remove questions and sessions that are kept no longer, at most 1,000 of each; returns how many questions."""
     kept = timedelta(days=process.settings.run_retention_days)
 
     def old(entries: Iterable[Entry]) -> list[str]:
         return list(islice((entry.key for entry in entries if entry.age > kept), DELETE_BATCH))
 
-    doomed = old(asks)
+    doomed = old(process.store.scan(keys.asks_prefix(space_id)))
     process.store.delete_many([*doomed, *old(process.store.scan(keys.sessions_prefix(space_id)))])
     return len(doomed)
 
@@ -60,4 +82,4 @@ def kind(name: str) -> DocumentKind | None:
     return DocumentKind(Session.from_bytes) if keys.parse_session(f"x/{name}") else None
 
 
-MAINTAINABLE = Maintainable(owns=keys.is_of_asks, maintain=maintain, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_asks, maintain=maintain, kind=kind, due={"question": start_due})

@@ -25,11 +25,11 @@ from livemem.jobs.lease import Held
 from livemem.llm.answering import OUT_OF_TIME, NoAnswer
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.spaces import caps, markers
+from livemem.spaces import caps, due_index
 from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
-from livemem.store import documents
 from livemem.store import keys as all_keys
+from livemem.store import timing
 from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -199,16 +199,13 @@ def _take_down(
 
 
 def _open(process: Process, space_id: str, request_id: str) -> None:
-    """See to it that the sweep goes on with the question if nobody else does: 1 PUT, 1 more in ten minutes."""
-    markers.leave(process, space_id)
-    process.store.put(keys.open_question(space_id, request_id), b"", content_type=documents.JSON)
+    """See to it that the sweep goes on with the question if nobody else does: 1 PUT."""
+    due_index.leave_at(process, space_id, "question", request_id, process.clock() + timing.DEAD_AFTER)
 
 
 def _close(process: Process, space_id: str, request_id: str) -> None:
-    """Nothing is to be done any more: 1 DELETE, 1 GET and 1 PUT. Else the sweep removes it."""
+    """Nothing is to be done any more: 1 GET and 1 PUT."""
     caps.end_question(process, space_id, request_id)
-    with suppress(LiveMemoryError):
-        process.store.delete(keys.open_question(space_id, request_id))
 
 
 def _take_turn(task: _Task, until: datetime, pause: Pause, *, fresh: bool) -> Held:
@@ -324,7 +321,7 @@ def _end(task: _Task, **changes: Any) -> None:
 
 def _hand_over(task: _Task) -> Outcome:
     """Leave the rest to an invocation of its own."""
-    # Where it can't be queued the sweep finds the question by its marker.
+    # Where it can't be queued the sweep finds the question in the due index.
     with suppress(LiveMemoryError):
         task.process.enqueue("ask", task.payload())
     return task.outcome()

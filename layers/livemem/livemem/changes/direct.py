@@ -9,8 +9,8 @@ from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
 from livemem.jobs import counter, lease, places
 from livemem.jobs.lease import Held
 from livemem.process import Process
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.spaces import markers
 from livemem.spaces.head import Head
 from livemem.store import timing
 from livemem.store.probe import require_conditional_writes
@@ -20,7 +20,7 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
     """The lease, and the space's head with nothing committed and unwritten. Raises NotFound, Busy, PreconditionLost."""
     require_conditional_writes(process.store)
     heads.load(process, space_id)
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     held = lease.acquire(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND, by_hand=True)
     try:
         head = recovery.recover(process, heads.load(process, space_id))

@@ -10,7 +10,7 @@ from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
 from livemem.jobs.maintainable import MORE_WORK, Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
-from livemem.spaces import contents, markers
+from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
@@ -24,7 +24,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     unfinished = _unfinished(space)
     _remove_reviews(process, space, left.reviews)
     if unfinished or left.run_ids or space.head.meta.settling or _has_echoes(process, space):
-        markers.leave(process, space.space_id)
+        due_index.leave(process, space.space_id)
         done = clear_up(process, space.space_id, left.run_ids)
         return {MORE_WORK: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
     leftovers.remember(process, space.head, left)

@@ -7,8 +7,8 @@ from livemem.access.principal import Principal
 from livemem.errors import Forbidden
 from livemem.jobs import counter
 from livemem.process import Process
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.spaces import markers
 from livemem.spaces.head import Corrections, Meta
 from livemem.spaces.head_fields import Mode
 
@@ -49,7 +49,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceC
     if about_runs:
         # Also if no run may start from now on: then no note waits any more, and the sweep takes note of it.
         heads.load_recent(process, space_id)
-        markers.leave(process, space_id)
+        due_index.leave(process, space_id)
     meta = heads.patch(
         process,
         space_id,

@@ -3,9 +3,10 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Literal
 
 from livemem import clock
 from livemem.conversations import conversation as conversations
@@ -21,7 +22,9 @@ from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, 
 from livemem.jobs import lease, places, worker
 from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
 from livemem.process import Process
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
+from livemem.spaces.due_index import Done, Due
 from livemem.store import conversation_keys as keys
 
 logger = logging.getLogger(__name__)
@@ -35,69 +38,69 @@ LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further conversations."""
 
 
-def start_due(process: Process, deadline: datetime) -> dict[str, float]:
+def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
     """Look at the conversations whose time has come, and start what is to be done: how many by space.
 
-    1 LIST per 1,000 markers, one look at each conversation, and 1 DeleteObjects for its markers where nothing is due
-    any more.
+    One look at each conversation, and 1 DeleteObjects for the entries of those in which nothing is due any more.
     """
     started: dict[str, float] = {}
-    marked: dict[tuple[str, str], list[str]] = {}
-    for marker, *where in due.listed(process):
-        marked.setdefault((where[0], where[1]), []).append(marker)
-    left = _in_turn(marked)
+    left = _in_turn(found)
     while left and deadline - process.clock() > LAST_ROUND:
         batch, left = left[:AT_ONCE], left[AT_ONCE:]
-        done = process.store.map(lambda one: _start(process, deadline, one[1], *one[0]), batch)
-        for ((space_id, _), _), due_there in zip(batch, done, strict=True):
-            if due_there:
-                started[space_id] = started.get(space_id, 0) + 1
-    return started
+        looks = process.store.map(lambda one: _start(process, deadline, one), batch)
+        for one, seen in zip(batch, looks, strict=True):
+            if seen == "started":
+                started[one.space_id] = started.get(one.space_id, 0) + 1
+        at_rest = [one for one, seen in zip(batch, looks, strict=True) if seen == "at_rest"]
+        due_index.settle(process, at_rest, [one for one in batch if one not in at_rest])
+    return {"conversations_started": started} if started else {}
 
 
-def _in_turn(marked: Mapping[tuple[str, str], list[str]]) -> list[tuple[tuple[str, str], list[str]]]:
+def _in_turn(found: Sequence[Due]) -> list[Due]:
     """The conversations so that each space has its turn: first one of each, the oldest, then a second one."""
     seen: Counter[str] = Counter()
     placed = []
-    for place, one in enumerate(marked.items()):
-        space_id = one[0][0]
-        placed.append((seen[space_id], place, one))
-        seen[space_id] += 1
+    for place, one in enumerate(found):
+        placed.append((seen[one.space_id], place, one))
+        seen[one.space_id] += 1
     return [one for *_, one in sorted(placed, key=lambda item: item[:2])]
 
 
-def _start(process: Process, deadline: datetime, markers: list[str], space_id: str, conversation_id: str) -> bool:
-    """Whether something was started; the markers stay until nothing is due any more, or left of a deletion."""
+def _start(process: Process, deadline: datetime, found: Due) -> Literal["started", "at_rest", "waits"]:
+    """What became of a look: it stays in the index until nothing is due any more, or left of a deletion."""
+    space_id, conversation_id = found.space_id, found.name
     share = process.within(min(process.clock() + SHARE, deadline))
+    if not _is_id(conversation_id):
+        return "at_rest"
     try:
         there = conversations.look(share, space_id, conversation_id) if heads.find(share, space_id) else None
         if there and there.deleted_at:
-            if not removal.go_on(share, space_id, conversation_id):
-                due.clear(process, markers)
-            return False
+            return "waits" if removal.go_on(share, space_id, conversation_id) else "at_rest"
         dead = _dead_job(share, space_id, conversation_id) if there else None
         if there and (dead or _is_due(share, space_id, there)):
             if dead:
                 worker.queue(share, update.KIND, space_id, dead, conversation_id)
             else:
                 share.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
-            return True
-        due.clear(process, markers)
+            return "started"
     except StoreUnavailable as error:
         logger.warning("conversation was not looked at", extra={"space_id": space_id, "error_code": error.code})
+        return "waits"
     except Exception as error:  # noqa: BLE001 - whatever lies in one conversation must not stop the others
         # Not with its text, which may hold data.
         told = error.code if isinstance(error, LiveMemoryError) else type(error).__name__
         logger.warning("conversation was put back", extra={"space_id": space_id, "error_code": told})
-        _put_back(process, markers, space_id, conversation_id)
-    return False
+        return _put_back(process, space_id, conversation_id)
+    return "at_rest"
 
 
-def _put_back(process: Process, markers: list[str], space_id: str, conversation_id: str) -> None:
-    """Let it be looked at again later, and not before all others each time: 1 PUT, 1 DeleteObjects."""
-    with suppress(LiveMemoryError):
+def _put_back(process: Process, space_id: str, conversation_id: str) -> Literal["at_rest", "waits"]:
+    """Let it be looked at again later, and not before all others each time: 1 PUT."""
+    try:
         due.mark_at(process, space_id, conversation_id, process.clock() + AGAIN_AFTER)
-        due.clear(process, markers)
+    except LiveMemoryError:
+        return "waits"
+    return "at_rest"
 
 
 def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | None:
@@ -260,4 +263,6 @@ _PARTS = {
 }
 """By the name of the document, or of the folder that it is in."""
 
-MAINTAINABLE = Maintainable(owns=keys.is_of_conversations, maintain=maintain, kind=kind)
+MAINTAINABLE = Maintainable(
+    owns=keys.is_of_conversations, maintain=maintain, kind=kind, due={"conversation": start_due}
+)

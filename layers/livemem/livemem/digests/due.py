@@ -3,7 +3,6 @@
 import logging
 import threading
 from datetime import datetime, timedelta
-from itertools import islice
 
 from cachetools import LRUCache
 
@@ -11,7 +10,7 @@ from livemem.digests import intake, opening, progress, reading, slots, work
 from livemem.digests.work import Order
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
-from livemem.rooms import marking
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys as all_keys
@@ -24,6 +23,8 @@ AT_ONCE = 64
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further spaces."""
 MOST_KNOWN = 10_000
+AT_REST = ""
+"""In place of a slot: no message waits."""
 
 
 def latest_slot(process: Process, meta: Meta) -> str:
@@ -35,13 +36,17 @@ def latest_slot(process: Process, meta: Meta) -> str:
 def start_due(process: Process, deadline: datetime) -> dict[str, str]:
     """Queue the digests that are due: by space the slot. It may be done at any time, and again.
 
-    1 LIST per 1,000 marked spaces, and for each 2 GETs, and 1 GET and 1 LIST where nothing is open.
+    1 LIST per 1,000 entries of the due index, and for each space with messages 2 GETs, and 1 GET and 1 LIST where
+    nothing is open; 1 DeleteObjects for those that have none left.
     """
-    marked = marking.listed(process)
+    left = due_index.listed(process).get("room", [])
     queued: dict[str, str] = {}
-    while (some := list(islice(marked, AT_ONCE))) and deadline - process.clock() > LAST_ROUND:
-        found = process.store.map(lambda space_id: _start(process, space_id), some)
-        queued |= {space_id: slot for space_id, slot in zip(some, found, strict=True) if slot}
+    while left and deadline - process.clock() > LAST_ROUND:
+        some, left = left[:AT_ONCE], left[AT_ONCE:]
+        looks = process.store.map(lambda one: _start(process, one.space_id), some)
+        queued |= {one.space_id: seen for one, seen in zip(some, looks, strict=True) if seen}
+        at_rest = [one for one, seen in zip(some, looks, strict=True) if seen == AT_REST]
+        due_index.settle(process, at_rest, [one for one in some if one not in at_rest])
     return queued
 
 
@@ -61,19 +66,17 @@ def _start(process: Process, space_id: str) -> str | None:
 
 
 def _due(process: Process, space_id: str) -> str | None:
-    """The slot for which something is to be done, or None."""
+    """The slot for which something is to be done, AT_REST where no message waits, or None."""
     head = heads.find(process, space_id)
     if not head:
-        marking.tidy(process, space_id)
-        return None
+        return AT_REST
     slot = latest_slot(process, head.meta)
     seen = opening.look(process, space_id)
     if seen.slot or seen.ordered:
         return slot
     waits = intake.waits_since(process, space_id)
     if waits is None:
-        marking.tidy(process, space_id)
-        return None
+        return AT_REST
     # What was said since waits for the next one.
     if waits > keys.slot_moment(slot) or progress.is_done(process, space_id, slot):
         return None
@@ -81,13 +84,14 @@ def _due(process: Process, space_id: str) -> str | None:
 
 
 def longest_wait(process: Process, deadline: datetime) -> float:
-    """For how many hours messages wait for a digest, in the space where they wait longest: 1 LIST per 1,000 marked
-    spaces, and 1 LIST for each, 2 LISTs and some GETs where any wait.
+    """For how many hours messages wait for a digest, in the space where they wait longest: 1 LIST per 1,000
+    entries of the due index, and 1 LIST for each space with messages, 2 LISTs and some GETs where any wait.
     """
-    marked = marking.listed(process)
+    left = due_index.listed(process).get("room", [])
     longest = 0.0
-    while (some := list(islice(marked, AT_ONCE))) and deadline - process.clock() > LAST_ROUND:
-        longest = max([longest, *process.store.map(lambda space_id: _waits(process, space_id), some)])
+    while left and deadline - process.clock() > LAST_ROUND:
+        some, left = left[:AT_ONCE], left[AT_ONCE:]
+        longest = max([longest, *process.store.map(lambda one: _waits(process, one.space_id), some)])
     return round(longest, 2)
 
 

@@ -8,9 +8,9 @@ from livemem.digests import intake, reading
 from livemem.digests.papers import DeadChunk
 from livemem.errors import Conflict, NotFound
 from livemem.process import Process
-from livemem.rooms import digested, marking
+from livemem.rooms import digested
+from livemem.spaces import due_index, unreadable
 from livemem.spaces import head as heads
-from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
 from livemem.store import stored, timing
 from livemem.store.objects import Object
@@ -37,7 +37,7 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     if not dead:
         return 0
     _check_age(done)
-    marking.leave(process, space_id)
+    due_index.leave_now(process, space_id, "room")
     count = sum(_put_back(process, space_id, slot, list(dead.values())))
     # Only now: until here nothing of it is lost.
     process.store.delete_many([keys.dead(space_id, slot, number) for number in dead])

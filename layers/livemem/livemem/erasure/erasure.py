@@ -23,7 +23,7 @@ from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutO
 from livemem.jobs import counter, lease, places
 from livemem.memories import erasing
 from livemem.process import Process
-from livemem.spaces import directory, markers
+from livemem.spaces import directory, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
@@ -96,7 +96,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
     keys.check_space_id(space_id)
     require_conditional_writes(process.store)
     heads.load(process, space_id)
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     watch = Watch(process, deadline)
     with _leased(process, space_id) as head:
         at_work = _at_work(process, head)

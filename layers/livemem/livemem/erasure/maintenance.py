@@ -6,7 +6,7 @@ from datetime import datetime
 from livemem import clock
 from livemem.jobs.maintainable import MORE_WORK, DocumentKind, Maintainable, Space
 from livemem.process import Process
-from livemem.spaces import markers
+from livemem.spaces import due_index
 from livemem.spaces.head import Meta
 from livemem.spaces.receipt import Receipt
 from livemem.store import keys
@@ -30,7 +30,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Queue what is to be gone on with; no request where nothing is erased and watched."""
     if not space.head.meta.erasing:
         return {}
-    markers.leave(process, space.space_id)
+    due_index.leave(process, space.space_id)
     waiting = due(space.head.meta, space.now)
     if waiting and not space.busy:
         queue(process, space.space_id, waiting[0])

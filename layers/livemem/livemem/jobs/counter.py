@@ -14,7 +14,7 @@ from livemem.jobs import queue as queues
 from livemem.jobs.queue import Order
 from livemem.jobs.run import Trigger
 from livemem.process import Process
-from livemem.spaces import contents, markers
+from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys, timing
@@ -90,8 +90,8 @@ def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
 
 
 def hear(process: Process, space_id: str) -> Counted:
-    """Look at a space in which a note was written. Who dies here has left a marker: the sweep looks as well."""
-    markers.leave(process, space_id)
+    """Look at a space in which a note was written. Who dies here has entered it: the sweep looks as well."""
+    due_index.leave(process, space_id)
     return start_if_due(process, space_id, "threshold")
 
 

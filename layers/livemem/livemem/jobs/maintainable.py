@@ -1,7 +1,7 @@
 """What each package of the domain offers for upkeep: sweep, health and deletion ask every package and know none."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem import clock
@@ -11,9 +11,11 @@ from livemem.jobs.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
 from livemem.process import Process
 from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
+from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.store.documents import Document
+from livemem.store.due_keys import Kind
 from livemem.store.objects import Entry
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
@@ -149,12 +151,15 @@ class Maintainable:
     `maintain` does what events and retries left undone, and returns what it did by name, with a number (how many,
     seconds). MORE_WORK is one of the names.
     `problems` is the package's part of health.
+    `due` has, for each kind of entry in the due index that is the package's, what looks at all that is due of it until
+    shortly before a deadline, and settles it (spaces/due_index.py).
     """
 
     owns: Callable[[str], bool]
     maintain: Callable[[Process, Space], Mapping[str, float]] = _nothing_done
     problems: Callable[[Process, Space], list[HealthProblem]] = _no_problem
     kind: Callable[[str], DocumentKind | None] = _no_kind
+    due: Mapping[Kind, Callable[[Process, Sequence[Due], datetime], Done]] = field(default_factory=dict)
 
 
 def find(process: Process, space_id: str, *, daily: bool = False) -> Space | None:

@@ -8,7 +8,7 @@ from livemem.jobs import budget, counter, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.jobs.run import Run
 from livemem.process import Process
-from livemem.spaces import markers
+from livemem.spaces import due_index
 from livemem.store import keys
 
 FORGOTTEN_DAYS = 14
@@ -24,7 +24,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Start a run that is due; on the look of once a day remove the documents of old runs."""
     done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
     if space.is_due():
-        markers.leave(process, space.space_id)
+        due_index.leave(process, space.space_id)
         outcome = counter.start_if_due(process, space.space_id, "sweep")
         done |= {MORE_WORK: 1, **({"started": 1} if outcome.result == "started" else {})}
     removed = retention.remove(process, space.head) if space.daily else 0

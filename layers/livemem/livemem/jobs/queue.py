@@ -11,8 +11,8 @@ from livemem.jobs import run as runs
 from livemem.jobs.job import Failure
 from livemem.jobs.run import Run, Trigger
 from livemem.process import Process
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.spaces import markers
 from livemem.spaces.head import Head
 from livemem.store import keys
 
@@ -46,7 +46,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
     if waits and not wanted.dry_run and not wanted.replace:
         raise Conflict(f"{waits.waiting()} No other is made before that; all notes are live.")
     cooldown.claim(process, space_id, run_id)
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)
 
 

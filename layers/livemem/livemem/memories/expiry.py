@@ -1,7 +1,7 @@
 """Expired memories leave the log's state: readers leave them out at once, and the sweep deletes them."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from livemem import clock
@@ -11,10 +11,11 @@ from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
 from livemem.memories.state import State, expired
 from livemem.process import Process
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.store import documents, timing
+from livemem.spaces.due_index import Done, Due
 from livemem.store import memory_keys as keys
-from livemem.store.memory_keys import Expiring, Kind
+from livemem.store.memory_keys import Kind
 from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
@@ -26,32 +27,30 @@ SHARE = timedelta(seconds=30)
 """Of the memories of one kind in one space."""
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further memories."""
-LATE = timing.REPEATED + timing.APART + timing.MARGIN
-"""For which a marker stays behind its hour: clocks may be apart, and its memory may still be under way."""
+EXPIRED = "memories_expired"
+"""What a report calls those that were deleted because they have expired."""
 
 
-def sweep(process: Process, deadline: datetime) -> dict[str, float]:
-    """Delete what has expired in the hours that are over: how many by space.
+def delete_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
+    """Delete what has expired of the memories that are due: how many by space.
 
-    1 LIST per 1,000 markers, then for each space and kind 1 LIST, 1 PUT for each memory, and 1 DeleteObjects.
+    For each space and kind 1 GET, 1 LIST and 1 PUT for each memory; for all of them 1 DeleteObjects in the end.
     """
-    marked: dict[tuple[str, Kind], list[Expiring]] = {}
-    for entry in process.store.scan(keys.EXPIRY, stop=keys.expiry_after(process.clock() - timedelta(hours=1))):
-        found = keys.parse_expiry(entry.key)
-        if found:
-            marked.setdefault((found.space_id, found.kind), []).append(found)
-    if marked:
-        require_conditional_writes(process.store)
+    require_conditional_writes(process.store)
+    by_log: dict[tuple[str, Kind], dict[str, Due]] = {}
+    for one in found:
+        named = keys.parse_expiring(one.name)
+        if named:
+            by_log.setdefault((one.space_id, named[0]), {})[named[1]] = one
     done: dict[str, float] = {}
-    for (space_id, kind), markers in marked.items():
+    # What names no memory is not needed.
+    looked_at = [one for one in found if not keys.parse_expiring(one.name)]
+    for (space_id, kind), memories in by_log.items():
         if deadline - process.clock() < LAST_ROUND:
             break
         work = process.within(min(process.clock() + SHARE, deadline))
         try:
-            there = heads.find(work, space_id)
-            ids = [one.memory_id for one in markers]
-            count = delete_expired(work, space_id, kind, ids) if there else 0
-            _clear(work, markers)
+            count = delete_expired(work, space_id, kind, memories) if heads.find(work, space_id) else 0
         except LiveMemoryError as error:
             logger.warning("memories were not looked at", extra={"space_id": space_id, "error_code": error.code})
             continue
@@ -59,15 +58,11 @@ def sweep(process: Process, deadline: datetime) -> dict[str, float]:
             # Not with its text, which may hold data.
             logger.error("memories were not looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
             continue
+        looked_at += memories.values()
         if count:
             done[space_id] = done.get(space_id, 0) + count
-    return done
-
-
-def _clear(process: Process, markers: Iterable[Expiring]) -> None:
-    old = [one.key for one in markers if one.key < keys.expiry_after(process.clock() - LATE - timedelta(hours=1))]
-    if old:
-        process.store.delete_many(old)
+    due_index.settle(process, looked_at)
+    return {EXPIRED: done} if done else {}
 
 
 def delete_expired(process: Process, space_id: str, kind: Kind, memory_ids: Iterable[str] | None = None) -> int:
@@ -93,7 +88,7 @@ def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool
 
 
 def mark(process: Process, space_id: str, kept: Memory) -> None:
-    """Mark the hour in which a memory expires, if it does: 1 PUT. Without it the look of once a day finds it."""
+    """Enter when a memory expires, if it does: 1 PUT. Without it the look of once a day finds it."""
     if kept.expires_at is not None:
-        key = keys.expiry(space_id, kept.kind, kept.memory_id, clock.parse(kept.expires_at))
-        process.store.put(key, b"", content_type=documents.JSON)
+        name = keys.expiring(kept.kind, kept.memory_id)
+        due_index.leave_at(process, space_id, "memory", name, clock.parse(kept.expires_at))

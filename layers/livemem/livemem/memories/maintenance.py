@@ -11,8 +11,6 @@ from livemem.process import Process
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
-EXPIRED = "memories_expired"
-"""What a report calls those that were deleted because they have expired."""
 SNAPSHOTS_KEPT = 2
 """The newest, and the one before it: somebody may be reading that, or the newest may be damaged."""
 
@@ -25,7 +23,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     there = set(process.store.folders(prefix))
     kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in there]
     found = process.store.map(lambda kind: _maintain(process, space.space_id, kind), kinds)
-    done = {EXPIRED: sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
+    done = {expiry.EXPIRED: sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
     return {name: float(count) for name, count in done.items() if count}
 
 
@@ -57,4 +55,4 @@ def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
     return operation.in_place(found.number, found.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
 
 
-MAINTAINABLE = Maintainable(owns=keys.is_of_memories, maintain=maintain, kind=kind)
+MAINTAINABLE = Maintainable(owns=keys.is_of_memories, maintain=maintain, kind=kind, due={"memory": expiry.delete_due})

@@ -1,22 +1,25 @@
-"""The part of rooms in upkeep: ids whose messages are long gone, and the marker of the space."""
+"""The part of rooms in upkeep: ids whose messages are long gone, and messages that no digest knows of."""
 
 from collections.abc import Mapping
 
 from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
 from livemem.process import Process
-from livemem.rooms import digested, marking
+from livemem.rooms import digested
 from livemem.rooms.posting import Stamp
+from livemem.spaces import due_index
 from livemem.store import room_keys as keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day where there were messages: 1 GET, and 1 LIST per 1,000 ids and messages."""
+    """On the look of once a day where there were messages: 1 LIST per 1,000 ids and messages, and where there are some
+    1 PUT, so that a digest finds them.
+    """
     if space.folders.isdisjoint(keys.FOLDERS):
         return {}
     removed = _remove_ids(process, space.space_id)
-    cleared = marking.tidy(process, space.space_id)
-    done = {"room_ids_removed": float(removed), "room_markers_removed": float(cleared)}
-    return {name: count for name, count in done.items() if count}
+    if "rooms" in space.folders:
+        due_index.leave_now(process, space.space_id, "room")
+    return {"room_ids_removed": float(removed)} if removed else {}
 
 
 def _remove_ids(process: Process, space_id: str) -> int:

@@ -13,9 +13,10 @@ from typing import ClassVar
 from livemem import clock
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
 from livemem.process import Process
-from livemem.rooms import digested, fullness, marking
+from livemem.rooms import digested, fullness
 from livemem.rooms import message as messages
 from livemem.rooms.message import Draft, Message
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 from livemem.store import stored, timing
@@ -110,7 +111,7 @@ def _post(
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     fullness.check(process, space_id, room, len(drafts))
-    marking.leave(process, space_id)
+    due_index.leave_now(process, space_id, "room")
     now = process.clock()
     first: dict[str, int] = {}
     for place, draft in enumerate(drafts):

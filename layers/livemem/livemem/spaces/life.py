@@ -18,7 +18,7 @@ from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
-from livemem.spaces import caps, markers, rules, usage
+from livemem.spaces import caps, due_index, rules, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Mode
@@ -162,7 +162,7 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
     head = heads.load(process, space_id)
     _refuse_while_at_work(head.meta)
     # What comes late into the deleted space must be found as well.
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
 
     def gone(meta: Meta) -> dict[str, object]:
         _refuse_while_at_work(meta)
@@ -193,7 +193,7 @@ def clear_remains(process: Process, tombstone: Head) -> bool:
         return False
     if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
         return False
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     try:
         heads.swap(process, tombstone, deleted_at=clock.iso(process.clock()))
     except PreconditionLost:
@@ -209,7 +209,7 @@ def bury(process: Process, space_id: str) -> None:
     The tombstone keeps everybody from creating it while these deletions may still come late. Raises PreconditionLost if
     somebody was faster.
     """
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     now = clock.iso(process.clock())
     tombstone = Meta(
         space_id=space_id,

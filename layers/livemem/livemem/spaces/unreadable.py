@@ -1,56 +1,29 @@
-"""Objects of a space that cannot be read: one error for all of them, and a marker that health and the sweep look at.
+"""Objects of a space that cannot be read: one error for all of them, and an entry in the due index.
 
-`_pending/unreadable/{key}`, the key in one part (`demo%2F_runs%2F...`), says that somebody met such an object. A marker
-is a hint: who meets an object that cannot be read leaves it, and the daily sweep looks for more. Each sweep lists these
-markers with the others, and removes those of objects that are mended or gone. So one LIST tells health of all spaces,
-and no space is read for it.
+Who meets such an object enters it (spaces/due_index.py, kind `unreadable`, by its key), and the daily
+sweep looks for more. It is due at every look: a sweep removes the entry of an object that is mended or gone. So one
+LIST tells health of all spaces, and no space is read for it.
 """
 
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import TypeVar
 
-from cachetools import TTLCache
-
-from livemem import clock
-from livemem.errors import LiveMemoryError, ObjectUnreadable
-from livemem.process import Process, Timer
-from livemem.store import documents, keys
+from livemem.errors import ObjectUnreadable
+from livemem.process import Process
+from livemem.spaces import due_index
+from livemem.spaces.due_index import Due
+from livemem.store import due_keys, keys
 from livemem.store.documents import Document
 from livemem.store.objects import Object
 
 D = TypeVar("D", bound=Document)
 
-KNOWN_SECONDS = 600
-"""For which a process does not leave a marker again."""
-KNOWN_OBJECTS = 10_000
 MOST = 1_000
-"""Markers that one look lists: one request."""
+"""Entries that one look lists: one request."""
 MEND = (
     "An admin can set it aside (`livemem repair`), so that the rest goes on, or put back an earlier version of it from "
     "the bucket's versions or from a backup."
 )
-
-
-class _Left:
-    """The objects that this process has left a marker for just now."""
-
-    def __init__(self, timer: Timer) -> None:
-        self._keys = TTLCache[str, bool](KNOWN_OBJECTS, KNOWN_SECONDS, timer)
-        self._lock = threading.Lock()
-
-    def is_new(self, key: str) -> bool:
-        with self._lock:
-            return key not in self._keys
-
-    def add(self, key: str) -> None:
-        with self._lock:
-            self._keys[key] = True
-
-    def drop(self, key: str) -> None:
-        with self._lock:
-            self._keys.pop(key, None)
 
 
 def error(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUnreadable:
@@ -68,7 +41,7 @@ def set_aside(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> Obje
 
 
 def parsed(process: Process, kind: type[D], found: Object, raised: type[ObjectUnreadable] = ObjectUnreadable) -> D:
-    """The document in an object. Raises `raised`, an ObjectUnreadable, and leaves a marker: 1 PUT, where it is none."""
+    """The document in an object. Raises `raised`, an ObjectUnreadable, and enters it: 1 PUT, where it is none."""
     try:
         return kind.from_bytes(found.body)
     except ValueError as bad:
@@ -77,7 +50,7 @@ def parsed(process: Process, kind: type[D], found: Object, raised: type[ObjectUn
 
 
 def tolerated(process: Process, kind: type[D], found: Object, missing: list[str] | None = None) -> D | None:
-    """The document, or None where it cannot be read: for who goes on without. Leaves a marker then: 1 PUT, and adds the
+    """The document, or None where it cannot be read: for who goes on without. Enters it then: 1 PUT, and adds the
     key to `missing`, for a list that would be silently short.
     """
     try:
@@ -89,32 +62,26 @@ def tolerated(process: Process, kind: type[D], found: Object, missing: list[str]
 
 
 def leave(process: Process, key: str) -> None:
-    """Leave a marker: 1 PUT, none if this process did so in the last ten minutes. Never fails."""
-    left, marker = process.cache(_Left), keys.unreadable(key)
-    if keys.parse_unreadable(marker) is None or not left.is_new(key):
-        return
-    body = documents.dump({"met_at": clock.iso_millis(process.clock())})
-    # What it belongs to is worth more than the marker.
-    with suppress(LiveMemoryError):
-        process.store.put(marker, body, content_type=documents.JSON)
-        left.add(key)
+    """Enter an object in the due index: 1 PUT, none if this process did so in the last ten minutes. Never fails."""
+    space_id, _, name = key.partition("/")
+    if keys.SPACE_ID.fullmatch(space_id) and name:
+        due_index.leave_always(process, space_id, "unreadable", key)
 
 
 def remove(process: Process, key: str) -> None:
-    """Remove the marker of an object: 1 DELETE. Never fails: the next sweep does it."""
-    process.cache(_Left).drop(key)
-    with suppress(LiveMemoryError):
-        process.store.delete(keys.unreadable(key))
+    """Remove the entry of an object: 1 DeleteObjects. Never fails: the next sweep does it."""
+    due_index.remove(process, [due_keys.due(key.partition("/")[0], "unreadable", key, due_keys.EVER)])
 
 
 def listed(process: Process) -> Mapping[str, list[str]]:
-    """The keys of the objects that have a marker, by space: 1 LIST; the first 1,000."""
+    """The keys of the objects that are entered, by space: 1 LIST; the first 1,000."""
     found: dict[str, list[str]] = {}
-    for key in objects(entry.key for entry in process.store.scan(keys.UNREADABLE, limit=MOST)):
-        found.setdefault(key.partition("/")[0], []).append(key)
+    for one in due_index.always(process, "unreadable", most=MOST):
+        if is_of_space(one):
+            found.setdefault(one.space_id, []).append(one.name)
     return found
 
 
-def objects(markers: Iterable[str]) -> Iterator[str]:
-    """The keys of the objects of those of the keys that are markers of this kind."""
-    return (key for marker in markers if (key := keys.parse_unreadable(marker)) is not None)
+def is_of_space(one: Due) -> bool:
+    """Whether what is entered is an object of its space."""
+    return one.name.startswith(keys.prefix(one.space_id))

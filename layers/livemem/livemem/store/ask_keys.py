@@ -13,7 +13,6 @@ FOLDERS = ("_asks", "sessions")
 """Of a space: its questions, and the sessions of its users."""
 _QUESTION = re.compile(rf"{SPACE_ID.pattern}/_asks/(?P<id>{RUN_ID.pattern})\.json")
 _SESSION = re.compile(rf"{SPACE_ID.pattern}/sessions/(?P<user>[0-9a-f]{{32}})\.json")
-_OPEN = re.compile(rf"{SPACE_ID.pattern}/_asks/open/(?P<id>{RUN_ID.pattern})")
 
 
 def check_request_id(request_id: str) -> str:
@@ -32,29 +31,13 @@ def request_of(author: str, idempotency_key: str, *, may_write: bool = True) -> 
 
 
 def asks_prefix(space_id: str) -> str:
-    """Below it the questions, and the markers of those that are open."""
+    """Below it the questions."""
     return f"{space_id}/_asks/"
 
 
 def question(space_id: str, request_id: str) -> str:
     """A question, how far it is, and its answer."""
     return f"{asks_prefix(space_id)}{check_request_id(request_id)}.json"
-
-
-def open_prefix(space_id: str) -> str:
-    """Below it the markers of the questions that are not answered yet."""
-    return f"{asks_prefix(space_id)}open/"
-
-
-def open_question(space_id: str, request_id: str) -> str:
-    """That the question is not answered yet."""
-    return f"{open_prefix(space_id)}{check_request_id(request_id)}"
-
-
-def parse_open(key: str) -> str | None:
-    """The id of a question in such a marker's key; None for every other key."""
-    match = _OPEN.fullmatch(key)
-    return match["id"] if match else None
 
 
 def sessions_prefix(space_id: str) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from livemem.errors import InvalidName
 from livemem.store import keys
@@ -13,9 +13,6 @@ LAST_TURN = 9_999_999_999
 """What turns count down from in their keys: S3 lists upwards only, and the newest are wanted first."""
 LAST_MOMENT = 9_999_999_999_999
 """The same for milliseconds since 1970."""
-DUE = "_due/"
-"""Where the markers are that tell when a conversation may be due."""
-DUE_STEP = timedelta(minutes=5)
 LEVELS = (1, 2, 3)
 _ID = RUN_ID.pattern
 _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/conversations/(?P<conversation>{_ID})/"
@@ -38,7 +35,6 @@ _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-
 _PART = re.compile(
     rf"conversations/(?P<conversation>{_ID})/(?:(?P<what>conversation|versions)|(?P<folder>ids|jobs|tools)/.+)\.json"
 )
-_DUE = re.compile(rf"{DUE}(?P<slot>[0-9]{{8}}T[0-9]{{4}})/(?P<space>{SPACE_ID.pattern})/(?P<conversation>{_ID})")
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def prefix(space_id: str) -> str:
 
 
 def folder(space_id: str, conversation_id: str) -> str:
-    """What every key of the conversation begins with, but for markers."""
+    """What every key of the conversation begins with."""
     return f"{prefix(space_id)}{conversation_id}/"
 
 
@@ -249,29 +245,6 @@ def parse_by_cwd(key: str) -> str | None:
     """The conversation in such a marker's key; None for every other key."""
     match = _BY_CWD.fullmatch(key)
     return match["conversation"] if match else None
-
-
-def due(space_id: str, conversation_id: str, moment: datetime) -> str:
-    """That the conversation may be due from `moment` on, in steps of five minutes, rounded up."""
-    return f"{DUE}{slot(moment)}/{space_id}/{conversation_id}"
-
-
-def slot(moment: datetime) -> str:
-    """The step of five minutes (UTC) that begins at this moment or next."""
-    base = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    steps = -((base - moment) // DUE_STEP)
-    return f"{base + steps * DUE_STEP:%Y%m%dT%H%M}"
-
-
-def due_after(moment: datetime) -> str:
-    """What sorts behind the markers up to this moment, and before later ones."""
-    return f"{DUE}{moment.astimezone(UTC):%Y%m%dT%H%M}~"
-
-
-def parse_due(key: str) -> tuple[str, str] | None:
-    """Space and conversation in such a marker's key; None for every other key."""
-    match = _DUE.fullmatch(key)
-    return (match["space"], match["conversation"]) if match else None
 
 
 def versions_prefix(space_id: str, conversation_id: str) -> str:

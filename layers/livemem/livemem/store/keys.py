@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from urllib.parse import quote, unquote
 
 from ulid import ULID
 
@@ -27,10 +26,6 @@ CAPS = "_system/caps/"
 SWEEPS = "_system/sweeps/"
 """Below it how far the sweeps are."""
 PROBE = "_system/probe/conditional-writes"
-MARKERS = "_pending/"
-"""Where the markers for the sweep are."""
-UNREADABLE = f"{MARKERS}unreadable/"
-"""Below it a marker for each object that somebody could not read, by its key: the sweep lists it with the others."""
 BACKUPS = "_backups/"
 """Below it the backups of all spaces, also of those that are deleted."""
 EXPORTS = "_exports/"
@@ -71,7 +66,7 @@ _OF_CONVERSATION = re.compile(
 """What is written once of a conversation (conversation_keys.py), or said in a room (room_keys.py)."""
 _OF_MEMORIES = re.compile(r"memories/(facts|self|goals)/(?P<what>log|snapshot)/[0-9]{8}\.json")
 """What is written once of memories (memory_keys.py)."""
-_MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})(@(?P<oldest>[0-9]{{8}}T[0-9]{{6}}))?")
+_COMPACT_TIME = re.compile(r"[0-9]{8}T[0-9]{6}")
 
 
 @dataclass(frozen=True)
@@ -152,7 +147,7 @@ def compact_time(moment: datetime) -> str:
 def parse_note_id(note_id: str) -> NoteName:
     """The parts of a note's id, or InvalidName."""
     match = NOTE_ID.fullmatch(note_id)
-    timestamp = _compact_moment(match["time"]) if match else None
+    timestamp = compact_moment(match["time"]) if match else None
     if match and timestamp:
         return NoteName(timestamp, match["agent"], match["category"], match["suffix"])
     raise InvalidName("note_id", "not the id of a note: {YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}")
@@ -176,46 +171,12 @@ def parse_last_used(key: str) -> str | None:
     return token_hash if key.startswith(LAST_USED) and TOKEN_HASH.fullmatch(token_hash) else None
 
 
-def _compact_moment(text: str) -> datetime | None:
-    """The moment of a compact time whose shape was checked; None where there is no such moment."""
+def compact_moment(text: str) -> datetime | None:
+    """The moment of a compact time; None for every other text."""
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+        return datetime.fromisoformat(text).replace(tzinfo=UTC) if _COMPACT_TIME.fullmatch(text) else None
     except ValueError:
         return None
-
-
-def marker(space_id: str) -> str:
-    """That the sweep must look at the space."""
-    return f"{MARKERS}{space_id}"
-
-
-def waiting_marker(space_id: str, oldest: datetime) -> str:
-    """That nothing is to be done in the space, and that the oldest of its notes that wait is of this time."""
-    return f"{marker(space_id)}@{compact_time(oldest)}"
-
-
-def parse_marker(key: str) -> tuple[str, datetime | None] | None:
-    """The space that a marker is of, and the time in it if it has one; None for every other key."""
-    match = _MARKER.fullmatch(key)
-    if not match:
-        return None
-    oldest = _compact_moment(match["oldest"]) if match["oldest"] else None
-    return (match["space"], oldest) if oldest or not match["oldest"] else None
-
-
-def unreadable(key: str) -> str:
-    """The marker of an object of a space that cannot be read, by its key: in one part, so that no policy that is about
-    objects of spaces is about the marker.
-    """
-    return f"{UNREADABLE}{quote(key, safe='')}"
-
-
-def parse_unreadable(marker: str) -> str | None:
-    """The key of the object that such a marker is of; None for every other key."""
-    key = unquote(marker.removeprefix(UNREADABLE))
-    space_id, _, name = key.partition("/")
-    there = marker.startswith(UNREADABLE) and name and SPACE_ID.fullmatch(space_id)
-    return key if there else None
 
 
 def quarantine_prefix(space_id: str) -> str:

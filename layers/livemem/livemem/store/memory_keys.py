@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
 
 from livemem.errors import InvalidName
@@ -13,8 +12,6 @@ from livemem.store.keys import RUN_ID, SPACE_ID
 Kind = Literal["fact", "self", "goal"]
 KINDS: tuple[Kind, ...] = ("fact", "self", "goal")
 FOLDERS: dict[Kind, str] = {"fact": "facts", "self": "self", "goal": "goals"}
-EXPIRY = "_expiry/"
-"""Where the markers are that tell in which hour a memory expires."""
 VERDICTS = "_verdicts/"
 """Below a space, what the LLM said of two contents that are nearly the same."""
 _KIND_OF = {folder: kind for kind, folder in FOLDERS.items()}
@@ -22,9 +19,7 @@ _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/memories/(?P<folder>{'|'.join(_KIND_O
 _OPERATION = re.compile(rf"{_FOLDER}log/(?P<number>[0-9]{{8}})\.json")
 _SNAPSHOT = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.json")
 _VECTORS = re.compile(rf"{_FOLDER}snapshot/(?P<number>[0-9]{{8}})\.(?P<model>[a-z0-9][a-z0-9.-]*)\.vec")
-_EXPIRY = re.compile(
-    rf"{EXPIRY}(?P<hour>[0-9]{{8}}T[0-9]{{2}})/(?P<space>{SPACE_ID.pattern})/(?P<kind>{'|'.join(KINDS)})/(?P<id>{RUN_ID.pattern})"
-)
+_EXPIRING = re.compile(rf"(?P<kind>{'|'.join(KINDS)})/(?P<id>{RUN_ID.pattern})")
 
 
 @dataclass(frozen=True)
@@ -34,16 +29,6 @@ class OperationKey:
     space_id: str
     kind: Kind
     number: int
-
-
-@dataclass(frozen=True)
-class Expiring:
-    """What a marker says: this memory may have expired in its hour."""
-
-    key: str
-    space_id: str
-    kind: Kind
-    memory_id: str
 
 
 def check_memory_id(memory_id: str) -> str:
@@ -114,20 +99,15 @@ def parse_vectors(key: str) -> OperationKey | None:
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
 
-def expiry(space_id: str, kind: Kind, memory_id: str, moment: datetime) -> str:
-    """That the memory expires in the hour (UTC) of `moment`."""
-    return f"{EXPIRY}{moment.astimezone(UTC):%Y%m%dT%H}/{space_id}/{kind}/{memory_id}"
+def expiring(kind: Kind, memory_id: str) -> str:
+    """The name of a memory in the due index."""
+    return f"{kind}/{memory_id}"
 
 
-def expiry_after(moment: datetime) -> str:
-    """What sorts behind the markers of the hours up to that of this moment, and before later ones."""
-    return f"{EXPIRY}{moment.astimezone(UTC):%Y%m%dT%H}~"
-
-
-def parse_expiry(key: str) -> Expiring | None:
-    """What such a marker's key says; None for every other key."""
-    match = _EXPIRY.fullmatch(key)
-    return Expiring(key, match["space"], check_kind(match["kind"]), match["id"]) if match else None
+def parse_expiring(name: str) -> tuple[Kind, str] | None:
+    """Kind and id in such a name; None for every other name."""
+    match = _EXPIRING.fullmatch(name)
+    return (check_kind(match["kind"]), match["id"]) if match else None
 
 
 def verdict(space_id: str, digest: str) -> str:

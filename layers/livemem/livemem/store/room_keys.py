@@ -13,14 +13,11 @@ ROOM = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 SLOT = re.compile(r"[0-9]{8}T[0-9]{6}")
 OPEN = "_digests/open.json"
 """The name of what says which digest is at work, below its space."""
-MARKERS = "_rooms/"
-"""Below it a marker for each space whose rooms hold messages, so that digests find them by one listing."""
 FOLDERS = ("rooms", "_room_ids")
 """Of a space: its messages, and their ids."""
 _NAME = re.compile(r"(?P<time>[0-9]{8}T[0-9]{6})_(?P<hash>[0-9a-f]{16})\.json")
 _MESSAGE = re.compile(rf"rooms/(?P<room>{ROOM.pattern})/(?P<name>{_NAME.pattern})")
 _ID = re.compile(rf"_room_ids/(?P<room>{ROOM.pattern})/(?P<hash>[0-9a-f]{{16}})\.json")
-_MARKER = re.compile(rf"{MARKERS}(?P<space>{SPACE_ID.pattern})")
 _DIGEST = re.compile(rf"_digests/(?P<slot>{SLOT.pattern})/(?P<rest>.+)")
 _DEAD = re.compile(r"dead/(?P<chunk>[0-9]{4})\.json")
 _TRY = re.compile(r"tries/(?P<chunk>[0-9]{4})-(?P<number>[1-9])\.json")
@@ -139,17 +136,6 @@ def parse_id(key: str) -> tuple[str, str] | None:
     """The room and the beginning of the id's hash in such a key; None for every other key."""
     match = _ID.fullmatch(key.partition("/")[2])
     return (match["room"], match["hash"]) if match else None
-
-
-def marker(space_id: str) -> str:
-    """That rooms of the space hold messages."""
-    return f"{MARKERS}{space_id}"
-
-
-def parse_marker(key: str) -> str | None:
-    """The space in such a key; None for every other key."""
-    match = _MARKER.fullmatch(key)
-    return match["space"] if match else None
 
 
 def digests_prefix(space_id: str) -> str:

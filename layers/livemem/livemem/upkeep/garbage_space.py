@@ -13,7 +13,7 @@ from livemem.jobs import counter, maintainable, retention
 from livemem.jobs.maintainable import Space
 from livemem.jobs.queue import Order
 from livemem.process import Process
-from livemem.spaces import contents, markers
+from livemem.spaces import contents, due_index
 from livemem.store.objects import Entry
 from livemem.upkeep.garbage_report import Found, Wanted
 
@@ -80,7 +80,7 @@ def _consolidate(job: Job, space: Space, found: Found, old: list[Entry]) -> None
     elif job.wanted.dry_run:
         found.action = "consolidate"
     else:
-        markers.leave(process, found.space_id)
+        due_index.leave(process, found.space_id)
         outcome = counter.start(process, space.head, Order("gc", requested_by=job.author), by_hand=True)
         found.action, found.run_id = "busy" if outcome.result == "busy" else "consolidate", outcome.run_id
 

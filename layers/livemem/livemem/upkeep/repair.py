@@ -15,8 +15,8 @@ from livemem.access.principal import Principal
 from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.jobs.maintainable import Damaged
 from livemem.process import Process
+from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.spaces import markers
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
 from livemem.store import documents, keys, stored
@@ -53,7 +53,7 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
         raise Conflict(f"The object {key!r} can be read: only what cannot be read is set aside.")
     quarantine_id = keys.quarantine_id(key, found.etag)
     # Whoever could not go on without it is looked after now, or after a death on the way.
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     process.store.put(keys.quarantined_bytes(space_id, quarantine_id), found.body, content_type=BYTES)
     body = _instead(process, head, name, found, quarantine_id, principal.name)
     kept = Quarantined(
@@ -101,7 +101,7 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
         _replace(process, key, there, whole.body, kept.content_type or BYTES, kept.metadata)
     if not unreadable.is_readable(name, whole.body):
         marks.leave(process, key)
-    markers.leave(process, space_id)
+    due_index.leave(process, space_id)
     done = kept.model_copy(update={"put_back_by": principal.name, "put_back_at": clock.iso_millis(process.clock())})
     _keep(process, space_id, done)
     logger.warning("object put back", extra={"space_id": space_id, "key": key, "quarantine_id": quarantine_id})

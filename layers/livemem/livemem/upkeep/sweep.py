@@ -1,30 +1,26 @@
-"""The sweep: what events and retries did not finish. Every 15 minutes in the spaces that are marked, once a day in all.
+"""The sweep: what events and retries did not finish. Every 15 minutes what is due, once a day all spaces.
 
-Each package maintains its own part of a space; here is only the way through the spaces, their markers
-(spaces/markers.py), the remains of spaces whose deletion or creation was interrupted, and spaces that are being brought
-here.
+It lists the due index once (spaces/due_index.py). Each package looks at what is due of its kinds, and maintains its
+part of the spaces that are; here is only the way through them, the remains of spaces whose deletion or creation was
+interrupted, and spaces that are being brought here.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem.archives import expiry
 from livemem.arrivals import bringing
-from livemem.conversations import maintenance as conversations
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
-from livemem.memories import expiry as memories
-from livemem.memories.maintenance import EXPIRED
 from livemem.process import Process
-from livemem.spaces import directory, life, markers, pending
+from livemem.spaces import directory, due_index, life, pending
 from livemem.spaces import head as heads
+from livemem.spaces.due_index import Due
 from livemem.spaces.life import TOMBSTONE_LIFE
-from livemem.spaces.markers import Marks
-from livemem.spaces.unreadable import objects
-from livemem.store import keys, timing
+from livemem.store import due_keys, keys, timing
 from livemem.store.probe import require_conditional_writes
 from livemem.upkeep import packages, sweep_order, unreadable
 from livemem.upkeep.sweep_order import Kind
@@ -37,9 +33,21 @@ SHORTEST_ROUND = timedelta(seconds=30)
 SHARE = timedelta(minutes=1)
 """Of one space, however much there is to do in it: what is left is gone on with by the next sweep."""
 DUE_SHARE = 0.25
-"""Of the time that is left, for the conversations that are due, and for the memories that have expired."""
+"""Of the time that is left, for all that is due of one kind."""
 LAST_ROUND = timedelta(seconds=10)
-"""The same, to mark those that were not reached."""
+"""The same, to enter those that were not reached."""
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What the due index says of a space: that it is to be looked at, and since when its oldest note waits."""
+
+    space: Due | None = None
+    waiting: tuple[Due, ...] = ()
+
+    def moments(self) -> list[datetime]:
+        """Since when."""
+        return [moment for one in self.waiting if (moment := due_index.waits_since(one))]
 
 
 @dataclass
@@ -63,80 +71,112 @@ class Report:
     def add(self, space_id: str, done: Mapping[str, float]) -> None:
         """Take in what was done for one space."""
         for what, number in done.items():
-            self.done.setdefault(what, {})[space_id] = number
+            by_space = self.done.setdefault(what, {})
+            # What was due was done before, and the daily look has done some too.
+            by_space[space_id] = by_space.get(space_id, 0) + number
 
 
 def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> Report:
-    """Look at every marked space once, or at all there are (`everything`), until shortly before `deadline`.
+    """Look at all that is due, and at every space that is, or at all there are (`everything`), until shortly before
+    `deadline`.
 
-    1 LIST per 1,000 markers where none asks for a look. One space's failure does not stop the others.
+    1 LIST per 1,000 entries of the due index where no space is due. One space's failure does not stop the others.
     """
-    others: list[str] = []
-    marked = markers.listed(process, others)
-    # Without put events nobody hears of a note, so nobody marks its space.
+    due = due_index.listed(process)
+    entered = _entered(due)
+    # Without put events nobody hears of a note, so nobody enters its space.
     everything = everything or not process.settings.put_events
     if everything:
-        left = sorted({*directory.ids(process), *marked})
+        left = sorted({*directory.ids(process), *entered})
     else:
-        left = sorted(space_id for space_id, marks in marked.items() if marks.plain)
+        left = sorted(space_id for space_id, there in entered.items() if there.space)
     if left:
         require_conditional_writes(process.store)
     # Before the spaces: neither waits for what lies in them, and each has its share.
-    started = _start_due_conversations(process, _share(process, deadline))
-    expired = _delete_expired_memories(process, _share(process, deadline))
-    unreadable_objects = _check_unreadable(process, objects(others), _share(process, deadline))
     report = Report()
-    resting = dict(marked)
-    kind: Kind | None = ("all" if everything else "marked") if len(left) > SPACES_AT_ONCE else None
-    left = sweep_order.ordered(process, kind, left) if kind else left
+    _look_at_due(process, due, report, deadline)
+    report.unreadable = _check_unreadable(process, due.get("unreadable", []), _share(process, deadline))
+    kind: Kind | None = ("all" if everything else "due") if len(left) > SPACES_AT_ONCE else None
+    left = _look_at_spaces(process, left, entered, report, deadline, kind=kind, daily=everything)
+    if left:
+        logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
+        missed = [space_id for space_id in left if not entered.get(space_id, Entered()).space]
+        _leave_to_the_next(process, missed, deadline)
+    elif everything:
+        _remove_old_days(process)
+        _remove_old_archives(process)
+    return report
+
+
+def _look_at_spaces(
+    process: Process,
+    space_ids: Sequence[str],
+    entered: Mapping[str, Entered],
+    report: Report,
+    deadline: datetime,
+    *,
+    kind: Kind | None,
+    daily: bool,
+) -> list[str]:
+    """Look at these spaces, and add to the report what was done; those for which there was no time. A `kind` of sweep
+    that has many keeps an order.
+    """
+    left = sweep_order.ordered(process, kind, space_ids) if kind else list(space_ids)
+    resting = dict(entered)
     end = deadline - LAST_ROUND
     while left and deadline - process.clock() > SHORTEST_ROUND:
         some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
         if kind:
             sweep_order.begin(process, kind, some)
-        outcomes = process.store.map(
-            lambda space_id: _look_after(process, space_id, marked.get(space_id, Marks()), end, daily=everything),
+        looks = process.store.map(
+            lambda space_id: _look_after(process, space_id, entered.get(space_id, Entered()), end, daily=daily),
             some,
         )
-        for space_id, done in zip(some, outcomes, strict=True):
+        for space_id, (done, _) in zip(some, looks, strict=True):
             report.spaces += 1
             if done is None:
                 report.failed.append(space_id)
             else:
                 report.add(space_id, done)
                 resting.pop(space_id, None)
-    report.done |= started
-    report.unreadable = unreadable_objects
-    _add_expired(report, expired)
-    if left:
-        logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
-        _leave_to_the_next(
-            process, [space_id for space_id in left if not marked.get(space_id, Marks()).plain], deadline
-        )
-    else:
-        if kind:
-            sweep_order.end(process, kind)
-        if everything:
-            _remove_old_days(process)
-            _remove_old_archives(process)
+        due_index.remove(process, [key for _, doomed in looks for key in doomed])
+    if kind and not left:
+        sweep_order.end(process, kind)
     _add_oldest(report, resting, process.clock())
-    return report
+    return left
 
 
-def _start_due_conversations(process: Process, deadline: datetime) -> dict[str, dict[str, float]]:
-    """Start the summaries that are due (conversations/maintenance.py)."""
+def _entered(due: Mapping[due_keys.Kind, Sequence[Due]]) -> dict[str, Entered]:
+    """What the index says of spaces themselves."""
+    found = {one.space_id: Entered(one) for one in due.get("space", ())}
+    for one in due.get("notes", ()):
+        before = found.get(one.space_id, Entered())
+        found[one.space_id] = Entered(before.space, (*before.waiting, one))
+    return found
+
+
+def _look_at_due(
+    process: Process, due: Mapping[due_keys.Kind, Sequence[Due]], report: Report, deadline: datetime
+) -> None:
+    """Let each package look at what is due of its kinds, and add to the report what was done."""
+    for package in packages.PACKAGES:
+        for kind, look in package.due.items():
+            if not due.get(kind):
+                continue
+            try:
+                done = look(process, due[kind], _share(process, deadline))
+            except LiveMemoryError as error:
+                logger.warning("what is due was not looked at", extra={"kind": kind, "error_code": error.code})
+                continue
+            for what, by_space in done.items():
+                for space_id, count in by_space.items():
+                    report.add(space_id, {what: count})
+
+
+def _check_unreadable(process: Process, due: Sequence[Due], deadline: datetime) -> dict[str, list[str]]:
+    """Which of the objects in the index still cannot be read (upkeep/unreadable.py)."""
     try:
-        started = conversations.start_due(process, deadline)
-    except LiveMemoryError as error:
-        logger.warning("conversations were not looked at", extra={"error_code": error.code})
-        return {}
-    return {"conversations_started": started} if started else {}
-
-
-def _check_unreadable(process: Process, marked: Iterable[str], deadline: datetime) -> dict[str, list[str]]:
-    """Which of the objects with a marker still cannot be read (upkeep/unreadable.py)."""
-    try:
-        return dict(unreadable.check(process, marked, deadline))
+        return dict(unreadable.check(process, due, deadline))
     except LiveMemoryError as error:
         logger.warning("unreadable objects were not looked at", extra={"error_code": error.code})
         return {}
@@ -146,22 +186,6 @@ def _share(process: Process, deadline: datetime) -> datetime:
     """Until when something may go on that is not all there is to do."""
     now = process.clock()
     return now + DUE_SHARE * (deadline - now)
-
-
-def _delete_expired_memories(process: Process, deadline: datetime) -> Mapping[str, float]:
-    """Delete the memories that have expired (memories/expiry.py): how many by space."""
-    try:
-        return memories.sweep(process, deadline)
-    except LiveMemoryError as error:
-        logger.warning("memories were not looked at", extra={"error_code": error.code})
-        return {}
-
-
-def _add_expired(report: Report, expired: Mapping[str, float]) -> None:
-    # The look of once a day has deleted some too.
-    before = report.done.get(EXPIRED, {})
-    for space_id, count in expired.items():
-        report.add(space_id, {EXPIRED: before.get(space_id, 0) + count})
 
 
 def _remove_old_days(process: Process) -> None:
@@ -180,26 +204,28 @@ def _remove_old_archives(process: Process) -> None:
         logger.warning("old archives were not removed", extra={"error_code": error.code})
 
 
-def _leave_to_the_next(process: Process, unmarked: Sequence[str], deadline: datetime) -> None:
-    """Mark the spaces that were not reached, as many as there is time for."""
-    for start in range(0, len(unmarked), SPACES_AT_ONCE):
+def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: datetime) -> None:
+    """Enter the spaces that were not reached, as many as there is time for."""
+    for start in range(0, len(missed), SPACES_AT_ONCE):
         if deadline - process.clock() <= LAST_ROUND:
             return
-        process.store.map(lambda space_id: markers.leave(process, space_id), unmarked[start : start + SPACES_AT_ONCE])
+        process.store.map(lambda space_id: due_index.leave(process, space_id), missed[start : start + SPACES_AT_ONCE])
 
 
-def _add_oldest(report: Report, resting: Mapping[str, Marks], now: datetime) -> None:
+def _add_oldest(report: Report, resting: Mapping[str, Entered], now: datetime) -> None:
     """Take in how long a note waits in the spaces that were not looked at: that of the oldest is enough."""
-    waiting = [(moment, space_id) for space_id, marks in resting.items() for moment in marks.waiting]
+    waiting = [(moment, space_id) for space_id, there in resting.items() for moment in there.moments()]
     if waiting:
         moment, space_id = min(waiting)
         report.add(space_id, {OLDEST: pending.age(moment, now)})
 
 
 def _look_after(
-    process: Process, space_id: str, marks: Marks, end: datetime, *, daily: bool
-) -> Mapping[str, float] | None:
-    """What was done for the space until its share is over, None if that failed; and its markers are right."""
+    process: Process, space_id: str, there: Entered, end: datetime, *, daily: bool
+) -> tuple[Mapping[str, float] | None, list[str]]:
+    """What was done for the space until its share is over, None if that failed; and the entries of the index that may
+    go.
+    """
     try:
         done, oldest = _maintain(process.within(min(process.clock() + SHARE, end)), space_id, daily=daily)
     except LiveMemoryError as error:
@@ -210,10 +236,25 @@ def _look_after(
         logger.error("sweep of a space failed", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
         done = None
     if done is not None and MORE_WORK not in done:
-        markers.rest(process, space_id, marks, oldest)
-    elif not marks.plain:
-        markers.leave(process, space_id)
-    return done
+        return done, _at_rest(process, space_id, there, oldest)
+    if not there.space:
+        due_index.leave(process, space_id)
+    return done, there.space.superseded if there.space else []
+
+
+def _at_rest(process: Process, space_id: str, there: Entered, oldest: datetime | None) -> list[str]:
+    """The entries that may go of a space in which nothing is to be done; `oldest` is the time of its oldest note that
+    waits, which is entered: 1 PUT unless it is. Nothing changes while something may come.
+    """
+    if there.space and not there.space.may_go(process.clock()):
+        return there.space.superseded
+    if oldest and oldest not in there.moments():
+        try:
+            due_index.leave_waiting(process, space_id, oldest)
+        except LiveMemoryError:
+            return []
+    stale = [key for one in there.waiting if due_index.waits_since(one) != oldest for key in one.written]
+    return [*stale, *(there.space.written if there.space else ())]
 
 
 def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:
@@ -226,7 +267,7 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
         try:
             done.update(package.maintain(process, space))
         except ObjectUnreadable as error:
-            # The other packages do not need it; who could not read it has left a marker.
+            # The other packages do not need it; who could not read it has entered it.
             logger.warning("an object cannot be read", extra={"space_id": space_id, "key": error.key})
     if daily:
         unreadable.look(process, space)

@@ -12,7 +12,7 @@ from livemem.process import Process
 from livemem.store import documents, keys
 from livemem.store.documents import Document, Line
 
-Kind = Literal["all", "marked"]
+Kind = Literal["all", "due"]
 
 
 class Place(Document):

@@ -1,11 +1,11 @@
-"""Looking for objects of spaces that cannot be read: the markers that somebody left, and what was written lately.
+"""Looking for objects of spaces that cannot be read: what somebody met, and what was written lately.
 
 A body is checked as the package reads it that keeps the object (`kind` in its maintenance.py). No space is read as a
 whole but where an admin asks for it (`page`): the daily look reads what was written since the one before.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -13,8 +13,9 @@ from itertools import islice
 from livemem.errors import LiveMemoryError
 from livemem.jobs.maintainable import DocumentKind, Space
 from livemem.process import Process
+from livemem.spaces import due_index, unreadable
 from livemem.spaces import head as heads
-from livemem.spaces import markers, unreadable
+from livemem.spaces.due_index import Due
 from livemem.store import keys
 from livemem.store.objects import Entry
 from livemem.upkeep import packages
@@ -64,34 +65,34 @@ def is_readable(name: str, body: bytes) -> bool:
     return True
 
 
-def check(process: Process, marked: Iterable[str], deadline: datetime) -> Mapping[str, list[str]]:
-    """Those of the objects with a marker that still cannot be read, by space; markers of others are removed, and their
-    spaces looked at once more: 1 GET for each.
+def check(process: Process, due: Sequence[Due], deadline: datetime) -> Mapping[str, list[str]]:
+    """Those of the objects in the due index that still cannot be read, by space; the entries of others are removed, and
+    their spaces looked at once more: 1 GET for each, 1 DeleteObjects.
     """
-    listed = list(marked)
+    left = list(due)
     found: dict[str, list[str]] = {}
-    while listed and deadline - process.clock() > LAST_ROUND:
-        some, listed = listed[:AT_ONCE], listed[AT_ONCE:]
-        for key, broken in zip(some, process.store.map(lambda one: _is_broken(process, one), some), strict=True):
-            space_id = key.partition("/")[0]
-            if broken:
-                found.setdefault(space_id, []).append(key)
-            else:
-                unreadable.remove(process, key)
-                # What could not be done without it is done now.
-                markers.leave(process, space_id)
+    while left and deadline - process.clock() > LAST_ROUND:
+        some, left = left[:AT_ONCE], left[AT_ONCE:]
+        broken = process.store.map(lambda one: _is_broken(process, one), some)
+        mended = [one for one, still in zip(some, broken, strict=True) if not still]
+        for one in mended:
+            # What could not be done without it is done now.
+            due_index.leave(process, one.space_id)
+        due_index.remove(process, [key for one in mended for key in one.written])
+        for one in (one for one in some if one not in mended):
+            found.setdefault(one.space_id, []).append(one.name)
     for key in (one for some in found.values() for one in some):
         logger.warning("object cannot be read: set it aside (livemem repair), or put it back", extra={"key": key})
     return found
 
 
-def _is_broken(process: Process, key: str) -> bool:
-    found = process.store.get(key)
-    return found is not None and not is_readable(key.partition("/")[2], found.body)
+def _is_broken(process: Process, one: Due) -> bool:
+    found = process.store.get(one.name) if unreadable.is_of_space(one) else None
+    return found is not None and not is_readable(one.name.removeprefix(keys.prefix(one.space_id)), found.body)
 
 
 def look(process: Process, space: Space) -> list[str]:
-    """The keys of the objects of a space that were written lately and cannot be read; each has a marker then.
+    """The keys of the objects of a space that were written lately and cannot be read; each is in the due index then.
 
     1 GET for each document of the last two days, at most 2,000; in a space of more than 1,000 objects 1 LIST per 1,000
     of those that may be documents, at most 20.

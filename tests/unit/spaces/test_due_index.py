@@ -1,8 +1,9 @@
-"""Markers: what is begun is marked first, what is at rest is not, and none that is lost or too many costs a note."""
+"""The due index: what is begun is entered first, what is at rest is not, and no entry that is lost or too many costs a
+note.
+"""
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,9 +16,10 @@ from livemem.consolidation import space_change
 from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import StoreUnavailable
 from livemem.jobs import counter
-from livemem.spaces import life, markers
-from livemem.spaces.markers import KEPT_FOR, KNOWN_SECONDS
-from livemem.store import keys
+from livemem.spaces import due_index, life
+from livemem.spaces.due_index import KEPT, RELIED_ON
+from livemem.store import due_keys, keys
+from livemem.store.due_keys import Entry, Kind
 from livemem.upkeep import sweep
 from tests.simulation.kinds.consolidation import CONSOLIDATION
 from tests.simulation.scene import Action, prepared
@@ -28,9 +30,10 @@ from tests.support.rest import QUIET
 from tests.support.world import EVERYONE, World
 
 QUARTER = 15 * 60
-OLD = KEPT_FOR.total_seconds()
-AT_REST = {"LIST": 3}
-"""What a sweep asks where nothing is to be looked at: the lists of markers, of conversations and of memories."""
+OLD = (RELIED_ON + KEPT).total_seconds()
+"""Seconds after which an entry of a space may go."""
+AT_REST = {"LIST": 1}
+"""What a sweep asks where nothing is due."""
 
 
 def space(threshold: int = 3, notes: int = 0) -> World:
@@ -42,8 +45,20 @@ def space(threshold: int = 3, notes: int = 0) -> World:
     return world
 
 
-def marked(world: World) -> list[str]:
-    return [key.removeprefix(keys.MARKERS) for key in world.keys(keys.MARKERS)]
+def entered(world: World) -> list[str]:
+    """What stands in the index: `demo`, `demo@20260220T140000` of the notes that wait, `unreadable demo/_meta.json`."""
+    found = [entry for key in world.keys(due_keys.DUE) if (entry := due_keys.parse_due(key))]
+    return sorted(map(_named, found))
+
+
+def _named(entry: Entry) -> str:
+    by_kind = {"space": entry.space_id, "notes": f"{entry.space_id}@{entry.name}"}
+    return by_kind.get(entry.kind, f"{entry.kind} {entry.space_id}/{entry.name}")
+
+
+def put(world: World, space_id: str, kind: Kind = "space", name: str = "", moment: datetime | None = None) -> None:
+    key = due_keys.due(space_id, kind, name, moment or world.clock())
+    world.inner.put_object(Bucket="b", Key=key, Body=b"")
 
 
 def requests(world: World, act: Callable[[], Any]) -> dict[str, int]:
@@ -53,24 +68,50 @@ def requests(world: World, act: Callable[[], Any]) -> dict[str, int]:
 
 
 SPACE_IDS = st.from_regex(keys.SPACE_ID, fullmatch=True)
-MOMENTS = st.none() | st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(microsecond=0))
+MOMENTS = st.datetimes(timezones=st.just(UTC))
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
 
 
-@given(SPACE_IDS, MOMENTS)
-def test_a_markers_key_parses_back_to_its_space_and_time(space_id: str, oldest: datetime | None):
-    key = keys.waiting_marker(space_id, oldest) if oldest else keys.marker(space_id)
-    assert keys.parse_marker(key) == (space_id, oldest)
+@given(SPACE_IDS, st.sampled_from(due_keys.KINDS), NAMES, MOMENTS)
+def test_an_entrys_key_parses_back_in_its_order_of_time(space_id: str, kind: Kind, name: str, moment: datetime):
+    name = "" if kind in due_keys.OF_SPACES else name
+    key = due_keys.due(space_id, kind, name, moment)
+
+    entry = due_keys.parse_due(key)
+
+    assert entry == Entry(key, moment.replace(second=0, microsecond=0), space_id, kind, name)
+    assert key.count("/") == (3 if kind in due_keys.OF_SPACES else 4)
+    assert due_keys.DUE < key < due_keys.due_after(moment)
+    assert moment < datetime(1, 1, 2, tzinfo=UTC) or due_keys.due_after(moment - timedelta(minutes=1)) < key
 
 
-@each("name", ["", "_demo", "a/b", "demo@", "demo@20260220", "demo@20260231T140000", "demo@x@y", "é"])
-def test_what_is_no_marker_is_left_alone(name: str):
+@given(MOMENTS, st.sampled_from([due_keys.STEP, RELIED_ON]))
+def test_times_are_in_steps_that_neither_come_too_early_nor_too_late(moment: datetime, step: timedelta):
+    before, after = due_keys.step_before(moment, step), due_keys.step_after(moment)
+
+    assert timedelta() <= moment - before < step
+    assert before.minute % (step // timedelta(minutes=1)) == before.second == before.microsecond == 0
+    if moment < datetime.max.replace(tzinfo=UTC) - due_keys.STEP:
+        assert timedelta() <= after - moment < due_keys.STEP
+        assert after.minute % 5 == after.second == after.microsecond == 0
+
+
+@each(
+    "name",
+    [
+        *("", "x", "20260220T1400/ab-demo", "20260220T1400/ab-_demo/space", "20260220T1400/ab-a/b/space"),
+        *("20260220T1400/ab-demo/space/x", "20260220T1400/ab-demo/notes", "20260220T1400/ab-demo/nothing/x"),
+        *("20260231T1400/ab-demo/space", "20260220T14000/ab-demo/space", "20260220T1400/demo/space", "é"),
+    ],
+)
+def test_what_is_no_entry_is_left_alone(name: str):
     world = space()
-    world.inner.put_object(Bucket="b", Key=f"{keys.MARKERS}{name}", Body=b"x")
+    world.inner.put_object(Bucket="b", Key=f"{due_keys.DUE}{name}", Body=b"x")
     world.clock.move(OLD)
 
-    assert keys.parse_marker(f"{keys.MARKERS}{name}") is None
+    assert due_keys.parse_due(f"{due_keys.DUE}{name}") is None
     assert (world.sweep().spaces, world.sweep_all().spaces) == (0, 1)
-    assert marked(world) == [name]
+    assert world.keys(due_keys.DUE) == [f"{due_keys.DUE}{name}"]
 
 
 LEAVING: dict[str, Callable[[World], Any]] = {
@@ -85,40 +126,31 @@ LEAVING: dict[str, Callable[[World], Any]] = {
 
 
 @each("act", LEAVING.values(), ids=LEAVING)
-def test_whoever_begins_what_another_may_have_to_finish_marks_the_space_first(act: Callable[[World], Any]):
+def test_whoever_begins_what_another_may_have_to_finish_enters_the_space_first(act: Callable[[World], Any]):
     world = space(notes=1)
     world.client.reset()
 
     act(world)
 
-    assert marked(world) == ["demo"]
+    assert entered(world) == ["demo"]
     writes = [key for verb, key in world.client.requests if verb in WRITES.values()]
-    assert writes[0] == keys.marker("demo")
+    assert writes[0] == due_keys.due("demo", "space", "", world.clock())
 
 
-def test_a_change_that_starts_nothing_leaves_no_marker():
+def test_a_change_that_starts_nothing_enters_nothing():
     world = space()
     space_change.change(world.process, EVERYONE, "demo", SpaceChange(description="x"))
-    assert marked(world) == []
+    assert entered(world) == []
 
 
-def test_a_process_marks_a_space_once_in_ten_minutes_and_others_mark_it_too():
+def test_a_process_enters_a_space_once_in_ten_minutes_and_others_enter_it_too():
     world = space()
-    markers.leave(world.process, "demo")
-    world.clock.move(KNOWN_SECONDS - 1)
-    assert requests(world, lambda: markers.leave(world.process, "demo")) == {}
-    assert requests(world, lambda: markers.leave(world.with_parts(), "demo")) == {"PUT": 1}
+    due_index.leave(world.process, "demo")
+    world.clock.move(RELIED_ON.total_seconds() - 1)
+    assert requests(world, lambda: due_index.leave(world.process, "demo")) == {}
+    assert requests(world, lambda: due_index.leave(world.with_parts(), "demo")) == {"PUT": 1}
     world.clock.move(1)
-    assert requests(world, lambda: markers.leave(world.process, "demo")) == {"PUT": 1}
-
-
-def test_a_marker_never_has_the_bytes_of_another():
-    world = space()
-    seen = set()
-    for _ in range(3):
-        markers.leave(world.with_parts(), "demo")
-        seen.add(world.text(keys.marker("demo")))
-    assert len(seen) == 3
+    assert requests(world, lambda: due_index.leave(world.process, "demo")) == {"PUT": 1}
 
 
 def test_a_marker_that_can_not_be_written_fails_nobody_and_is_tried_again():
@@ -127,19 +159,19 @@ def test_a_marker_that_can_not_be_written_fails_nobody_and_is_tried_again():
     world.client.reset()
 
     assert world.count().result == "started"
-    assert marked(world) == []
+    assert entered(world) == []
     assert world.count().result == "busy"
-    assert marked(world) == ["demo"]
+    assert entered(world) == ["demo"]
 
 
 def test_a_space_at_rest_is_looked_at_until_its_marker_is_old_enough_and_then_never_again():
     world = space()
     world.count()
     world.clock.move(OLD - 1)
-    assert requests(world, world.sweep) == {"LIST": 6, "GET": 2}
-    assert marked(world) == ["demo"]
+    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2}
+    assert entered(world) == ["demo"]
     world.clock.move(1)
-    assert requests(world, world.sweep) == {"LIST": 6, "GET": 2, "DELETE": 1}
+    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2, "DeleteObjects": 1}
     assert requests(world, world.sweep) == AT_REST
 
 
@@ -147,8 +179,8 @@ def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a
     world = space(notes=2)
     world.count()
     world.clock.move(OLD)
-    assert requests(world, world.sweep) == {"LIST": 6, "GET": 2, "PUT": 1, "DELETE": 1}
-    assert marked(world) == ["demo@20260220T140000"]
+    assert requests(world, world.sweep) == {"LIST": 3, "GET": 2, "PUT": 1, "DeleteObjects": 1}
+    assert entered(world) == ["demo@20260220T140000"]
     world.clock.move(1_000)
 
     found: list[sweep.Report] = []
@@ -181,13 +213,13 @@ def test_notes_that_wait_for_nothing_any_more_lose_their_marker(change: dict[str
     world.count()
     world.clock.move(OLD)
     world.sweep()
-    assert marked(world) == ["demo@20260220T140000"]
+    assert entered(world) == ["demo@20260220T140000"]
 
     space_change.change(world.process, EVERYONE, "demo", SpaceChange(**change))
     world.clock.move(OLD)
     assert world.sweep().most("oldest_pending_note_seconds") == 0
 
-    assert marked(world) == []
+    assert entered(world) == []
 
 
 def test_the_marker_of_notes_that_were_folded_goes_and_that_of_younger_ones_comes():
@@ -203,7 +235,7 @@ def test_the_marker_of_notes_that_were_folded_goes_and_that_of_younger_ones_come
     moment = world.clock()
     rest(world)
 
-    assert marked(world) == [keys.waiting_marker("demo", moment).removeprefix(keys.MARKERS)]
+    assert entered(world) == [f"demo@{keys.compact_time(moment)}"]
 
 
 def rest(world: World) -> None:
@@ -223,18 +255,18 @@ def test_after_any_action_a_space_comes_to_rest_and_costs_nothing(action: Action
     world.settle()
     rest(world)
 
-    assert [name for name in marked(world) if "@" not in name] == []
+    assert [name for name in entered(world) if "@" not in name] == []
     assert requests(world, world.sweep) == AT_REST
 
 
-def test_an_event_between_look_and_removal_keeps_its_marker():
+def test_an_event_between_look_and_removal_keeps_its_entry():
     world = space(notes=1)
     world.count()
     world.clock.move(OLD)
     other = world.with_parts()
 
     def one_more(index: int, verb: str) -> None:
-        if verb == "DELETE":
+        if verb == "DeleteObjects":
             world.client.before = lambda index, verb: None
             world.note("in between")
             counter.hear(other, "demo")
@@ -242,7 +274,7 @@ def test_an_event_between_look_and_removal_keeps_its_marker():
     world.client.before = one_more
     world.sweep()
 
-    assert marked(world) == ["demo", "demo@20260220T140000"]
+    assert entered(world) == ["demo", "demo@20260220T140000"]
 
 
 def minutes_of_sweeps(world: World, minutes: float) -> None:
@@ -256,7 +288,7 @@ def test_who_relies_on_a_marker_of_before_is_found_by_it_although_it_is_swept_ev
     counting = world.with_parts()
     counter.hear(counting, "demo")
     world.sweep()
-    minutes_of_sweeps(world, KNOWN_SECONDS // 60 - 1)
+    minutes_of_sweeps(world, RELIED_ON // timedelta(minutes=1) - 1)
     world.note("the second")
     world.client.reset()
     world.client.kill_at(0, done=False)
@@ -273,7 +305,7 @@ def test_who_relies_on_a_marker_of_before_is_found_by_it_although_it_is_swept_ev
 def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_sweep():
     world = space(notes=1)
     counter.hear(world.process, "demo")
-    minutes_of_sweeps(world, KNOWN_SECONDS // 60 - 1)
+    minutes_of_sweeps(world, RELIED_ON // timedelta(minutes=1) - 1)
     late: list[Request] = []
 
     def lose(request: Request) -> Any:
@@ -298,10 +330,10 @@ def test_a_run_whose_first_document_comes_as_late_as_can_be_is_ended_by_the_swee
 def test_a_marker_of_a_space_that_is_not_there_goes():
     world = World()
     counter.notice(world.process, ["demo/live/20260220T140000_ann_todo_00000001.md"])
-    assert marked(world) == ["demo"]
+    assert entered(world) == ["demo"]
     world.clock.move(OLD)
     world.sweep()
-    assert marked(world) == []
+    assert entered(world) == []
 
 
 def test_what_is_left_of_a_deletion_is_found_by_its_marker():
@@ -338,14 +370,14 @@ def test_a_space_in_which_something_waits_stays_marked_however_old_the_marker_is
     world.count()
     world.clock.move(OLD)
     begin(world)
-    entry = world.inner.objects[keys.marker("demo")]
-    world.inner.objects[keys.marker("demo")] = replace(entry, last_modified=world.clock() - KEPT_FOR)
+    world.store.delete_many(world.keys(due_keys.DUE))
+    put(world, "demo", moment=world.clock() - timedelta(seconds=OLD))
 
     for _ in range(2):
         world.sweep()
         world.new_process()
 
-    assert keys.marker("demo") in world.inner.objects
+    assert "demo" in entered(world)
 
 
 def test_a_space_that_can_not_be_looked_at_stays_marked():
@@ -354,7 +386,7 @@ def test_a_space_that_can_not_be_looked_at_stays_marked():
     assert world.sweep_all().failed == ["demo"]
     world.clock.move(OLD)
     assert world.sweep().failed == ["demo"]
-    assert marked(world) == ["demo", "unreadable/demo%2F_meta.json"]
+    assert entered(world) == ["demo", "unreadable demo/demo/_meta.json"]
 
 
 def test_a_marker_that_can_not_be_removed_makes_no_failure_of_the_look():
@@ -363,7 +395,7 @@ def test_a_marker_that_can_not_be_removed_makes_no_failure_of_the_look():
     world.clock.move(OLD)
 
     def fail(index: int, verb: str) -> None:
-        if verb == "DELETE":
+        if verb == "DeleteObjects":
             world.client.break_at(index, "SlowDown", 503, done=False)
             world.client.before(index, verb)
 
@@ -371,22 +403,23 @@ def test_a_marker_that_can_not_be_removed_makes_no_failure_of_the_look():
     assert world.sweep() == sweep.Report(spaces=1)
     world.client.before = lambda index, verb: None
     world.sweep()
-    assert marked(world) == []
+    assert entered(world) == []
 
 
 def test_the_daily_sweep_makes_good_what_lost_and_doubled_markers_cost():
     world = space(notes=2)
     world.create_space("due", threshold=1)
     world.note("never heard of", space_id="due")
-    stale = ("demo@20250101T000000", "gone@20250101T000000", "gone")
-    for name in stale:
-        world.inner.put_object(Bucket="b", Key=f"{keys.MARKERS}{name}", Body=b"x")
+    before = datetime(2025, 1, 1, tzinfo=UTC)
+    for space_id in ("demo", "gone"):
+        put(world, space_id, "notes", "20250101T000000", before)
+    put(world, "gone")
     world.clock.move(OLD)
 
     report = world.sweep_all()
 
     assert report.did("started") == ["due"]
-    assert marked(world) == ["demo@20260220T140000", "due"]
+    assert entered(world) == ["demo@20260220T140000", "due"]
 
 
 def test_a_marked_sweep_that_runs_out_of_time_leaves_the_markers_as_they_are():
@@ -410,8 +443,7 @@ def at_rest(spaces: int, *, waiting: bool) -> World:
         if waiting:
             note_id = f"20260220T140000_ann_todo_{number:08x}"
             world.inner.objects[keys.note(space_id, note_id)] = Stored(b"x", '"x"', world.clock(), {})
-            key = keys.waiting_marker(space_id, world.clock())
-            world.inner.objects[key] = Stored(b"x", '"x"', world.clock(), {})
+            put(world, space_id, "notes", keys.compact_time(world.clock()))
     world.new_process()
     world.store.probed.clear()
     world.client.reset()
@@ -427,8 +459,7 @@ def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000
 
     report = world.sweep()
 
-    # And those of the conversations that are due and of the memories that expire.
-    assert world.client.counts == {"LIST": lists + 2}
+    assert world.client.counts == {"LIST": lists}
     assert (report.spaces, report.most("oldest_pending_note_seconds")) == (0, age)
 
 
@@ -439,6 +470,6 @@ def test_the_daily_sweep_looks_at_each_space_with_2_get_and_5_list():
     assert world.sweep_all().spaces == 200
 
     # Head and lease; live notes, runs, Idempotency-Keys, backups, conversations and what searches keep. And the lists
-    # of markers, spaces, due conversations, old days of runs, archives and uploads. And where the last one ended, and
-    # for each 64 of them, and at the end, where this one is.
-    assert world.client.counts == {"GET": 2 * 200 + 1, "LIST": 5 * 200 + 7, "LIST uploads": 1, "PUT": 4 + 1}
+    # of the due index, spaces, old days of runs, archives and uploads. And where the last one ended, and for each 64 of
+    # them, and at the end, where this one is.
+    assert world.client.counts == {"GET": 2 * 200 + 1, "LIST": 5 * 200 + 5, "LIST uploads": 1, "PUT": 4 + 1}

@@ -1,0 +1,182 @@
+"""The due index: what is to be looked at from when on, so that one listing from the front finds all of it.
+
+`_due/{time}/{shard}-{space}/{kind}/{name}` is an object without content. Whoever begins what another may have to finish
+leaves an entry first. The sweep lists what is due once, and gives each package what is of its kinds
+(`Maintainable.due`); the digests' hourly look takes the rooms. A space at rest has no entry, but one of the kind
+`notes` where some wait for others to come, named by when the oldest was written: so the listing alone tells how long
+notes wait.
+
+An entry is a hint. One that is lost costs time, until the daily look at all spaces; one too many costs a look.
+
+None is lost while all goes well. An entry tells of what was sent until RELIED_ON after its time at the latest: whoever
+has written it relies on it until then, and writes the next one after. All of that is in the bucket when KEPT is over
+too. So what was listed after that, looked at and found done may go, without any condition: nobody writes that key any
+more. Of several entries for the same thing the last one is enough: it stays for as long as any of them is relied on.
+
+The time comes first in a key, so that what is not due yet costs nothing: one request for each 1,000 entries that are.
+The shard, two digits of a hash of the space, lies below the time. In front it would make 256 listings of one. Below, it
+spreads the entries of one step, so that no common beginning of names is hot, and costs three bytes of a key. It does
+not spread the writes of one moment over times. They are few: a process writes an entry at most once in ten minutes, and
+S3 takes 3,500 writes a second below one prefix.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from cachetools import LRUCache
+
+from livemem.errors import LiveMemoryError
+from livemem.process import Process, Timer
+from livemem.store import documents, due_keys, keys, objects, timing
+from livemem.store.due_keys import Entry, Kind
+
+FromNow = Literal["space", "room"]
+"""Kinds of which an entry tells that something is about to happen; those of the others tell when it is over."""
+
+RELIED_ON = timedelta(minutes=10)
+"""For how long a process does not leave an entry again, and the steps of those that are due from now on."""
+KEPT = timing.ANSWER + timing.REPEATED + timing.APART
+"""For how long an entry stays that nobody relies on any more: then there is the work itself, a request of it that comes
+late, and the time is of another clock."""
+MOST_KNOWN = 10_000
+
+Done = Mapping[str, Mapping[str, float]]
+"""What was done for what was due: how many by what it was and by space."""
+
+
+@dataclass(frozen=True)
+class Due:
+    """What is to be looked at, and its entries, the earliest first."""
+
+    space_id: str
+    kind: Kind
+    name: str
+    entries: tuple[Entry, ...]
+
+    def may_go(self, now: datetime) -> bool:
+        """Whether nothing can come any more that relies on any of its entries."""
+        relied_on = RELIED_ON if self.kind in due_keys.OF_SPACES else timedelta()
+        return self.entries[-1].moment + relied_on + KEPT <= now
+
+    @property
+    def written(self) -> list[str]:
+        """The keys of its entries."""
+        return [entry.key for entry in self.entries]
+
+    @property
+    def superseded(self) -> list[str]:
+        """The keys of those before the last."""
+        return self.written[:-1]
+
+
+class _Written:
+    """When this process has written entries, by the wall clock: others stand still while a machine is put to sleep."""
+
+    def __init__(self, _: Timer) -> None:
+        self._moments = LRUCache[str, datetime](MOST_KNOWN)
+        self._lock = threading.Lock()
+
+    def has(self, key: str, now: datetime) -> bool:
+        with self._lock:
+            written = self._moments.get(key)
+        return written is not None and timedelta() <= now - written < RELIED_ON
+
+    def add(self, key: str, now: datetime) -> None:
+        with self._lock:
+            self._moments[key] = now
+
+    def drop(self, keys_gone: Iterable[str]) -> None:
+        with self._lock:
+            for key in keys_gone:
+                self._moments.pop(key, None)
+
+
+def leave(process: Process, space_id: str) -> None:
+    """Let the sweep look at the space from now on: 1 PUT, none if this process did so in the last ten minutes. Never
+    fails.
+    """
+    # What it belongs to is worth more than the entry.
+    with suppress(LiveMemoryError):
+        leave_now(process, space_id, "space")
+
+
+def leave_now(process: Process, space_id: str, kind: FromNow) -> None:
+    """Enter what is about to happen: 1 PUT, none if this process did so in the same ten minutes. Raises
+    StoreUnavailable.
+    """
+    _write(process, due_keys.due(space_id, kind, "", due_keys.step_before(process.clock(), RELIED_ON)))
+
+
+def leave_at(process: Process, space_id: str, kind: Kind, name: str, moment: datetime) -> None:
+    """Enter that something is to be looked at from `moment` on, in steps of five minutes: 1 PUT, none if this process
+    did so just now. Raises StoreUnavailable.
+    """
+    _write(process, due_keys.due(space_id, kind, name, due_keys.step_after(moment)))
+
+
+def leave_always(process: Process, space_id: str, kind: Kind, name: str) -> None:
+    """Enter something that is due at every look, until it is removed: 1 PUT, none if this process did so in the last
+    ten minutes. Never fails.
+    """
+    with suppress(LiveMemoryError):
+        _write(process, due_keys.due(space_id, kind, name, due_keys.EVER))
+
+
+def leave_waiting(process: Process, space_id: str, oldest: datetime) -> None:
+    """Enter since when the oldest note of a space at rest waits: 1 PUT. Raises StoreUnavailable."""
+    _write(process, due_keys.due(space_id, "notes", keys.compact_time(oldest), due_keys.step_before(oldest)))
+
+
+def _write(process: Process, key: str) -> None:
+    written, now = process.cache(_Written), process.clock()
+    if not written.has(key, now):
+        process.store.put(key, b"", content_type=documents.JSON)
+        written.add(key, now)
+
+
+def listed(process: Process) -> Mapping[Kind, list[Due]]:
+    """What is due now, by kind, the earliest first: 1 LIST per 1,000 entries. What is no entry is left out."""
+    return _grouped(process.store.scan(due_keys.DUE, stop=due_keys.due_after(process.clock())))
+
+
+def always(process: Process, kind: Kind, *, most: int) -> list[Due]:
+    """What is due at every look, of one kind: 1 LIST; of the first `most` entries."""
+    return _grouped(process.store.scan(due_keys.ALWAYS, limit=most)).get(kind, [])
+
+
+def _grouped(there: Iterable[objects.Entry]) -> dict[Kind, list[Due]]:
+    found: dict[tuple[Kind, str, str], list[Entry]] = {}
+    for one in there:
+        entry = due_keys.parse_due(one.key)
+        if entry:
+            found.setdefault((entry.kind, entry.space_id, entry.name), []).append(entry)
+    by_kind: dict[Kind, list[Due]] = {}
+    for (kind, space_id, name), entries in found.items():
+        by_kind.setdefault(kind, []).append(Due(space_id, kind, name, tuple(entries)))
+    return by_kind
+
+
+def waits_since(one: Due) -> datetime | None:
+    """Since when the oldest note of a space at rest waits, of an entry of kind `notes`."""
+    return keys.compact_moment(one.name)
+
+
+def settle(process: Process, done: Iterable[Due], still: Iterable[Due] = ()) -> None:
+    """Remove the entries that are needed no more: of what was found `done` after it was listed, unless something of it
+    can still come, and of what is `still` due those before the last. 1 DeleteObjects per 1,000. Never fails: the next
+    look does it.
+    """
+    now = process.clock()
+    gone = [key for one in done for key in (one.written if one.may_go(now) else one.superseded)]
+    remove(process, [*gone, *(key for one in still for key in one.superseded)])
+
+
+def remove(process: Process, doomed: list[str]) -> None:
+    """Remove entries: 1 DeleteObjects per 1,000, none where there are none. Never fails: the next look does it."""
+    process.cache(_Written).drop(doomed)
+    with suppress(LiveMemoryError):
+        process.store.delete_many(doomed)

@@ -1,0 +1,82 @@
+"""The keys of the due index (docs/bucket.md), built and parsed here alone."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from urllib.parse import quote, unquote
+
+from livemem.store import keys
+from livemem.store.keys import SPACE_ID
+
+Kind = Literal["space", "notes", "conversation", "room", "memory", "question", "unreadable"]
+KINDS: tuple[Kind, ...] = ("space", "notes", "conversation", "room", "memory", "question", "unreadable")
+OF_SPACES: tuple[Kind, ...] = ("space", "room")
+"""Kinds of which a space has one thing, which needs no name."""
+DUE = "_due/"
+STEP = timedelta(minutes=5)
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of what is due at every look."""
+ALWAYS = f"{DUE}19700101T0000/"
+"""Below it all that is due at every look."""
+_DUE = re.compile(
+    rf"{DUE}(?P<time>[0-9]{{8}}T[0-9]{{4}})/[0-9a-f]{{2}}-(?P<space>{SPACE_ID.pattern})/(?P<kind>{'|'.join(KINDS)})(?:/(?P<name>.+))?"
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the index: from `moment` on this `kind` of thing is to be looked at, the one called `name` where a
+    space may have several.
+    """
+
+    key: str
+    moment: datetime
+    space_id: str
+    kind: Kind
+    name: str
+
+
+def due(space_id: str, kind: Kind, name: str, moment: datetime) -> str:
+    """The key of an entry. Space and name are no part by themselves: else a policy on objects of spaces, such as one on
+    `*/bank/*`, would be about an entry of a space `bank`.
+    """
+    shard = hashlib.sha256(space_id.encode()).hexdigest()[:2]
+    key = f"{DUE}{_minute(moment)}/{shard}-{space_id}/{kind}"
+    return f"{key}/{quote(name, safe='')}" if name else key
+
+
+def due_after(moment: datetime) -> str:
+    """What sorts behind the entries up to this moment, and before later ones."""
+    return f"{DUE}{_minute(moment)}~"
+
+
+def parse_due(key: str) -> Entry | None:
+    """What the key of an entry says; None for every other key."""
+    match = _DUE.fullmatch(key)
+    moment = keys.compact_moment(f"{match['time']}00") if match else None
+    if not match or not moment:
+        return None
+    kind = next(one for one in KINDS if one == match["kind"])
+    name = unquote(match["name"] or "")
+    return Entry(key, moment, match["space"], kind, name) if bool(name) != (kind in OF_SPACES) else None
+
+
+def step_before(moment: datetime, step: timedelta = STEP) -> datetime:
+    """The step (UTC) that begins at this moment or began before it; steps divide an hour."""
+    hour = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return hour + (moment - hour) // step * step
+
+
+def step_after(moment: datetime) -> datetime:
+    """The step (UTC) that begins at this moment or next; in the last minutes of the calendar the last one."""
+    before = step_before(moment)
+    try:
+        return before if before == moment else before + STEP
+    except OverflowError:
+        return before
+
+
+def _minute(moment: datetime) -> str:
+    return keys.compact_time(moment)[: len("20260220T1400")]
