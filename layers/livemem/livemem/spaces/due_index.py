@@ -128,7 +128,8 @@ def leave_always(process: Process, space_id: str, kind: Kind, name: str) -> None
 
 def leave_waiting(process: Process, space_id: str, oldest: datetime) -> None:
     """Enter since when the oldest note of a space at rest waits: 1 PUT. Raises StoreUnavailable."""
-    _write(process, due_keys.due(space_id, "notes", keys.compact_time(oldest), due_keys.step_before(oldest)))
+    key = due_keys.due(space_id, "notes", keys.compact_time(oldest), due_keys.step_before(oldest))
+    process.store.put(key, b"", content_type=documents.JSON)
 
 
 def _write(process: Process, key: str) -> None:
