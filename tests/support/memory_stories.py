@@ -408,7 +408,7 @@ OF_ALL_KINDS = (
     *("rooms/general/x.json", "_room_ids/general/x.json", "_verdicts/x.json", "_digests/open.json"),
     "_digests/20260220T140000/claim.json",
     *("_digests/20260220T140000/done.json", "_digests/20260220T140000/dead/0001.json"),
-    *("_asks/01ARZ3NDEKTSV4RRFFQ69G5FAV.json"),
+    "_asks/01ARZ3NDEKTSV4RRFFQ69G5FAV.json",
     *(f"sessions/{'0' * 32}.json", f"sessions/{'0' * 32}/claim.json"),
     "_quarantine/01ARZ3NDEKTSV4RRFFQ69G5FAV.json",
 )
