@@ -27,6 +27,7 @@ CHECKLIST = {
             "unit/http/test_routing.py::test_a_request_whose_parts_disagree_is_no_route_and_the_store_is_not_asked",
             "unit/http/test_routing.py::test_the_handler_gets_what_access_was_checked_on",
             "unit/access/test_access.py::test_each_permission_must_be_granted_by_its_name",
+            "unit/upkeep/test_job_lookup.py::test_what_a_caller_may_not_see_by_its_own_route_is_no_job_for_it_either",
             "unit/access/test_access.py::test_a_list_of_spaces_admits_these_and_no_other",
             "integration/test_handlers.py::test_a_token_for_one_space_cannot_reach_another_by_a_route_that_is_unknown",
             "template/test_triggers.py::test_a_function_is_sent_exactly_the_routes_that_its_code_declares",
@@ -260,6 +261,7 @@ CHECKLIST = {
             "integration/test_question_routes.py::test_a_failed_question_of_a_token_that_may_write_is_not_gone_on_with_by_its_namesake_that_may_only_read",
             "integration/test_question_routes.py::test_with_read_alone_no_tool_is_offered_that_changes_a_memory",
             "unit/mcp/test_core.py::test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_for_no_other_agent",
+            "unit/upkeep/test_job_lookup.py::test_a_private_question_is_a_job_for_its_author_alone",
         ),
     ),
     17: Line(
