@@ -176,14 +176,14 @@ def test_a_backup_that_was_left_is_running_until_nobody_can_come_any_more_and_ou
 
 def test_a_run_says_in_five_words_how_it_stands(world):
     run = world.order()
-    assert found(world, "demo", "consolidation", run.run_id).status == "queued"
+    assert found(world, "demo", "consolidation", run.job_id).status == "queued"
     world.work()
     # It had no notes: it has done what there was.
-    assert found(world, "demo", "consolidation", run.run_id).status == "done"
+    assert found(world, "demo", "consolidation", run.job_id).status == "done"
 
     world.note("x")
     world.llm.queue.append(LlmError("llm_refused_request", "400"))
-    failed = found(world, "demo", "consolidation", world.consolidate().run_id)
+    failed = found(world, "demo", "consolidation", world.consolidate().job_id)
     assert (failed.status, failed.error.code) == ("failed", "llm_refused_request")
     assert failed.ended_at
 
