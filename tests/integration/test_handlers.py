@@ -683,7 +683,7 @@ def test_a_run_that_cannot_be_queued_is_told_and_not_left_hanging(demo, monkeypa
     assert (answer["statusCode"], body(answer)["code"]) == (503, "store_unavailable")
     (key,) = [key for key in demo.written() if keys.parse_run(key)]
     run = json.loads(demo.s3.get_object(Bucket="live-memory", Key=key)["Body"].read())
-    assert (run["status"], run["error"]["code"]) == ("error", "not_started")
+    assert (run["status"], run["result"], run["error"]["code"]) == ("failed", "error", "not_started")
 
 
 def test_an_unexpected_error_is_told_without_its_text(demo, monkeypatch):
