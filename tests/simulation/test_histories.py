@@ -45,7 +45,11 @@ def test_without_faults_nothing_is_asked_twice(kind, history):
     played(kind, history, kind.sampled.histories // 5, calm=True)
 
 
-@pytest.mark.parametrize(("kind", "name", "play_one"), [(k, *extra[:2]) for k in KINDS for extra in k.extras], ids=str)
+EXTRAS = [(kind, *extra[:2]) for kind in KINDS for extra in kind.extras]
+
+
+# A function says where it lies in memory, which differs from worker to worker.
+@pytest.mark.parametrize(("kind", "name", "play_one"), EXTRAS, ids=[f"{kind}: {name}" for kind, name, _ in EXTRAS])
 def test_what_else_a_kind_plays_keeps_what_is_promised(kind, name, play_one):
     with kind.limits():
         assert [wrong for number in range(2) for wrong in play_one(number)] == []
