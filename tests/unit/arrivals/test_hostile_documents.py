@@ -40,6 +40,7 @@ FREE = {
     "latency_ms",
     "dirty_share",
     "duration_ms",
+    "held_seconds",
     "arguments",
     "score",
 }
@@ -192,10 +193,12 @@ def test_a_hostile_document_is_refused_by_its_name_and_its_field_and_nothing_lan
     assert peak < 8 << 20
 
 
-@each("model", ["Run", "Record", "Receipt", "Turn", "Summary", "Operation", "Snapshot", "Input", "Done", "Job"])
+@each(
+    "model", ["Run", "Record", "Receipt", "Turn", "Summary", "Operation", "Snapshot", "Input", "Done", "SummariesJob"]
+)
 def test_a_document_under_the_name_of_another_is_refused(model):
     name, _, body = of_model(model)
-    if model in ("Run", "Receipt", "Job"):
+    if model in ("Run", "Receipt", "SummariesJob"):
         other = f"{name.rpartition('/')[0]}/{ID}.json"
     elif model in ("Input", "Done"):
         other = f"_digests/20250101T000000/{name.rpartition('/')[2]}"

@@ -273,7 +273,7 @@ def test_a_summary_that_is_made_meanwhile_is_taken_back_and_made_anew(when):
     else:
         talk.world.client.before = meanwhile
     outcome = talk.update()
-    assert outcome.result == "failed"
+    assert outcome.outcome == "failed"
     assert outcome.job.error.code == "interrupted"
     assert not talk.names("v1/summaries/l1/000011")
     brought_up(talk)
