@@ -79,6 +79,8 @@ def test_no_number_of_any_document_may_be_absurd(model):
         for what, value in NUMBERS.items():
             if FREE & {*path} and what in ("negative", "a part", "a text", "a list", "beyond what JSON has exactly"):
                 continue
+            if "held_seconds" in path and what == "a part":
+                continue
             with pytest.raises(Misfit):
                 pytest.fail(f"{path} {what}: {schema.read(name, changed(body, path, value), kind)}")
 
