@@ -521,7 +521,7 @@ class ConversationsGroup(Group):
     def list_summary_jobs(
         self, space_id: str, conversation_id: str, *, limit: int | None = None, cursor: str | None = None
     ) -> models.JobPage:
-        """List jobs.
+        """List jobs of a conversation.
 
         The runs that made summaries of the conversation, newest first, also those that failed.
 

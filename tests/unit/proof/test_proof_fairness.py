@@ -89,7 +89,7 @@ def test_50_spaces_that_reach_their_thresholds_at_once_are_each_served_once_and_
 
     served = Counter(len(records_of(world.inner.objects, space_id)) for space_id in spaces())
     ends = Counter(
-        json.loads(stored.body)["status"] for key, stored in world.inner.objects.items() if keys.parse_run(key)
+        json.loads(stored.body)["result"] for key, stored in world.inner.objects.items() if keys.parse_run(key)
     )
     assert (dict(served), dict(ends)) == ({1: SPACES}, {"ok": SPACES})
     assert crowd.took <= ROUNDS_AND_OVERHEAD

@@ -305,7 +305,7 @@ def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
     return {"Location": f"/v1/spaces/{space_id}/conversations/{conversation_id}/jobs/{job_id}"}
 
 
-@api.route("GET", f"{ONE}/jobs", needs="read", tag="conversations", summary="List jobs")
+@api.route("GET", f"{ONE}/jobs", needs="read", tag="conversations", summary="List jobs of a conversation")
 def list_summary_jobs(
     space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
 ) -> JobPage:
