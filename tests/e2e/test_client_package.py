@@ -61,7 +61,7 @@ def test_every_example_of_its_readme_works(installed, service):
             assert code != example
             shown.append(run(installed, code.replace('"demo"', f'"{space}"')))
     assert len(shown) == 3
-    assert "\nok\n" in shown[0]
+    assert "\ndone\n" in shown[0]
     assert "S3 as the only store" in shown[1]
     assert shown[2].startswith("422 invalid_request content")
     assert "FieldProblem(field='content'" in shown[2]
