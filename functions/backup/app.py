@@ -24,12 +24,12 @@ def do_work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     failed = 1
     try:
         done = work.carry_out(process(), event, deadline)
-        failed = int(done.get("status") == "error")
+        failed = int(done.get("status") in ("error", "failed"))
     finally:
         metrics.add_metric("WorkFailed", MetricUnit.Count, failed)
     metrics.add_metric("BackupsMade", MetricUnit.Count, int(done.get("status") == "made"))
     metrics.add_metric("BackupsUnchanged", MetricUnit.Count, int(done.get("status") == "unchanged"))
-    logger.info("work done", extra={"work": event.get("do"), "done": done})
+    logger.info("work done", extra={"work": event.get("kind") or event.get("do"), "done": done})
     return done
 
 
