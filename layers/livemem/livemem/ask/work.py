@@ -9,6 +9,7 @@ and saves money, while a compare-and-swap on the question keeps two workers apar
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -83,7 +84,8 @@ def ask(
         with suppress(LiveMemoryError):
             worker.queue(process, KIND, space_id, request_id)
         return Worked("unfinished", found)
-    return worked if worked.job else Worked(worked.result, found)
+    # It is gone where somebody deletes the space right now.
+    return replace(worked, stored=worked.stored or found)
 
 
 def carry_on(
