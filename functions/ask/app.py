@@ -20,10 +20,10 @@ logger = function_logger("ask")
 def carry_on(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Go on with a question; raises if the store fails or the user is busy, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    outcome = work.carry_on(process(), event["space_id"], event["request_id"], deadline)
-    metrics.report_question("ask", outcome)
-    logger.info("went on", extra={"result": outcome.result})
-    return {"result": outcome.result}
+    worked = work.carry_on(process(), event["space_id"], event["job_id"], deadline)
+    metrics.report_question("ask", worked)
+    logger.info("went on", extra={"result": worked.outcome})
+    return {"result": worked.outcome}
 
 
 @logger.inject_lambda_context(clear_state=True)

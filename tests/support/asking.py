@@ -5,7 +5,7 @@ from typing import Any
 
 from livemem.ask import maintenance, question, work
 from livemem.ask.question import Question, Wanted
-from livemem.ask.work import Outcome
+from livemem.jobs.worker import Worked
 from livemem.memories import storing
 from livemem.memories.memory import Draft
 from tests.support.agent import ScriptedAgent
@@ -52,7 +52,7 @@ class Asking:
         """What the model answers next."""
         self.agent.queue.extend(items)
 
-    def order(self, message: str = "Who looks after it?", *, key: str | None = None, **more: Any) -> Outcome:
+    def order(self, message: str = "Who looks after it?", *, key: str | None = None, **more: Any) -> Worked[Question]:
         """Ask, by the API."""
         author, may_write = more.pop("author", "ann"), more.pop("may_write", True)
         process = more.pop("process", self.process)
@@ -69,7 +69,7 @@ class Asking:
         )
 
     def ask(self, message: str = "Who looks after it?", **more: Any) -> Question:
-        asked = self.order(message, **more).question
+        asked = self.order(message, **more).job
         assert asked
         return asked
 

@@ -58,7 +58,7 @@ def whoever_meets_it_says_so(account: Account) -> None:
         ("consolidate", {"kind": "consolidation", "space_id": "demo", "job_id": run}),
         ("summarize", {"space_id": "demo", "conversation_id": conversation}),
         ("digest", {"space_id": "demo", "slot": None, "forced": True}),
-        ("ask", {"space_id": "demo", "request_id": run}),
+        ("ask", {"kind": "question", "space_id": "demo", "job_id": run}),
         ("indexer", {"space_id": "demo"}),
         ("backup", {"do": "erase", "space_id": "demo", "erasure_id": run}),
     ]

@@ -110,7 +110,8 @@ def built() -> Whole:
         until=process.clock() + timedelta(seconds=20),
         idempotency_key="q1",
         pause=world.pass_time,
-    ).question
+    ).job
+    assert asked
     gone = world.note("Erase me, please, all of it.")
     erased = erasure.erase_note(process, EVERYONE, "demo", gone.note_id, process.clock() + INVOCATION, erase=True)
     world.note("Still live.")
@@ -338,12 +339,12 @@ def works(whole: Whole) -> dict[str, Any]:
     run("summaries", lambda: update.look(process, "demo", conversation, soon).outcome)
     run("backup", lambda: world.back_up(description="after").complete)
 
-    def ask() -> str:
+    def ask() -> str | None:
         wanted = Wanted("Who leads the harbour?")
         until = process.clock() + timedelta(seconds=20)
         return asking.ask(
             process, "demo", "ann", wanted, may_write=True, until=until, idempotency_key="q2", pause=world.pass_time
-        ).question.status
+        ).outcome
 
     run("ask", ask)
     return done

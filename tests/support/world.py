@@ -194,9 +194,8 @@ def worker_of(payload: Mapping[str, Any]) -> Function:
     if payload.get("kind") == "consolidation":
         return "consolidate"
     if "kind" in payload:
-        return {**work.KINDS, **update.KINDS}[payload["kind"]].function
+        return {**work.KINDS, **update.KINDS, "question": asking.KIND}[payload["kind"]].function
     of: dict[str, Function] = {
-        "request_id": "ask",
         "conversation_id": "summarize",
         "slot": "digest",
         "forced": "digest",
@@ -434,7 +433,7 @@ class World:
         process, until = process or self.process, until or self.clock() + INVOCATION
         function = worker_of(todo)
         if function == "ask":
-            return asking.carry_on(process, todo["space_id"], todo["request_id"], until, pause=self.pass_time)
+            return asking.carry_on(process, todo["space_id"], todo["job_id"], until, pause=self.pass_time)
         if function == "summarize":
             return update.carry_out(process, todo, until, getattr(todo, "delivery", ""))
         if function == "digest":

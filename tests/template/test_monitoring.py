@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 from aws_lambda_powertools import Metrics
 
-from livemem.ask.work import Outcome
 from livemem.digests.work import Outcome as Digested
 from livemem.jobs.run import Result, Run
 from livemem.jobs.worker import Worked
@@ -111,7 +110,7 @@ def emitted():
     found |= told(partial(run_metrics.report_digests, "digest", [Digested("done")]))
     found |= told(partial(run_metrics.report_waiting, "digest", 3.5))
     for service in ("questions", "ask"):
-        found |= told(partial(run_metrics.report_question, service, Outcome("failed")))
+        found |= told(partial(run_metrics.report_question, service, Worked("nothing")))
     return found | {
         (OURS, name, (("service", function),)) for function in ("sweep", "backup") for name in written_in(function)
     }

@@ -21,7 +21,7 @@ from livemem.llm.usage import Usage
 
 if TYPE_CHECKING:
     # They need what a search needs, which other functions don't have.
-    from livemem.ask.work import Outcome
+    from livemem.ask.question import Question
     from livemem.digests.work import Outcome as Digested
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
@@ -60,15 +60,15 @@ def report_summaries(service: str, worked: Sequence[Worked[SummariesJob]]) -> No
     metrics.flush_metrics()
 
 
-def report_question(service: str, outcome: "Outcome") -> None:
+def report_question(service: str, worked: "Worked[Question]") -> None:
     """Emit what one request or invocation did of a question, and what that asked of the LLM.
 
     Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
     """
     metrics = Metrics(service=service)
     for name, result in (("QuestionsAnswered", "done"), ("QuestionsFailed", "failed")):
-        metrics.add_metric(name, MetricUnit.Count, int(outcome.result == result))
-    for name, value in (outcome.used.to_metrics() | {"llm_tokens_used": outcome.used.tokens}).items():
+        metrics.add_metric(name, MetricUnit.Count, int(worked.outcome == result))
+    for name, value in (worked.used.to_metrics() | {"llm_tokens_used": worked.used.tokens}).items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.flush_metrics()
 

@@ -61,7 +61,7 @@ def _kept(view: Written) -> str:
 
 def ask(session: Session, space_id: str, question: str) -> Answer:
     """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
-    outcome = work.ask(
+    worked = work.ask(
         session.process,
         space_id,
         session.principal.name,
@@ -70,5 +70,6 @@ def ask(session: Session, space_id: str, question: str) -> Answer:
         until=session.until,
         pause=session.pause,
     )
-    metrics.report_question("questions", outcome)
-    return telling.of_question(space_id, outcome.told)
+    metrics.report_question("questions", worked)
+    assert worked.job
+    return telling.of_question(space_id, worked.job)

@@ -209,12 +209,12 @@ def test_a_failure_of_the_llm_is_told_and_what_it_cost_is_noted(failure: LlmErro
     asking.script(LOOKS, failure)
 
     outcome = asking.order()
-    asked = outcome.question
+    asked = outcome.job
 
     if code == "out_of_time":
-        assert outcome.result == "unfinished"
+        assert outcome.outcome == "unfinished"
         return
-    assert (outcome.result, asked.status, asked.error.code, asked.error.detail) == (
+    assert (outcome.outcome, asked.status, asked.error.code, asked.error.detail) == (
         "failed",
         "failed",
         code,

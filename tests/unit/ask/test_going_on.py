@@ -9,11 +9,11 @@ from botocore.exceptions import ClientError
 
 from livemem.ask import maintenance, work
 from livemem.ask import question as questions
-from livemem.ask.work import PAUSE
 from livemem.conversations import log
 from livemem.errors import InvalidRequest, LiveMemoryError, StillAtWork
 from livemem.jobs import lease, maintainable, places
 from livemem.jobs.lease import LIFE
+from livemem.jobs.worker import MOST_ATTEMPTS, PAUSE
 from livemem.llm.client import LlmError
 from livemem.memories import reading
 from livemem.spaces import due_index
@@ -147,7 +147,7 @@ def test_writes_that_the_store_gets_twice_as_their_first_answer_was_lost_change_
     scene.world.client.carry = twice
     outcome = scene.wanted()
 
-    assert (outcome.result, scene.answered) == ("done", [0, 1, 2])
+    assert (outcome.outcome, scene.answered) == ("done", [0, 1, 2])
     scene.check()
 
 
@@ -163,7 +163,7 @@ def test_a_store_that_fails_at_any_request_costs_a_repeat_and_nothing_else(done:
         scene.world.new_process()
         scene.world.pass_time(LIFE.total_seconds() + 1)
         outcome = scene.wanted()
-        if outcome.result == "unfinished":
+        if outcome.outcome == "unfinished":
             scene.world.settle()
         _sweep_up(scene)
 
@@ -187,7 +187,7 @@ def test_a_repeat_gives_the_same_answer_and_asks_and_stores_nothing():
     before = scene.world.keys()
     second = scene.wanted()
 
-    assert (second.result, second.question, second.used.calls) == (first.result, first.question, 0)
+    assert (second.outcome, second.job, second.used.calls) == (first.outcome, first.job, 0)
     assert scene.answered == [0, 1, 2]
     assert scene.world.keys() == before
 
@@ -210,13 +210,13 @@ def test_a_question_that_failed_goes_on_where_it_failed_when_it_is_asked_again()
     scene = Scene()
     scene.script(STEPS[0], LlmError("llm_unavailable", "Down."))
     failed = scene.wanted()
-    assert (failed.result, failed.question.error.code) == ("failed", "llm_unavailable")
+    assert (failed.outcome, failed.job.error.code) == ("failed", "llm_unavailable")
     assert left_open(scene.world) == []
 
     again = scene.wanted()
 
-    assert again.result == "done"
-    assert again.question.error is None
+    assert again.outcome == "done"
+    assert again.job.error is None
     assert scene.answered == [1, 2]
     assert len(scene.names("memories/facts/log/")) == 4
 
@@ -227,8 +227,8 @@ def test_what_takes_longer_than_there_is_time_is_handed_over_and_goes_on_by_itse
 
     outcome = scene.wanted()
 
-    assert (outcome.result, outcome.question.status, len(outcome.question.steps)) == ("unfinished", "running", 2)
-    assert [dict(one) for one in scene.world.queued] == [{"space_id": "demo", "request_id": outcome.question.job_id}]
+    assert (outcome.outcome, outcome.job.status, len(outcome.job.steps)) == ("unfinished", "running", 2)
+    assert [dict(one) for one in scene.world.queued] == [work.KIND.payload("demo", outcome.job.job_id)]
     scene.world.settle()
     scene.check()
     assert scene.answered == [0, 1, 2]
@@ -239,10 +239,10 @@ def test_a_model_that_is_too_slow_for_the_request_is_asked_again_with_more_time(
 
     asking.script(LlmError("llm_timeout", "Not within 20 s."), responds("Slowly."))
     outcome = asking.order()
-    assert outcome.result == "unfinished"
+    assert outcome.outcome == "unfinished"
     asking.world.settle()
 
-    asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
+    asked = questions.load(asking.process, "demo", outcome.job.job_id, "ann")
     assert asked.answer.message == "Slowly."
     assert [round(limit) for _, limit in asking.agent.limits] == [20, 600]
 
@@ -253,9 +253,42 @@ def test_a_model_that_is_too_slow_for_any_invocation_fails_the_question():
     outcome = asking.order()
     asking.world.settle()
 
-    asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
+    asked = questions.load(asking.process, "demo", outcome.job.job_id, "ann")
     assert (asked.status, asked.error.code) == ("failed", "out_of_time")
     assert left_open(asking.world) == []
+
+
+def test_a_question_whose_workers_die_again_and_again_is_given_up_and_can_be_asked_again():
+    asking = Asking()
+
+    def dies(thread):
+        raise Killed
+
+    asking.agent.default = dies
+    for _ in range(MOST_ATTEMPTS):
+        with pytest.raises(Killed):
+            asking.order(key=KEY)
+        asking.world.pass_time(LIFE.total_seconds() + 1)
+
+    given_up = asking.order(key=KEY)
+    assert (given_up.outcome, given_up.job.error.code) == ("failed", "not_finished")
+    assert len(asking.agent.asked) == MOST_ATTEMPTS
+    assert left_open(asking.world) == []
+
+    asking.agent.default = lambda thread: responds("At last.")
+    assert asking.ask(key=KEY).answer.message == "At last."
+
+
+def test_a_question_in_a_folder_that_was_copied_by_hand_is_not_worked_on():
+    asking = Asking()
+    asking.script(LlmError("llm_timeout", "Slow."))
+    asked = asking.order().job
+    asking.world.create_space("other")
+    objects = asking.world.inner.objects
+    objects[keys.question("other", asked.job_id)] = objects[keys.question("demo", asked.job_id)]
+
+    assert asking.world.work(work.KIND.payload("other", asked.job_id)).outcome == "gone"
+    assert questions.load(asking.process, "demo", asked.job_id, "ann").status == "running"
 
 
 def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
@@ -268,7 +301,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
         raise StoreUnavailable("No.")
 
     outcome = asking.order(process=asking.world.with_parts(enqueue=refuses))
-    assert outcome.result == "unfinished"
+    assert outcome.outcome == "unfinished"
     assert not asking.world.queued
 
     asking.world.sweep()
@@ -277,7 +310,7 @@ def test_where_it_cannot_be_handed_over_the_sweep_goes_on():
     asking.world.sweep()
     asking.world.settle()
 
-    assert questions.load(asking.process, "demo", outcome.question.job_id, "ann").status == "done"
+    assert questions.load(asking.process, "demo", outcome.job.job_id, "ann").status == "done"
 
 
 def test_the_same_request_twice_at_once_is_one_question():
@@ -288,7 +321,7 @@ def test_the_same_request_twice_at_once_is_one_question():
     first = asking.ask(key=KEY)
     asking.world.settle()
 
-    assert (during[0].result, during[0].question.job_id) == ("unfinished", first.job_id)
+    assert (during[0].outcome, during[0].job.job_id) == ("unfinished", first.job_id)
     assert len(asking.agent.asked) == 1
     assert log.last_index(asking.process, "demo", talk_of(first)) == 1
 
@@ -304,10 +337,10 @@ def test_two_questions_of_one_user_are_answered_one_after_the_other():
     asking.script(second_meanwhile)
     first = asking.ask("First?")
 
-    assert during[0].result == "unfinished"
-    assert during[0].question.steps == []
+    assert during[0].outcome == "unfinished"
+    assert during[0].job.steps == []
     asking.world.settle()
-    second = questions.load(asking.process, "demo", during[0].question.job_id, "ann")
+    second = questions.load(asking.process, "demo", during[0].job.job_id, "ann")
     assert second.conversation_id == first.conversation_id
     turns = log.read(asking.process, "demo", talk_of(first), [1, 2])
     assert [turn.user_message for turn in turns] == ["First?", "Second?"]
@@ -334,7 +367,7 @@ def test_who_waits_for_the_question_before_is_answered_within_its_own_time_if_th
         pause=pause,
     )
 
-    assert outcome.result == "done"
+    assert outcome.outcome == "done"
     assert pauses == [PAUSE] * 3
 
 
@@ -345,7 +378,7 @@ def test_users_do_not_wait_for_each_other():
 
     asking.ask(user="ines")
 
-    assert during[0].result == "done"
+    assert during[0].outcome == "done"
 
 
 def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
@@ -362,7 +395,7 @@ def test_an_invocation_that_finds_the_user_busy_is_delivered_again():
 
     lease.release(asking.process, held)
     asking.world.settle()
-    assert questions.load(asking.process, "demo", outcome.question.job_id, "ann").status == "done"
+    assert questions.load(asking.process, "demo", outcome.job.job_id, "ann").status == "done"
 
 
 def test_an_invocation_of_an_answered_question_or_of_none_does_nothing():
@@ -370,9 +403,9 @@ def test_an_invocation_of_an_answered_question_or_of_none_does_nothing():
     asked = asking.ask()
     before = len(asking.agent.asked)
 
-    outcomes = [asking.world.work({"space_id": "demo", "request_id": one}) for one in (asked.job_id, "0" * 26)]
+    outcomes = [asking.world.work(work.KIND.payload("demo", one)) for one in (asked.job_id, "0" * 26)]
 
-    assert [one.result for one in outcomes] == ["done", "gone"]
+    assert [one.outcome for one in outcomes] == ["done", "gone"]
     assert len(asking.agent.asked) == before
     assert left_open(asking.world) == []
 
@@ -383,7 +416,7 @@ def test_a_worker_that_was_overtaken_gives_what_the_other_made_of_it():
     def stalls(thread):
         # Another one takes the claim when it has run out, and answers.
         asking.world.pass_time(LIFE.total_seconds() + 1, beating=False)
-        asking.world.work({"space_id": "demo", "request_id": _only(asking)})
+        asking.world.work(work.KIND.payload("demo", _only(asking)))
         return responds("Too late.")
 
     asking.script(stalls, responds("First."))
@@ -416,7 +449,7 @@ def test_two_deliveries_of_one_question_at_once_answer_it_once():
     asking.world.work(payload)
 
     assert len(errors) == 1
-    asked = questions.load(asking.process, "demo", outcome.question.job_id, "ann")
+    asked = questions.load(asking.process, "demo", outcome.job.job_id, "ann")
     assert log.last_index(asking.process, "demo", talk_of(asked)) == 1
     assert len(asking.agent.asked) == 2
 
@@ -431,7 +464,7 @@ def test_a_space_that_is_deleted_while_a_question_waits_takes_it_along():
     asking.world.settle()
 
     assert [one for one in asking.names("") if "_meta" not in one] == []
-    assert outcome.result == "unfinished"
+    assert outcome.outcome == "unfinished"
 
 
 def test_an_answered_question_is_looked_at_while_something_may_come_and_then_leaves_the_due_index():

@@ -119,8 +119,8 @@ def test_a_session_that_ends_while_its_next_question_waits_fails_that_question()
     asking.ask("Last?")
     asking.world.settle()
 
-    assert waiting[0].result == "unfinished"
-    late = asking.world.text(f"demo/_asks/{waiting[0].question.job_id}.json")
+    assert waiting[0].outcome == "unfinished"
+    late = asking.world.text(f"demo/_asks/{waiting[0].job.job_id}.json")
     assert json.loads(late)["error"]["code"] == "session_ended"
 
 

@@ -372,7 +372,7 @@ def test_a_search_that_needs_more_time_than_a_request_has_is_done_by_an_invocati
 
     asking.script(late, responds())
     outcome = asking.order()
-    assert outcome.result == "unfinished"
+    assert outcome.outcome == "unfinished"
     asking.world.settle()
 
     assert results(asking.agent.asked[-1])[1]["results"][0]["text"] == "The crane is blue."

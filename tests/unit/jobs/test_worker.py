@@ -12,7 +12,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs import lease, worker
 from livemem.jobs.job import Job, Progress
 from livemem.jobs.lease import Place
-from livemem.jobs.worker import End, Kind, Work, Worked
+from livemem.jobs.worker import End, Kind, Wait, Work, Worked
 from livemem.process import Function, Process
 from livemem.store import stored
 from tests.support.actors import Actor
@@ -311,3 +311,107 @@ def test_a_job_of_a_copied_folder_is_nobodys():
 
     assert toy.find(world.process, "other", ID) is None
     assert not lease.look(world.process, Place(LEASE))
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_who_waits_for_the_lease_sees_what_became_of_the_job_meanwhile(ended: bool):
+    world, toy = World(), kind(leased=True)
+    ordered(world, toy)
+    held = lease.acquire(world.process, Place(LEASE), OTHER, "toy", worker="w")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        world.clock.move(seconds)
+        if len(pauses) == 3:
+            lease.release(world.process, held)
+            if ended:
+                work(world.process, world, toy)
+
+    wait = Wait(world.clock() + timedelta(seconds=20), pause)
+    seen = toy.find(world.process, "demo", ID)
+    done = work(world.process, world, toy, found=seen, wait=wait)
+
+    assert (done.outcome, pauses) == ("done", [worker.PAUSE] * 3)
+    assert found(world, toy).attempt == 1
+    assert_is_whole(world, toy)
+
+
+def test_nobody_waits_for_the_lease_longer_than_there_is_time():
+    world, toy = World(), kind(leased=True)
+    ordered(world, toy)
+    lease.acquire(world.process, Place(LEASE), OTHER, "toy", worker="w")
+    begun_at = world.clock()
+
+    with pytest.raises(StillAtWork):
+        work(world.process, world, toy, wait=Wait(begun_at + timedelta(seconds=5), world.clock.move))
+
+    assert timedelta(seconds=4) <= world.clock() - begun_at <= timedelta(seconds=5)
+
+
+def test_who_has_just_read_the_job_saves_the_get_and_a_stale_one_is_not_written_over():
+    world, toy = World(), kind(leased=True)
+    ordered(world, toy)
+    seen = toy.find(world.process, "demo", ID)
+    world.client.reset()
+
+    assert work(world.process, world, toy, found=seen).outcome == "done"
+    assert world.client.counts == {"GET": 1, "PUT": 3 + 2 * PARTS, "DELETE": 1}
+    stale = work(world.process, world, toy, found=seen)
+
+    assert (stale.result, stale.job and stale.job.status) == ("overtaken", "done")
+
+
+def test_what_a_kind_says_when_its_job_is_taken_costs_nothing_and_its_failure_is_the_job_s():
+    def refuse(_: Work[Toy]) -> Mapping[str, Any]:
+        raise InvalidRequest.of("subject", "is over")
+
+    world, toy = World(), kind(on_take=lambda task: {"cursor": 1})
+    ordered(world, toy)
+    world.client.reset()
+    assert work(world.process, world, toy).outcome == "done"
+    assert world.client.counts == {"GET": 1, "PUT": 2 + 2 * (PARTS - 1)}
+
+    world, toy = World(), kind(on_take=refuse)
+    ordered(world, toy)
+    assert work(world.process, world, toy).outcome == "failed"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_kind_hears_of_the_end_of_its_job_once_it_is_written(fails: bool):
+    def step(task: Work[Toy]) -> End | None:
+        if fails:
+            raise InvalidRequest.of("archive", "is no archive")
+        return write_a_part(task)
+
+    def hear(task: Work[Toy]) -> None:
+        heard.append(found(world, task.kind).status)
+
+    heard: list[str] = []
+    world, toy = World(), kind(step, on_end=hear)
+    ordered(world, toy)
+    work(world.process, world, toy)
+    work(world.process, world, toy)
+
+    assert heard == ["failed" if fails else "done"]
+
+
+def test_a_kind_that_keeps_no_place_hands_over_without_a_word_and_its_invocation_may_come_at_once():
+    def hand_over(task: Work[Toy]) -> End | None:
+        if task.job.attempt == 1:
+            world.client.reset()
+            raise OutOfTime("The rest is done later.")
+        return write_a_part(task)
+
+    def invoke(*_: Any) -> None:
+        counted.append(dict(world.client.counts))
+        assert not lease.look(world.process, Place(LEASE))
+        work(world.process, world, toy)
+
+    counted: list[dict[str, int]] = []
+    world, toy = World(), kind(hand_over, leased=True, keeps_place=False)
+    ordered(world, toy)
+
+    assert work(world.with_parts(enqueue=invoke), world, toy).result == "unfinished"
+    assert counted == [{"DELETE": 1}]
+    assert_is_whole(world, toy)

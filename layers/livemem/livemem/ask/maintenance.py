@@ -9,6 +9,7 @@ from livemem.ask import question
 from livemem.ask.question import Question
 from livemem.ask.sessions import Session
 from livemem.errors import InvalidName, LiveMemoryError
+from livemem.jobs import worker
 from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import due_index
@@ -45,7 +46,8 @@ def _start(process: Process, due: Due) -> bool | None:
         saved = question.find(process, due.space_id, due.name)
         if not saved or saved.value.ended():
             return None
-        process.enqueue("ask", {"space_id": due.space_id, "request_id": due.name})
+        # The sweep has no use for the search that the kind's steps load.
+        process.enqueue("ask", worker.payload("question", due.space_id, due.name))
     except InvalidName:
         return None
     except LiveMemoryError as error:

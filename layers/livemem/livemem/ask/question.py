@@ -19,7 +19,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import keys as all_keys
-from livemem.store import room_keys, stored
+from livemem.store import room_keys
 from livemem.store.documents import Count, Document, Finite, Line
 from livemem.store.stored import Stored
 from livemem.text.redaction import Redaction, identifier, redact
@@ -183,10 +183,9 @@ def check_same(question: Question, author: str, wanted: Wanted) -> None:
 
 def find(process: Process, space_id: str, request_id: str) -> Stored[Question] | None:
     """The question, or None: 1 GET. Raises InvalidName, QuestionBroken."""
-    return stored.find(
-        process.store,
-        keys.question(space_id, request_id),
-        lambda found: unreadable.parsed(process, Question, found, QuestionBroken),
+    key = keys.question(space_id, request_id)
+    return jobs.find(
+        process, key, lambda found: unreadable.parsed(process, Question, found, QuestionBroken), space_id, request_id
     )
 
 

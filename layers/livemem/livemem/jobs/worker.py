@@ -5,6 +5,7 @@ A kind brings its steps. A step does a bounded part of the work, and may be repe
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from typing import Any, Generic, Literal
 
 from livemem import clock
 from livemem.errors import (
+    Busy,
     LiveMemoryError,
     NotFinished,
     OutOfTime,
@@ -40,6 +42,8 @@ logger = logging.getLogger(__name__)
 Result = Literal["gone", "nothing", "ended", "busy", "waiting", "unfinished", "overtaken"]
 MARGIN = timedelta(seconds=5)
 """Of a worker's time, which is kept to say how far it is."""
+PAUSE = 0.5
+"""Seconds between two looks whether a lease that is waited for is free."""
 PUT_ASIDE = timedelta(minutes=5)
 """For how long nobody else begins with what is queued: its invocation comes before."""
 MOST_ATTEMPTS = 12
@@ -54,6 +58,14 @@ class End:
 
     status: Status = "done"
     changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """For how long a worker waits for its lease, and how it lets the seconds pass."""
+
+    until: datetime
+    pause: Callable[[float], None] = time.sleep
 
 
 @dataclass
@@ -125,6 +137,11 @@ class Worked(Generic[J]):
 Step = Callable[[Work[J]], End | None]
 
 
+def payload(kind: str, space_id: str, job_id: str) -> dict[str, Any]:
+    """What an invocation gets at least that carries a job out; for who can't load what its kind works with."""
+    return {"kind": kind, "space_id": space_id, "job_id": job_id}
+
+
 def _is_final(error: LiveMemoryError) -> bool:
     """Whether trying again is of no use after this error."""
     return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
@@ -138,6 +155,14 @@ def _leave_no_word(_: Work[Any], __: timedelta) -> None:
     pass
 
 
+def _nothing_more(_: Work[Any]) -> Mapping[str, Any]:
+    return {}
+
+
+def _tell_nobody(_: Work[Any]) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Kind(Generic[J]):
     """A kind of job.
@@ -148,6 +173,8 @@ class Kind(Generic[J]):
     when it is held. A job that has not ended after `lasts` is given up. `is_final` tells whether an error ends the job.
     `on_failure` clears up before it does, and returns what the job says then. `look_again` leaves word for the sweep
     that the job is to be looked at after so long: before it is taken anew, left to another invocation, or waits.
+    `on_take` returns what else is written when the job is taken. `on_end` gives back what the job had until its end.
+    Unless it `keeps_place` its lease is free while an invocation of it is still to come, and nothing says that it is.
     """
 
     name: str
@@ -161,6 +188,9 @@ class Kind(Generic[J]):
     is_final: Callable[[LiveMemoryError], bool] = _is_final
     on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
     look_again: Callable[[Work[J], timedelta], None] = _leave_no_word
+    on_take: Callable[[Work[J]], Mapping[str, Any]] = _nothing_more
+    on_end: Callable[[Work[J]], None] = _tell_nobody
+    keeps_place: bool = True
 
     def key_of(self, space_id: str, job_id: str, subject: str | None = None) -> str:
         """The key of a job."""
@@ -170,7 +200,7 @@ class Kind(Generic[J]):
         self, space_id: str, job_id: str, subject: str | None = None, *, by_hand: bool = False
     ) -> dict[str, Any]:
         """What an invocation gets that carries the job out. Who asks `by_hand` does not wait for failures."""
-        told: dict[str, Any] = {"kind": self.name, "space_id": space_id, "job_id": job_id}
+        told = payload(self.name, space_id, job_id)
         return told | ({"subject": subject} if self.below_subject else {}) | ({"by_hand": True} if by_hand else {})
 
     def read(self, process: Process, missing: list[str] | None = None) -> Callable[[Object], J | None]:
@@ -228,21 +258,28 @@ def work(
     subject: str | None = None,
     delivery: str = "",
     by_hand: bool = False,
+    brief: bool = False,
+    found: Stored[J] | None = None,
+    wait: Wait | None = None,
 ) -> Worked[J]:
     """Carry a job out until shortly before `deadline`; what is left then is queued.
 
-    1 GET, 1 PUT to take it, 1 PUT at its end, and what its lease takes (1 GET, 1 PUT, 1 DELETE) and its steps. Raises
-    StoreUnavailable and StillAtWork, so that the invocation is tried again.
+    1 GET, 1 PUT to take it, 1 PUT at its end, and what its lease takes (1 GET, 1 PUT, 1 DELETE) and its steps. `found`:
+    the job as it was just read, which saves the GET. `wait`: for its lease, then 1 GET for what became of the job
+    meanwhile. `brief`: somebody waits for the answer. Raises StoreUnavailable and StillAtWork, so that the invocation
+    is tried again.
     """
     require_conditional_writes(process.store)
-    found = kind.find(process, space_id, job_id, subject=subject)
-    if not found:
-        return Worked("gone")
-    if found.value.ended():
-        return Worked("ended", found)
-    task = Work(process, kind, found, deadline, delivery)
+    found = found or kind.find(process, space_id, job_id, subject=subject)
+    if not found or found.value.ended():
+        return Worked("ended" if found else "gone", found)
+    task = Work(process, kind, found, deadline, delivery, brief)
     try:
-        with _leased(task, by_hand=by_hand):
+        with _leased(task, by_hand=by_hand, wait=wait) as at_once:
+            newer = found if at_once else kind.find(process, space_id, job_id, subject=subject)
+            if not newer or newer.value.ended():
+                return Worked("ended" if newer else "gone", newer)
+            task.stored = newer
             return go_on(task)
     except LeaseTaken as taken:
         # While another job is at work nobody else comes back for this one.
@@ -253,31 +290,40 @@ def work(
 
 
 @contextmanager
-def _leased(task: Work[J], *, by_hand: bool) -> Iterator[None]:
-    """The job's lease, if it works under one; what another worker did until then is taken in."""
+def _leased(task: Work[J], *, by_hand: bool, wait: Wait | None = None) -> Iterator[bool]:
+    """The job's lease, if it works under one, and whether it was there at once."""
     process, kind = task.process, task.kind
     if not kind.place:
-        yield
+        yield True
         return
-    job = task.job
-    task.held = lease.acquire(
-        process,
-        kind.place(job),
-        job.job_id,
-        kind.name,
-        worker=process.new_id(),
-        delivery=task.delivery,
-        by_hand=by_hand,
-    )
+    held, at_once = _acquired(task, kind.place(task.job), wait, by_hand=by_hand)
+    task.held = held
     try:
-        with lease.kept(process, task.held):
-            yield
+        with lease.kept(process, held):
+            yield at_once
     except Exception:
         # It is tried again: then the lease must not keep it out, and says whose work lies about.
-        lease.let_go(process, task.held)
+        lease.let_go(process, held)
         raise
-    if task.held.lease.kind not in ("backoff", "queued"):
-        lease.quietly_release(process, task.held)
+    if task.held is held and held.lease.kind not in ("backoff", "queued"):
+        lease.quietly_release(process, held)
+
+
+def _acquired(task: Work[J], place: Place, wait: Wait | None, *, by_hand: bool) -> tuple[Held, bool]:
+    process, owner, at_once = task.process, task.job.job_id, True
+    while True:
+        worker = process.new_id()
+        try:
+            held = lease.acquire(
+                process, place, owner, task.kind.name, worker=worker, delivery=task.delivery, by_hand=by_hand
+            )
+        except Busy:
+            if not wait or process.clock() + timedelta(seconds=PAUSE) >= wait.until:
+                raise
+            wait.pause(PAUSE)
+            at_once = False
+        else:
+            return held, at_once
 
 
 def begin(
@@ -361,6 +407,7 @@ def _as_taken(task: Work[J]) -> dict[str, Any]:
         "worker": task.held.lease.worker if task.held else process.new_id(),
         **task.hold(),
         "started_at": job.started_at or clock.iso_millis(process.clock()),
+        **task.kind.on_take(task),
     }
 
 
@@ -384,13 +431,17 @@ def _steps(task: Work[J]) -> End | None:
 
 
 def _hand_over(task: Work[J]) -> Worked[J]:
-    process, job = task.process, task.job
-    task.kind.look_again(task, PUT_ASIDE)
-    attempt = 0 if task.saved else job.attempt
-    task.stored = jobs.change(process, task.stored, attempt=attempt, held_seconds=PUT_ASIDE.total_seconds())
-    if task.held:
-        # Before it is queued: its invocation may come at once.
-        lease.put_aside(process, task.held, PUT_ASIDE)
+    process, job, held = task.process, task.job, task.held
+    if task.kind.keeps_place:
+        task.kind.look_again(task, PUT_ASIDE)
+        attempt = 0 if task.saved else job.attempt
+        task.stored = jobs.change(process, task.stored, attempt=attempt, held_seconds=PUT_ASIDE.total_seconds())
+    # Before it is queued: its invocation may come at once.
+    if held and task.kind.keeps_place:
+        lease.put_aside(process, held, PUT_ASIDE)
+    elif held:
+        lease.quietly_release(process, held)
+        task.held = None
     # Where it can't be queued the sweep finds it.
     with suppress(StoreUnavailable):
         queue(process, task.kind, job.space_id, job.job_id, job.subject)
@@ -406,6 +457,8 @@ def _end(task: Work[J], end: End) -> Worked[J]:
         return Worked("gone")
     job = ended.value
     logger.info("job ended", extra={"space_id": job.space_id, "kind": job.kind, "status": job.status})
+    if job.ended():
+        task.kind.on_end(task)
     return Worked("ended" if job.ended() else "overtaken", ended)
 
 

@@ -44,7 +44,7 @@ def ask_question(
     repeat the request safely.
     """
     principal = api.principal()
-    outcome = work.ask(
+    worked = work.ask(
         process(),
         space_id,
         principal.name,
@@ -53,9 +53,10 @@ def ask_question(
         until=clock.now() + REQUEST,
         idempotency_key=idempotency_key,
     )
-    metrics.report_question("questions", outcome)
-    asked = AskView.of(outcome.told)
-    if outcome.told.ended():
+    metrics.report_question("questions", worked)
+    assert worked.job
+    asked = AskView.of(worked.job)
+    if worked.job.ended():
         return api.json(HTTPStatus.OK, asked)
     headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
     return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)
