@@ -242,3 +242,26 @@ def test_the_place_of_a_queued_run_that_has_ended_meanwhile_is_given_up():
     lease.release(world.process, held)
 
     assert lease.look(world.process, places.of_space("demo")) is None
+
+
+def test_the_lease_of_a_dead_worker_is_forgotten_and_never_that_of_who_took_it_over_meanwhile():
+    world = World()
+    place = places.of_space("demo")
+    acquire(world)
+    world.clock.move(60)
+    newer: list[Held] = []
+
+    def take_over(index: int, verb: str) -> None:
+        if verb == "DELETE":
+            world.client.before = lambda index, verb: None
+            newer.append(acquire(world, OTHER))
+
+    world.client.before = take_over
+    lease.forget(world.process, place, RUN)
+
+    assert shown(world) == (newer[0].lease, newer[0].stored.etag)
+    world.clock.move(60)
+    lease.forget(world.process, place, RUN)
+    assert shown(world) is not None
+    lease.forget(world.process, place, OTHER)
+    assert shown(world) is None

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -302,6 +303,38 @@ def test_a_job_that_cannot_be_queued_says_so():
         worker.order(world.with_parts(enqueue=down), toy, job)
     ended = found(world, toy)
     assert (ended.status, ended.error.code if ended.error else None) == ("failed", "not_started")
+
+
+def test_a_rest_that_cannot_be_queued_is_left_to_the_sweep_or_else_the_invocation_is_tried_again():
+    def down(*_: Any) -> None:
+        raise StoreUnavailable("The function service does not answer.")
+
+    def slow(task: Work[Toy]) -> End | None:
+        world.clock.move(INVOCATION.total_seconds())
+        return write_a_part(task)
+
+    for swept, leased in product((True, False), repeat=2):
+        world, toy = World(), kind(slow, swept=swept, leased=leased)
+        ordered(world, toy)
+        process = world.with_parts(enqueue=down)
+        if swept:
+            assert work(process, world, toy).result == "unfinished"
+        else:
+            with pytest.raises(StoreUnavailable):
+                work(process, world, toy)
+            assert work(world.with_parts(enqueue=lambda *_: None), world, toy, delivery="again").result == "unfinished"
+
+
+def test_a_job_that_has_not_ended_in_the_time_that_its_kind_has_is_given_up():
+    world, toy = World(), kind(lasts=timedelta(days=1))
+    ordered(world, toy)
+    world.clock.move(86_401)
+
+    done = work(world.process, world, toy)
+
+    assert done.job
+    assert (done.job.status, done.job.error.code if done.job.error else None) == ("failed", "not_finished")
+    assert world.keys("demo/toy/part-") == []
 
 
 def test_a_job_of_a_copied_folder_is_nobodys():

@@ -233,4 +233,5 @@ KIND = Kind(
     on_take=_on_take,
     on_end=lambda work: caps.end_question(work.process, work.job.space_id, work.job.job_id),
     keeps_place=False,
+    swept=True,
 )

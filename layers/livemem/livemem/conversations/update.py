@@ -291,6 +291,7 @@ KIND = Kind(
     lasts=LASTS,
     is_final=_is_final,
     look_again=_look_again,
+    swept=True,
 )
 REDO = Kind(
     "redo_summary",
@@ -302,5 +303,6 @@ REDO = Kind(
     lasts=LASTS,
     is_final=_is_final,
     look_again=_look_again,
+    swept=True,
 )
 KINDS: Mapping[str, Kind[SummariesJob]] = {kind.name: kind for kind in (KIND, REDO)}

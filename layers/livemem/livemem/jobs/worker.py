@@ -1,7 +1,7 @@
 """The worker of every kind of job: it takes the job, does its steps, saves, and leaves the rest to another invocation.
 
 A kind brings its steps. A step does a bounded part of the work, and may be repeated: it finds what was done before. So
- a worker may die anywhere. Its job is gone on with by the next delivery of its invocation, or by the sweep.
+a worker may die anywhere. Its job is gone on with by the next delivery of its invocation, or by the sweep.
 """
 
 import logging
@@ -99,11 +99,8 @@ class Work(Generic[J]):
 
     def hold(self) -> dict[str, Any]:
         """What the job says while this worker is at it: until when, where no lease does."""
-        return (
-            {}
-            if self.held
-            else {"held_seconds": max((self.deadline - self.process.clock() + MARGIN).total_seconds(), 0.0)}
-        )
+        left = self.deadline - self.process.clock() + MARGIN
+        return {} if self.held else {"held_seconds": max(left.total_seconds(), 0.0)}
 
     def in_time(self, spare: timedelta = MARGIN) -> bool:
         """Whether there is more time left than `spare`."""
@@ -175,6 +172,8 @@ class Kind(Generic[J]):
     that the job is to be looked at after so long: before it is taken anew, left to another invocation, or waits.
     `on_take` returns what else is written when the job is taken. `on_end` gives back what the job had until its end.
     Unless it `keeps_place` its lease is free while an invocation of it is still to come, and nothing says that it is.
+    `swept`: the sweep finds a job of this kind that nobody goes on with. If it does not, a rest that can't be queued is
+    an error: then the invocation is tried again.
     """
 
     name: str
@@ -191,6 +190,7 @@ class Kind(Generic[J]):
     on_take: Callable[[Work[J]], Mapping[str, Any]] = _nothing_more
     on_end: Callable[[Work[J]], None] = _tell_nobody
     keeps_place: bool = True
+    swept: bool = False
 
     def key_of(self, space_id: str, job_id: str, subject: str | None = None) -> str:
         """The key of a job."""
@@ -442,9 +442,11 @@ def _hand_over(task: Work[J]) -> Worked[J]:
     elif held:
         lease.quietly_release(process, held)
         task.held = None
-    # Where it can't be queued the sweep finds it.
-    with suppress(StoreUnavailable):
+    try:
         queue(process, task.kind, job.space_id, job.job_id, job.subject)
+    except StoreUnavailable:
+        if not task.kind.swept:
+            raise
     return Worked("unfinished", task.stored)
 
 
