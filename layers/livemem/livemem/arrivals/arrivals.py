@@ -9,7 +9,6 @@ changed since. If all of them die the sweep goes on.
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from http import HTTPStatus
 
 from livemem import clock
 from livemem.access import decision
@@ -228,11 +227,6 @@ def status(arrival: Arrival, meta: Meta | None) -> Status:
 
 def _was_deleted_since(meta: Meta) -> bool:
     return bool(meta.deleted_at and meta.arrival and meta.arrival.ended() and not meta.arrival.error)
-
-
-def is_final(error: LiveMemoryError) -> bool:
-    """Whether trying again is of no use after this error."""
-    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
 
 
 def is_overdue(head: Head, now: datetime) -> bool:

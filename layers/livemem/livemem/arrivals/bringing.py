@@ -9,6 +9,7 @@ from typing import Any
 from livemem.arrivals import arrivals, fork, importing, restore
 from livemem.arrivals.arrivals import Brought
 from livemem.errors import LiveMemoryError, NotFinished, PreconditionLost
+from livemem.jobs import worker
 from livemem.jobs.maintainable import MORE_WORK
 from livemem.process import Process
 from livemem.spaces.head import Head, Meta
@@ -39,7 +40,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
             raise NotFinished(OVERDUE)
         brought = WAYS[arrival.kind](process, head, deadline)
     except LiveMemoryError as error:
-        if arrivals.is_final(error):
+        if worker.is_final(error):
             arrivals.give_up(process, head, error)
         raise
     if brought:
@@ -82,7 +83,7 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
     except PreconditionLost:
         return {"status": "taken_over"}
     except LiveMemoryError as error:
-        if not arrivals.is_final(error):
+        if not worker.is_final(error):
             raise
         logger.warning("arrival given up", extra={"space_id": space_id, "error_code": error.code})
         return {"status": "error", "error": error.code}

@@ -139,7 +139,7 @@ def payload(kind: str, space_id: str, job_id: str) -> dict[str, Any]:
     return {"kind": kind, "space_id": space_id, "job_id": job_id}
 
 
-def _is_final(error: LiveMemoryError) -> bool:
+def is_final(error: LiveMemoryError) -> bool:
     """Whether trying again is of no use after this error."""
     return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.retry_after is None
 
@@ -184,7 +184,7 @@ class Kind(Generic[J]):
     below_subject: bool = False
     place: Callable[[J], Place] | None = None
     lasts: timedelta | None = None
-    is_final: Callable[[LiveMemoryError], bool] = _is_final
+    is_final: Callable[[LiveMemoryError], bool] = is_final
     on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
     look_again: Callable[[Work[J], timedelta], None] = _leave_no_word
     on_take: Callable[[Work[J]], Mapping[str, Any]] = _nothing_more
