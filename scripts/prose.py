@@ -1,0 +1,135 @@
+"""Whether the pages are written in plain technical English: sentence length, semicolons, and riddles.
+
+`python -m scripts.prose [PAGE ...]` prints a table of the pages and what is wrong with them; exit status 1 if one is
+above a limit of `scripts/prose.toml`. Headings, tables, code and quotations are not prose.
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = Path(__file__).resolve().parents[1]
+RULES = ROOT / "scripts" / "prose.toml"
+PAGES = ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "client/README.md", "docs/**/*.md")
+END = re.compile(r"(?<=[.!?])[)\"'”]*\s+(?=[\"'“(`A-Z0-9])")
+NOT_THE_END = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|no|approx)\.", re.IGNORECASE)
+WORD = re.compile(r"[^\W_][\w'’.-]*")
+NOT_PROSE = {"table_open": "table_close", "heading_open": "heading_close", "blockquote_open": "blockquote_close"}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What scripts/prose.toml says."""
+
+    limits: dict[str, float]
+    riddles: list[tuple[re.Pattern[str], str]]
+    generated: frozenset[str]
+    unedited: frozenset[str]
+
+    @classmethod
+    def read(cls) -> "Rules":
+        """The rules of the project."""
+        parsed = tomllib.loads(RULES.read_text("utf-8"))
+        riddles = [(re.compile(one["pattern"], re.IGNORECASE), one["say"]) for one in parsed["riddles"]]
+        pages: dict[str, Any] = parsed["pages"]
+        return cls(parsed["limits"], riddles, frozenset(pages["generated"]), frozenset(pages["unedited"]))
+
+
+@dataclass(frozen=True)
+class Prose:
+    """The sentences of a text, with the line of the paragraph that each stands in."""
+
+    sentences: list[tuple[int, str]]
+
+    @property
+    def words(self) -> float:
+        """Words a sentence, on average."""
+        count = sum(len(WORD.findall(sentence)) for _, sentence in self.sentences)
+        return count / len(self.sentences) if self.sentences else 0.0
+
+    @property
+    def semicolons(self) -> float:
+        """Semicolons a hundred sentences."""
+        count = sum(sentence.count(";") for _, sentence in self.sentences)
+        return 100 * count / len(self.sentences) if self.sentences else 0.0
+
+
+def prose_of(markdown: str) -> Prose:
+    """The sentences of the paragraphs and list items of a page."""
+    return Prose([(line, one) for line, text in _paragraphs(markdown) for one in sentences_of(text)])
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a paragraph. A text without any word has none."""
+    text = NOT_THE_END.sub(lambda found: found[0].replace(".", ""), " ".join(text.split()))
+    return [one for one in END.split(text) if WORD.search(one)]
+
+
+def _paragraphs(markdown: str) -> Iterator[tuple[int, str]]:
+    """The line of each paragraph, and its text: code in it counts as one word."""
+    inside: list[str] = []
+    for token in MarkdownIt("commonmark").enable("table").parse(markdown):
+        if token.type in NOT_PROSE:
+            inside.append(NOT_PROSE[token.type])
+        elif inside and token.type == inside[-1]:
+            inside.pop()
+        elif token.type == "inline" and not inside:
+            yield (token.map or [0])[0] + 1, "".join(_text(child) for child in token.children or [])
+
+
+def _text(token: Token) -> str:
+    if token.type == "code_inline":
+        return "code"
+    return " " if token.type in ("softbreak", "hardbreak") else token.content if token.type == "text" else ""
+
+
+def problems(name: str, markdown: str, rules: Rules) -> list[str]:
+    """What is wrong with a page, each with its line where it has one."""
+    prose, found = prose_of(markdown), []
+    limits = rules.limits
+    if prose.words > limits["words_per_sentence"]:
+        found.append(f"{name}: {prose.words:.1f} words a sentence; at most {limits['words_per_sentence']}")
+    if prose.semicolons > limits["semicolons_per_hundred_sentences"]:
+        most = limits["semicolons_per_hundred_sentences"]
+        found.append(f"{name}: {prose.semicolons:.1f} semicolons a hundred sentences; at most {most}")
+    most_words = {"README.md": limits["readme_words"], "AGENTS.md": limits["agents_words"]}.get(name)
+    if most_words and len(markdown.split()) > most_words:
+        found.append(f"{name}: {len(markdown.split())} words; at most {most_words}")
+    for line, sentence in prose.sentences:
+        for pattern, say in rules.riddles:
+            if match := pattern.search(sentence):
+                found.append(f"{name}:{line}: {match[0]!r} in {sentence[:90]!r}; write: {say}")
+    return found
+
+
+def pages() -> list[str]:
+    """The names of all pages, below the project's folder."""
+    return sorted({str(file.relative_to(ROOT)) for pattern in PAGES for file in ROOT.glob(pattern)})
+
+
+def main(names: list[str]) -> int:
+    """Print the table and the problems; 1 where a page that is edited has one."""
+    rules = Rules.read()
+    failed = 0
+    print(f"{'page':40} {'sentences':>9} {'words':>6} {';/100':>6}")
+    for name in names or pages():
+        if name in rules.generated:
+            continue
+        markdown = (ROOT / name).read_text("utf-8")
+        prose, wrong = prose_of(markdown), problems(name, markdown, rules)
+        print(f"{name:40} {len(prose.sentences):9} {prose.words:6.1f} {prose.semicolons:6.1f}")
+        if names or name not in rules.unedited:
+            failed += len(wrong)
+            print("".join(f"  {one}\n" for one in wrong), end="")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
