@@ -127,6 +127,12 @@ class SpaceBroken(ObjectUnreadable):
     code = "space_broken"
 
 
+class SpaceTooNew(SpaceBroken):
+    """A newer version of the service wrote the space, in a layout that this one does not know. Update the service."""
+
+    code = "space_too_new"
+
+
 class ConversationBroken(ObjectUnreadable):
     """A part of a conversation can't be read."""
 

@@ -1,5 +1,6 @@
 """The head of a space, `_meta.json`, which every change of a space's state goes through."""
 
+import json
 import logging
 import re
 import threading
@@ -12,7 +13,7 @@ from cachetools import TTLCache
 from pydantic import model_validator
 
 from livemem import clock, limits
-from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken
+from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
 from livemem.spaces.head_fields import Arrival, Decision, Erasing, Mode, Review, Settling
@@ -28,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 NO_REVIEW = "The space does not ask for approval any more; its notes go into the next run."
 MEND = "Put the right one back in the bucket, or remove the folder."
+
+LAYOUT = 1
+"""The version of the bucket's layout that this service reads and writes (docs/bucket.md, "Versions of the layout")."""
+TOO_NEW = "has the layout {}, which a newer version of the service wrote: this one reads up to {}. Update the service"
 
 KNOWN_SECONDS = 30
 KNOWN_SPACES = 1_000
@@ -52,7 +57,8 @@ class Meta(Revised):
     consolidation_count: Position = 0
     """Consolidations that stand: an undo takes its own off again. Counted by the commit."""
     total_notes_processed: Count = 0
-    version: Count = 1
+    version: Count = LAYOUT
+    """Of the layout of all that is in the space."""
     rev: Count = 1
     """Grows by one with each change."""
     uid: Line
@@ -189,13 +195,29 @@ def _parse(process: Process, space_id: str, found: Object) -> Meta:
     try:
         meta = unreadable.parsed(process, Meta, found, SpaceBroken)
     except SpaceBroken as error:
+        _check_layout(space_id, found, _layout_of(found.body))
         detail = f"The _meta.json of the space {space_id!r} can't be read. {MEND}"
         raise SpaceBroken(detail, key=found.key) from error
+    _check_layout(space_id, found, meta.version)
     if meta.space_id != space_id:
         # A copied folder: what is written must never follow a name that access was not checked on.
         detail = f"The _meta.json in the folder {space_id!r} is another space's. {MEND}"
         raise SpaceBroken(detail, key=found.key)
     return meta
+
+
+def _check_layout(space_id: str, found: Object, layout: int) -> None:
+    if layout > LAYOUT:
+        raise SpaceTooNew(f"The space {space_id!r} {TOO_NEW.format(layout, LAYOUT)}.", key=found.key)
+
+
+def _layout_of(body: bytes) -> int:
+    """The layout that a head names which this version of the service can't read otherwise; 0 where it names none."""
+    try:
+        version = json.loads(body)["version"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return 0
+    return version if type(version) is int else 0
 
 
 def load(process: Process, space_id: str) -> Head:
@@ -322,16 +344,24 @@ def check_settings(meta: Meta) -> None:
     """Raise InvalidRequest or TooLarge, naming the field, unless a head from outside says what a user may say by the
     API, of all that a user may say.
     """
+    check_layout(meta)
     limits.check_text("description", meta.description, limits.DESCRIPTION_BYTES, blank=True)
     limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
     check_language(meta.language)
     check_timezone(meta.timezone)
 
 
+def check_layout(meta: Meta) -> None:
+    """Raise InvalidRequest for a head from outside that a newer version of the service wrote."""
+    if meta.version > LAYOUT:
+        raise InvalidRequest.of("version", TOO_NEW.format(meta.version, LAYOUT))
+
+
 def without_bad_settings(meta: Meta) -> Meta:
     """A head from a backup without a language or time zone that the API would not take: whoever wrote it there, what a
-    space remembers is worth more. Other settings can't be dangerous.
+    space remembers is worth more. Other settings can't be dangerous. Raises InvalidRequest for a newer layout.
     """
+    check_layout(meta)
     changes: dict[str, None] = {}
     for name, check in (("language", check_language), ("timezone", check_timezone)):
         try:
