@@ -62,6 +62,10 @@ test: setup ## all tests, fast ones first
 quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
 	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -m "not slow and not process" --ignore tests/unit/proof tests/unit tests/template
 
+.PHONY: coverage
+coverage: setup ## all tests, and how much of the code they ran (.coverage.md)
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-report=markdown:.coverage.md --ignore tests/integration/stores tests/unit tests/simulation tests/template tests/integration tests/e2e
+
 .PHONY: test-stores
 test-stores: setup ## the storage tests and the proof on MinIO, VersityGW and rclone (got with Go and PyPI)
 	@scripts/stores.sh
