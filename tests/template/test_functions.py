@@ -53,7 +53,7 @@ SEARCHING = {
 WITH_ROUTES = ("Reads", "Search", "Conversations", "Memories", "Rooms", "Admin", "Start", "Archives")
 """What MCP's tools are carried out by, where it does not do it itself."""
 
-# What the README lists under "Configuration", and what the functions tell each other.
+# What docs/configuration.md lists under "Settings", and what the functions tell each other.
 SETTINGS = {
     "S3_BUCKET_NAME",
     "S3_ENDPOINT_URL",
@@ -276,9 +276,9 @@ def test_tracing_brings_its_own_permission(traced):
         assert "XRay" in str(resources[f"{name}Role"]["Properties"]["ManagedPolicyArns"][1]).replace("Xray", "XRay")
 
 
-def test_readme_and_agents_md_name_the_functions_and_the_packages_that_there_are(functions):
+def test_architecture_and_agents_md_name_the_functions_and_the_packages_that_there_are(functions):
     root = Path(__file__).resolve().parents[2]
-    readme, agents = ((root / name).read_text() for name in ("README.md", "AGENTS.md"))
+    architecture, agents = ((root / name).read_text() for name in ("docs/architecture.md", "AGENTS.md"))
     folders = list((root / "functions").glob("*/app.py"))
     packages = {one.parent.name for one in (root / "layers/livemem/livemem").glob("*/__init__.py")}
     house = next(
@@ -288,8 +288,8 @@ def test_readme_and_agents_md_name_the_functions_and_the_packages_that_there_are
     )
     listed = re.search(r"The packages, from the top: ([^.]+)\.", agents)
     told = {
-        "functions (README.md)": (
-            re.findall(r"the (\d+) functions of `template.yaml`, in (\d+) folders", readme),
+        "functions (docs/architecture.md)": (
+            re.findall(r"the (\d+) functions of `template.yaml`, in (\d+) folders", architecture),
             [(str(len(functions)), str(len(folders)))],
         ),
         "packages (AGENTS.md)": (
