@@ -1,0 +1,25 @@
+"""The map of docs/architecture.md shows the packages that there are, in the order in which they may import."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r"^\| (keeping|giving|kinds|core|ground) \| `(\w+)` \| (\S.*) \|$", re.MULTILINE)
+
+
+def test_the_map_has_each_package_once_in_the_order_of_the_import_contract():
+    rows = ROW.findall((ROOT / "docs" / "architecture.md").read_text())
+    domain = ROOT / "layers" / "livemem" / "livemem"
+    packages = {found.parent.name for found in domain.glob("*/__init__.py")}
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [name for name in contract["layers"] if name in packages]
+    groups = [group for group, _, _ in rows]
+
+    assert sorted(name for _, name, _ in rows) == sorted(packages)
+    assert groups == sorted(groups, key=["keeping", "giving", "kinds", "core", "ground"].index)
+    assert sorted(layers) == sorted(packages)
+    # A group imports only groups below it.
+    of = {name: group for group, name, _ in rows}
+    order = [of[name] for name in layers]
+    assert order == sorted(order, key=["keeping", "giving", "kinds", "core", "ground"].index)
