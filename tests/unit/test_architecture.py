@@ -23,3 +23,12 @@ def test_the_map_has_each_package_once_in_the_order_of_the_import_contract():
     of = {name: group for group, name, _ in rows}
     order = [of[name] for name in layers]
     assert order == sorted(order, key=["keeping", "giving", "kinds", "core", "ground"].index)
+
+
+def test_every_path_of_the_glossary_is_there():
+    text = (ROOT / "docs" / "concepts.md").read_text()
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text))
+    folders = (ROOT / "layers" / "livemem" / "livemem", ROOT / "layers" / "livemem", ROOT)
+
+    assert len(named) > 20
+    assert sorted(name for name in named if not any((folder / name).exists() for folder in folders)) == []
