@@ -26,7 +26,7 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.arrivals import bringing, importing
+from livemem.arrivals import importing, provisioning
 from livemem.arrivals.importing import NewImport
 from livemem.llm import client as llm
 from livemem.llm import tools
@@ -125,7 +125,7 @@ def do_import(process: Process, queue: deque[Mapping[str, Any]], upload_id: str)
         count = 1
         deadline = clock.now() + timedelta(seconds=20)
         head = importing.order(process, ADMIN, NewImport(COPY, upload_id), deadline)
-        there = bringing.carry_on(process, head, deadline)
+        there = provisioning.carry_on(process, head, deadline)
         while not there:
             count += 1
             work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)

@@ -10,7 +10,7 @@ import pytest
 
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.arrivals import bringing, importing
+from livemem.arrivals import importing, provisioning
 from livemem.arrivals.importing import NewImport
 from livemem.errors import LiveMemoryError
 from livemem.spaces.head import Meta
@@ -95,7 +95,7 @@ def import_it(world: World, body: bytes, space_id: str = "copy", **options: Any)
     """Import an archive; None where it goes on later."""
     wanted = NewImport(space_id, upload(world, body), **options)
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
-    return bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    return provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
 
 def refusal(world: World, body: bytes, space_id: str = "copy") -> LiveMemoryError:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from botocore.exceptions import ClientError
 
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.arrivals import bringing
+from livemem.arrivals import provisioning
 from livemem.arrivals import restore as restoring
 from livemem.ask import work as asking
 from livemem.backups import snapshots
@@ -483,7 +483,7 @@ class World:
     def restore(self, space_id: str, backup_id: str, target: str | None = None) -> heads.Meta | None:
         """Restore a backup."""
         head = restoring.order(self.process, EVERYONE, space_id, backup_id, target)
-        return bringing.carry_on(self.process, head, self.clock() + INVOCATION)
+        return provisioning.carry_on(self.process, head, self.clock() + INVOCATION)
 
     def text(self, key: str) -> str:
         found = self.store.get(key)

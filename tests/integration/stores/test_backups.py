@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from livemem.archives import export
-from livemem.arrivals import bringing, importing
+from livemem.arrivals import importing, provisioning
 from livemem.backups import catalog
 from livemem.erasure import erasure
 from livemem.spaces import head as heads
@@ -103,7 +103,7 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
         assert answer.status == 200
 
     head = importing.order(world.process, EVERYONE, importing.NewImport("copy", upload.upload_id), soon)
-    assert bringing.carry_on(world.process, head, soon)
+    assert provisioning.carry_on(world.process, head, soon)
 
     after = whole.objects(world, "copy")
     assert made.left_out == 0

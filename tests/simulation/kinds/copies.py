@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from livemem.archives import packing
-from livemem.arrivals import arrivals, bringing, fork, importing, restore
+from livemem.arrivals import fork, importing, provisioning, provisioning_job, restore
 from livemem.arrivals.importing import NewImport
 from livemem.backups import catalog
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
@@ -106,7 +106,7 @@ class CopyScene(Scene):
         if self.imports:
             there, *ways = map(_nameless, (there, *ways))
         wrong = [differences(one, there, self.target, self.target) for one in ways]
-        told = not found.meta.arrival or arrivals.view(reader, self.target)[1] == found.meta
+        told = not found.meta.arrival or provisioning_job.load(reader, self.target).meta == found.meta
         return [*([] if [] in wrong else [f"seen half: {wrong}"]), *([] if told else ["what is told of it is not so"])]
 
     def rest(self) -> list[str]:
@@ -216,7 +216,7 @@ def _import_queued(scene: CopyScene) -> None:
     _uploaded(scene)
     world = scene.world
     head = importing.order(world.process, EVERYONE, NewImport(OTHER, UPLOAD), world.clock() + INVOCATION)
-    assert bringing.carry_on(world.process, head, world.clock()) is None
+    assert provisioning.carry_on(world.process, head, world.clock()) is None
     scene.run = world.queued.pop()
 
 
@@ -227,7 +227,7 @@ def _restore(newest: bool = False) -> Work:
     def work(scene: CopyScene, process: Process, until: datetime) -> None:
         backup_id = catalog.ids(process, SPACE)[-1 if newest else 0]
         head = restore.order(process, EVERYONE, SPACE, backup_id, scene.target)
-        bringing.carry_on(process, head, until)
+        provisioning.carry_on(process, head, until)
 
     return work
 
@@ -237,13 +237,13 @@ def _fork(at: int | None) -> Work:
         # Who waits for a busy space lets time pass.
         process = replace(process, store=replace(process.store, sleep=scene.world.clock.move))
         head = fork.order(process, EVERYONE, SPACE, OTHER, at, scene.world.clock() + REQUEST)
-        bringing.carry_on(process, head, until)
+        provisioning.carry_on(process, head, until)
 
     return work
 
 
 def _import(scene: CopyScene, process: Process, until: datetime) -> None:
-    bringing.carry_on(process, importing.order(process, EVERYONE, NewImport(OTHER, UPLOAD), until), until)
+    provisioning.carry_on(process, importing.order(process, EVERYONE, NewImport(OTHER, UPLOAD), until), until)
 
 
 def _create(scene: CopyScene, process: Process, until: datetime) -> None:
@@ -262,9 +262,8 @@ def _consolidate(scene: CopyScene, process: Process, until: datetime) -> None:
 def _go_on(scene: CopyScene, process: Process, until: datetime) -> None:
     head = heads.find_any(process, OTHER)
     if head and head.meta.arriving():
-        assert head.meta.arrival
-        payload = {"do": "bring", "space_id": OTHER, "arrival_id": head.meta.arrival.arrival_id}
-        scene.world.work(payload, process, until)
+        job = provisioning_job.of_head(head).value
+        scene.world.work(provisioning.KINDS[job.kind].payload(OTHER, job.job_id), process, until)
 
 
 def _action(name: str, work: Work, before: Before = nothing, **more: Any) -> Action:

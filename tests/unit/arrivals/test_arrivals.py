@@ -9,7 +9,7 @@ import pytest
 
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
-from livemem.arrivals import arrivals, bringing, restore
+from livemem.arrivals import arrivals, provisioning, provisioning_job, restore
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item
@@ -25,6 +25,8 @@ from livemem.errors import (
     SpaceExists,
     StoreUnavailable,
 )
+from livemem.jobs import job as jobs
+from livemem.jobs.job import Failure
 from livemem.process import Process
 from livemem.spaces import directory, life
 from livemem.spaces import head as heads
@@ -38,7 +40,7 @@ from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.access.test_access import enter, token
 
 FREE_AGAIN = life.TOMBSTONE_LIFE.total_seconds()
-ALONE = timing.DEAD_AFTER.total_seconds() + 1
+ALONE = timing.BY_HAND.total_seconds() + 1
 DAY = 24 * 3_600
 
 
@@ -61,7 +63,13 @@ def order(world: World, backup_id: str, target: str | None = "copy", who: Princi
 
 
 def carry_on(world: World, head: heads.Head, process: Process | None = None) -> heads.Meta | None:
-    return bringing.carry_on(process or world.process, head, world.clock() + INVOCATION)
+    return provisioning.carry_on(process or world.process, head, world.clock() + INVOCATION)
+
+
+def payload(head: heads.Head) -> dict[str, Any]:
+    """Of an invocation that goes on with it."""
+    job = provisioning_job.of_head(head).value
+    return provisioning.KINDS[job.kind].payload(job.space_id, job.job_id)
 
 
 def worker(world: World, head: heads.Head) -> Actor:
@@ -275,9 +283,9 @@ def test_a_damaged_backup_is_refused_before_anything_is_brought_and_the_tombston
         "copy/_meta.json",
         *(key for key in world.keys(due_keys.DUE) if key.endswith("-copy/space")),
     }
-    told, meta = arrivals.view(world.process, "copy")
+    told = provisioning_job.load(world.process, "copy")
     assert told.error
-    assert (meta, told.error["code"], told.ended()) == (None, "backup_damaged", True)
+    assert (told.status, told.error.code) == ("failed", "backup_damaged")
     with pytest.raises(Conflict):
         world.create_space("copy")
     world.clock.move(FREE_AGAIN)
@@ -364,10 +372,8 @@ def test_a_backup_that_is_removed_half_way_ends_the_restore_and_nothing_is_left(
 
     assert refused.value.code == "backup_not_found"
     assert world.keys("copy/") == ["copy/_meta.json"]
-    assert arrivals.view(world.process, "copy")[0].error == {
-        "code": "backup_not_found",
-        "detail": refused.value.detail,
-    }
+    told = provisioning_job.load(world.process, "copy").error
+    assert told == Failure(code="backup_not_found", detail=refused.value.detail)
 
 
 def test_a_backup_that_is_changed_half_way_is_tried_again_as_it_is_then():
@@ -466,7 +472,7 @@ def test_the_sweep_hands_over_what_nobody_works_on_any_more_and_not_before():
     world.settle()
 
     assert whole(world, before)
-    assert arrivals.view(world.process, "copy")[1]
+    assert provisioning_job.load(world.process, "copy").status == "done"
 
 
 def test_the_sweep_gives_up_after_a_day_what_nobody_could_finish():
@@ -479,10 +485,9 @@ def test_the_sweep_gives_up_after_a_day_what_nobody_could_finish():
         # Every invocation is lost.
         world.queued.clear()
 
-    told, meta = arrivals.view(world.process, "copy")
-    assert meta is None
+    told = provisioning_job.load(world.process, "copy")
     assert told.error
-    assert told.error["code"] == "not_finished"
+    assert (told.status, told.error.code) == ("failed", "not_finished")
     assert world.keys("copy/") == ["copy/_meta.json"]
     assert "copy" not in world.due("space")
 
@@ -492,37 +497,44 @@ def test_an_invocation_that_comes_after_a_day_gives_up_what_it_should_bring():
     head = order(world, backup_id)
     world.clock.move(DAY + 1)
 
-    result = world.work({"do": "bring", "space_id": "copy", "arrival_id": head.meta.arrival.arrival_id})
-
-    assert result == {"status": "error", "error": "not_finished"}
+    assert world.work(payload(head)) == {"status": "failed"}
+    told = provisioning_job.load(world.process, "copy")
+    assert told.error
+    assert told.error.code == "not_finished"
     assert world.keys("copy/") == ["copy/_meta.json"]
 
 
 def test_an_invocation_of_an_arrival_that_has_ended_or_is_another_one_does_nothing():
     world, backup_id = backed_up()
     head = order(world, backup_id)
-    payload = {"do": "bring", "space_id": "copy", "arrival_id": head.meta.arrival.arrival_id}
+    ours = payload(head)
+    before = dict(world.inner.objects)
 
-    assert world.work({**payload, "arrival_id": "other"}) == {"status": "ended"}
-    assert world.work({**payload, "space_id": "demo"}) == {"status": "ended"}
-    assert world.work({**payload, "space_id": "nowhere"}) == {"status": "ended"}
-    assert world.work(payload) == {"status": "ok"}
-    assert world.work(payload) == {"status": "ended"}
+    assert world.work({**ours, "job_id": "other"}) == {"status": "gone"}
+    assert world.work({**ours, "job_id": ""}) == {"status": "gone"}
+    assert world.work({**ours, "space_id": "demo"}) == {"status": "gone"}
+    assert world.work({**ours, "space_id": "nowhere"}) == {"status": "gone"}
+    assert world.inner.objects == before
+    assert world.work(ours) == {"status": "done"}
+    before = dict(world.inner.objects)
+    assert world.work(ours) == {"status": "done"}
+    assert world.inner.objects == before
 
 
 def test_who_was_overtaken_lands_nothing_and_gives_nothing_up():
     world, backup_id = backed_up()
     before = objects(world, "demo")
     first = order(world, backup_id)
-    arrival_id = first.meta.arrival.arrival_id
-    second = arrivals.take_over(world.process, "copy", arrival_id)
-    assert second
+    second = provisioning_job.head_of(jobs.change(world.process, provisioning_job.of_head(first), held_seconds=900))
 
     with pytest.raises(PreconditionLost):
         carry_on(world, first)
     assert heads.find(world.process, "copy") is None
+    without = world.fork()
+    catalog.remove(without.process, "demo", backup_id)
     with pytest.raises(PreconditionLost):
-        arrivals.give_up(world.process, first, BackupDamaged("x"))
+        carry_on(without, first)
+    assert provisioning_job.load(without.process, "copy").status == "running"
 
     assert carry_on(world, second)
     assert whole(world, before)
@@ -534,9 +546,9 @@ def test_a_restored_space_that_was_deleted_is_no_arrival_any_more():
     life.delete(world.process, "copy", "copy")
 
     with pytest.raises(NotFound):
-        arrivals.view(world.process, "copy")
+        provisioning_job.load(world.process, "copy")
     with pytest.raises(NotFound):
-        arrivals.view(world.process, "demo")
+        provisioning_job.load(world.process, "demo")
 
 
 def test_the_answer_to_the_last_swap_may_get_lost():
@@ -644,7 +656,10 @@ def test_a_given_up_arrival_is_an_ordinary_tombstone():
     head = order(world, backup_id)
     late = worker(world, head)
     late.step(12)
-    arrivals.give_up(world.process, head, BackupDamaged("x"))
+    failed = Failure(code="backup_damaged", detail="x")
+    read = provisioning.KINDS["restore"].read(world.process)
+    jobs.finish(world.process, provisioning_job.of_head(head), "failed", read=read, error=failed)
+    arrivals.clear(world.process, "copy")
     late.finish()
     assert isinstance(late.error, PreconditionLost)
     assert len(world.keys("copy/")) > 1

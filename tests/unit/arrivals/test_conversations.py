@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem.arrivals import bringing, fork
+from livemem.arrivals import fork, provisioning
 from livemem.conversations import log, reading, update
 from livemem.conversations.turn import Draft
 from tests.support.archives import exported, import_it
@@ -16,7 +16,7 @@ def taken_by_archive(talk: Talk) -> None:
 
 def taken_by_fork(talk: Talk) -> None:
     deadline = talk.world.clock() + INVOCATION
-    bringing.carry_on(talk.process, fork.order(talk.process, EVERYONE, "demo", "copy", None, deadline), deadline)
+    provisioning.carry_on(talk.process, fork.order(talk.process, EVERYONE, "demo", "copy", None, deadline), deadline)
 
 
 @pytest.mark.parametrize("way", [taken_by_archive, taken_by_fork])

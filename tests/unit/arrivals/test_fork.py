@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
-from livemem.arrivals import arrivals, bringing, fork, restore
+from livemem.arrivals import fork, provisioning, provisioning_job, restore
 from livemem.backups import catalog, snapshots
 from livemem.bank import citations, corrections, files, history, time_travel
 from livemem.changes import moving, records, rules
@@ -33,7 +33,7 @@ from tests.support.world import EVERYONE, INVOCATION, World
 
 def forked(world: World, target: str, at: int | None = None, source: str = "demo") -> Meta:
     head = order(world, target, at, source)
-    meta = bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    meta = provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     assert meta
     return meta
 
@@ -220,7 +220,7 @@ def test_a_fork_at_a_change_reads_only_what_came_later_and_copies_no_more():
 
     head = order(world, "other", 3)
     world.client.reset()
-    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
     read = [key.partition("/_consolidations/")[2][:6] for verb, key in world.client.requests if verb == "GET"]
     # Records of before are read to be written under the new id; the change's own is read besides.
@@ -305,7 +305,7 @@ def test_a_hostile_record_writes_nothing_beside_the_fork():
         key: stored for key, stored in before.items() if key != "demo/_meta.json"
     }.items()
     assert world.keys("other/") == ["other/_meta.json"]
-    assert arrivals.view(world.process, "other")[0].error
+    assert provisioning_job.load(world.process, "other").status == "failed"
 
 
 def test_a_fork_of_a_space_from_before_the_head_told_all_of_it_falls_back_to_the_records():
@@ -470,7 +470,7 @@ def test_a_fork_whose_backup_takes_longer_goes_on_by_itself(monkeypatch: pytest.
     soon = world.clock() + restore.MARGIN / 2
 
     head = fork.order(world.process, EVERYONE, "demo", "other", None, soon)
-    assert bringing.carry_on(world.process, head, soon) is None
+    assert provisioning.carry_on(world.process, head, soon) is None
     assert heads.find(world.process, "other") is None
     again = fork.order(world.process, EVERYONE, "demo", "other", None, soon)
     assert again.meta.uid == head.meta.uid
@@ -488,6 +488,6 @@ def test_a_fork_whose_source_and_backup_are_gone_half_way_is_given_up():
     catalog.remove(world.process, "demo", head.meta.arrival.backup_id)
 
     with pytest.raises(NotFound):
-        bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+        provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
     assert world.keys("other/") == ["other/_meta.json"]

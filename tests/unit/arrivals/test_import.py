@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
 from livemem.archives import unpacking
-from livemem.arrivals import arrivals, bringing, importing
+from livemem.arrivals import importing, provisioning, provisioning_job
 from livemem.arrivals.importing import NewImport
 from livemem.errors import (
     Conflict,
@@ -132,7 +132,7 @@ def test_it_counts_its_requests(world):
     head = order(world, upload_id)
     assert world.client.counts == {"HEAD": 1, "GET": 4, "LIST": 1, "PUT": 2}
     world.client.reset()
-    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     # 8 objects and the head.
     assert world.client.counts == {"GET": 2, "LIST": 1, "PUT": 9, "DELETE": 1}
 
@@ -141,7 +141,7 @@ def test_whoever_begins_again_does_not_write_what_is_there(world, monkeypatch):
     monkeypatch.setattr(importing, "WINDOW_OBJECTS", 2)
     head = order(world, upload(world, exported(world)))
     world.client.after = lambda index, verb: world.clock.move(2)
-    assert bringing.carry_on(world.process, head, world.clock() + timedelta(seconds=18)) is None
+    assert provisioning.carry_on(world.process, head, world.clock() + timedelta(seconds=18)) is None
     assert heads.find(world.process, "copy") is None
     world.new_process()
     there = set(objects(world, "copy"))
@@ -159,13 +159,12 @@ def test_a_large_archive_is_checked_before_anything_is_written_but_after_the_ans
     head = order(world, upload(world, targz(files.items())))
     world.client.reset()
     with pytest.raises(InvalidArchive):
-        bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+        provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     # Its head alone: that it was given up.
     assert {key for verb, key in world.client.requests if verb == "PUT"} == {"copy/_meta.json"}
-    arrival, there = arrivals.view(world.process, "copy")
-    assert there is None
-    assert arrival.error["code"] == "invalid_archive"
-    assert "_rules.md" in arrival.error["detail"]
+    job = provisioning_job.load(world.process, "copy")
+    assert (job.status, job.error.code) == ("failed", "invalid_archive")
+    assert "_rules.md" in job.error.detail
 
 
 def test_what_there_is_no_time_to_check_is_checked_later(world):
@@ -176,7 +175,7 @@ def test_what_there_is_no_time_to_check_is_checked_later(world):
     # The same order again goes on with it, although it knows by now where the archive comes from.
     again = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
     assert again.meta.arrival.arrival_id == head.meta.arrival.arrival_id
-    assert bringing.carry_on(world.process, head, world.clock() + timedelta(seconds=4)) is None
+    assert provisioning.carry_on(world.process, head, world.clock() + timedelta(seconds=4)) is None
     world.settle()
     assert world.bank("copy") == world.bank("demo")
 
@@ -187,7 +186,7 @@ def test_an_upload_that_is_replaced_after_the_check_is_not_taken(world):
     head = order(world, upload_id)
     world.store.put(keys.upload(upload_id), body + bytes(512))
     with pytest.raises(InvalidArchive, match="replaced"):
-        bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+        provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     assert objects(world, "copy") == {}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from livemem import limits
 from livemem.archives import inspection
-from livemem.arrivals import arrivals, bringing, importing, markdown_import
+from livemem.arrivals import importing, markdown_import, provisioning, provisioning_job
 from livemem.arrivals.importing import NewImport
 from livemem.bank import citations, files, history, time_travel
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
@@ -153,7 +153,7 @@ def test_whoever_goes_on_with_it_writes_the_same(world):
     world.new_process()
     assert importing.bring(world.process, head, world.clock() + INVOCATION) == brought
     assert objects(world, "copy") == first
-    assert bringing.carry_on(world.process, head, world.clock() + INVOCATION)
-    arrival, _ = arrivals.view(world.process, "copy")
+    assert provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
+    arrival = provisioning_job.load(world.process, "copy").arrival
     assert isinstance(arrival, Arrival)
     assert arrival.ended()

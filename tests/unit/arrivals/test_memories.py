@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from livemem.archives import archive
-from livemem.arrivals import bringing, fork
+from livemem.arrivals import fork, provisioning
 from livemem.arrivals import source as sources
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots as backups
@@ -69,7 +69,7 @@ def taken_by_archive(world: World) -> str:
 
 def taken_by_fork(world: World) -> str:
     deadline = world.clock() + INVOCATION
-    bringing.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", None, deadline), deadline)
+    provisioning.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", None, deadline), deadline)
     return "copy"
 
 
@@ -165,7 +165,7 @@ def test_a_fork_at_an_earlier_change_has_the_memories_of_its_time(world):
     snapshot(world)
     deadline = world.clock() + INVOCATION
 
-    bringing.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", 1, deadline), deadline)
+    provisioning.carry_on(world.process, fork.order(world.process, EVERYONE, "demo", "copy", 1, deadline), deadline)
 
     assert [one.content for one in reading.recent(world.process, "copy")] == ["1: The port is 8080."]
     assert world.keys("copy/memories/") == ["copy/memories/facts/log/00000001.json"]

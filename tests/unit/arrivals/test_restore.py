@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from livemem.arrivals import bringing, restore
+from livemem.arrivals import provisioning, restore
 from livemem.bank import citations, files, history, time_travel
 from livemem.changes import progress, records
 from livemem.errors import BackupDamaged, Conflict
@@ -114,12 +114,12 @@ def test_where_each_copy_has_an_etag_of_its_own_too(target: str):
     head = restore.order(world.process, EVERYONE, "demo", backup_id, target)
     world.client.kill_at(len(world.client.requests) + 40, done=True)
     with pytest.raises(Killed):
-        bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+        provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     copied = {key for verb, key in world.client.requests if verb == "COPY"}
     assert bool(copied) == (target == "demo")
     world.new_process()
 
-    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
     assert differences(before, objects(world, target), "demo", target) == []
     assert not copied & {key for verb, key in world.client.requests if verb == "COPY"}
@@ -289,7 +289,7 @@ def test_a_restore_costs_a_copy_for_what_never_changes_and_a_read_and_a_write_fo
     head = restore.order(world.process, EVERYONE, "demo", backup_id, None)
     claimed = dict(world.client.counts)
     world.client.reset()
-    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
     # Manifest, head of the source, head of the target before and after the claim, and the registry as of a deletion.
     assert claimed == {"GET": 6, "LIST": 1, "PUT": 2}
@@ -304,7 +304,7 @@ def test_what_does_not_fit_into_the_time_goes_on_later_with_what_is_missing(monk
     monkeypatch.setattr(restore, "BATCH", 5)
     head = restore.order(world.process, EVERYONE, "demo", backup_id, "copy")
 
-    assert bringing.carry_on(world.process, head, world.clock() + restore.MARGIN / 2) is None
+    assert provisioning.carry_on(world.process, head, world.clock() + restore.MARGIN / 2) is None
     brought = set(world.keys("copy/")) - {"copy/_meta.json"}
     assert len(brought) == 5
     assert heads.find(world.process, "copy") is None
@@ -314,7 +314,7 @@ def test_what_does_not_fit_into_the_time_goes_on_later_with_what_is_missing(monk
 
     assert differences(before, objects(world, "copy"), "demo", "copy") == []
     assert not brought & {key for verb, key in world.client.requests if verb in ("PUT", "COPY")}
-    assert world.work(invocation) == {"status": "ended"}
+    assert world.work(invocation) == {"status": "done"}
 
 
 def test_a_large_object_that_the_service_does_not_know_is_copied_by_the_store(monkeypatch: pytest.MonkeyPatch):

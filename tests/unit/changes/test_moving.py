@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livemem.arrivals import bringing, fork
+from livemem.arrivals import fork, provisioning
 from livemem.bank import corrections, files, history
 from livemem.changes import moving, rules
 from livemem.changes.rules import NewRules
@@ -161,7 +161,7 @@ def test_a_fork_as_of_then_says_of_consolidations_what_the_space_said(at: int):
     world.consolidate()
 
     head = fork.order(world.process, EVERYONE, "demo", "other", at, world.clock() + INVOCATION)
-    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
 
     other = heads.load(world.process, "other").meta
     names = ("last_consolidation", "prompt_cut", "rules_changed_at")

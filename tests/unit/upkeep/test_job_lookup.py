@@ -7,7 +7,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.archives import export
-from livemem.arrivals import bringing, restore
+from livemem.arrivals import provisioning, restore
 from livemem.backups import catalog, remains
 from livemem.digests import due
 from livemem.digests import reading as digests
@@ -148,7 +148,7 @@ def test_the_job_that_brings_a_space_is_there_before_the_space_is(world):
     with pytest.raises(NotFound):
         found(world, "copy", "fork", name)
 
-    bringing.carry_on(world.process, head, world.clock() + INVOCATION)
+    provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     ended = found(world, "copy", "restore", name)
     assert (ended.status, ended.progress.done) == ("done", ended.progress.total)
     assert ended in job_lookup.page(world.process, EVERYONE, "copy", limit=99)[0]

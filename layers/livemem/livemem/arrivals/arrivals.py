@@ -1,14 +1,12 @@
 """How a space is brought here as a whole: claimed, filled, and then seen by everybody at once; or given up.
 
-The claim is the space's head, a tombstone with an `arrival` in it (head_fields.py). Who fills the space swaps the
+The claim is the space's head, a tombstone with an `arrival` in it (provisioning_job.py). Who fills the space swaps the
 head first; the swap that makes the space visible succeeds only for whoever did so last. So of several workers one wins,
 and a late one harms nobody: what it writes is what is there already, by conditional writes where it could have been
 changed since. If all of them die the sweep goes on.
 """
 
-import logging
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
 from livemem import clock
 from livemem.access import decision
@@ -17,26 +15,17 @@ from livemem.access.principal import Principal
 from livemem.changes import settling
 from livemem.errors import (
     Conflict,
-    LiveMemoryError,
-    NotFound,
     PreconditionLost,
     SpaceBroken,
     SpaceExists,
-    StoreUnavailable,
 )
-from livemem.jobs.job import Status
 from livemem.process import Process
 from livemem.spaces import caps, due_index, life
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Arrival, Settling
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.probe import require_conditional_writes
-
-logger = logging.getLogger(__name__)
-
-GIVEN_UP_AFTER = timedelta(days=1)
-"""After which what could not be brought is not tried again."""
 
 MOST_REMOVED = 100_000
 """Objects that are removed at once: a few minutes, so that none of it comes when the id is free again."""
@@ -105,7 +94,7 @@ def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
         rev=tombstone.meta.rev + 1 if tombstone else 1,
         consolidation_threshold=0,
         deleted_at=now,
-        arrival=arrival,
+        arrival=arrival.model_copy(update={"held_seconds": timing.BY_HAND.total_seconds()}),
     )
     try:
         heads.create(process, meta, over=tombstone)
@@ -135,31 +124,14 @@ def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
     return bool(there) and there.model_dump(include=fields) == wanted.model_dump(include=fields)  # type: ignore[union-attr]
 
 
-def take_over(process: Process, space_id: str, arrival_id: str) -> Head | None:
-    """The head of what is to be brought, from now on ours: 1 GET, 1 PUT. None where nothing is (any more).
-
-    Raises PreconditionLost: somebody else has just taken it over.
-    """
-    head = heads.find_any(process, space_id)
-    if not head or not head.meta.arriving() or not head.meta.arrival or head.meta.arrival.arrival_id != arrival_id:
-        return None
-    # The swap alone does it: `rev` is another one.
-    swapped = heads.swap(process, head)
-    return replace(swapped, age=head.age, seen_at=head.seen_at)
-
-
-def land(process: Process, head: Head, brought: Brought) -> Meta:
-    """Make the space visible: 1 PUT. Raises PreconditionLost where somebody else is at it by now, or has given it up;
-    where another worker has made it visible, the space is returned as it stands.
-    """
+def activated(process: Process, head: Head, brought: Brought) -> Meta:
+    """What the head says from the swap on that makes the space visible."""
     arrival = head.meta.arrival
     assert arrival
-    now = process.clock()
-    # What was asked for is in the space by now; its head is read often.
-    ended = arrival.model_copy(update={"finished_at": clock.iso(now), "objects": brought.objects, "options": {}})
-    wanted = brought.meta.model_copy(
+    return brought.meta.model_copy(
         update={
-            "arrival": ended,
+            # What was asked for is in the space by now; its head is read often.
+            "arrival": arrival.model_copy(update={"objects": brought.objects, "options": {}}),
             "deleted_at": None,
             "committed_run": None,
             "echoes": [],
@@ -168,68 +140,18 @@ def land(process: Process, head: Head, brought: Brought) -> Meta:
             "review": None,
             # As long as requests of those who brought it may come, the sweep looks for notes that they bring back. A
             # file can come back only where it was deleted since, and each deletion is watched by itself.
-            "settling": Settling(until=clock.iso(now + settling.WATCHED_FOR)),
+            "settling": Settling(until=clock.iso(process.clock() + settling.WATCHED_FOR)),
         }
     )
-    changes = {name: value for name, value in wanted if name not in ("rev", "write_id")}
-    try:
-        landed = heads.swap(process, head, **changes).meta
-    except (PreconditionLost, StoreUnavailable):
-        # The answer to a swap that did happen can get lost, and a twin may have been faster: only a look tells.
-        newest = heads.find(process, head.meta.space_id)
-        if newest and newest.meta.uid == head.meta.uid:
-            return newest.meta
-        raise
-    logger.info("space arrived", extra={"space_id": landed.space_id, "kind": arrival.kind, "objects": brought.objects})
-    return landed
 
 
-def give_up(process: Process, head: Head, error: LiveMemoryError) -> None:
-    """Remove what was brought so far; the tombstone tells why: 1 PUT, the registry's 1 GET (and 1 PUT), 1 LIST and 1
-    DeleteObjects per 1,000 objects.
+def clear(process: Process, space_id: str) -> None:
+    """Remove what was brought so far of a space whose tombstone tells why it was given up: the registry's 1 GET (and 1
+    PUT), 1 LIST and 1 DeleteObjects per 1,000 objects.
 
     If it dies on the way, or there are more than 100,000, the sweep removes the rest as it does after a deletion.
-    Raises PreconditionLost.
     """
-    arrival = head.meta.arrival
-    assert arrival
-    failed = arrival.model_copy(
-        update={"finished_at": clock.iso(process.clock()), "error": {"code": error.code, "detail": error.detail}}
-    )
-    heads.swap(process, head, arrival=failed)
-    space_id = head.meta.space_id
     registries.forget_space(process, space_id)
     # What the runs have cost that came with it counts for the space in which they ran.
     listed = process.store.scan(keys.prefix(space_id), limit=MOST_REMOVED)
     process.store.delete_many([entry.key for entry in listed if entry.key != keys.meta(space_id)])
-
-
-def view(process: Process, space_id: str) -> tuple[Arrival, Meta | None]:
-    """How the arrival of a space stands, and the space once it is there: 1 GET. Raises NotFound where it did not come
-    so.
-    """
-    head = heads.find_any(process, keys.check_space_id(space_id))
-    arrival = of(head)
-    if not head or not arrival:
-        raise NotFound("arrival", space_id)
-    return arrival, None if head.meta.deleted_at else head.meta
-
-
-def of(head: Head | None) -> Arrival | None:
-    """What brought the space of this head, or brings it."""
-    return head.meta.arrival if head and not _was_deleted_since(head.meta) else None
-
-
-def status(arrival: Arrival, meta: Meta | None) -> Status:
-    """How it stands; `meta` is that of the space, once it is there."""
-    return "done" if meta else "failed" if arrival.ended() else "running"
-
-
-def _was_deleted_since(meta: Meta) -> bool:
-    return bool(meta.deleted_at and meta.arrival and meta.arrival.ended() and not meta.arrival.error)
-
-
-def is_overdue(head: Head, now: datetime) -> bool:
-    """Whether it was begun so long ago that nobody should try again."""
-    assert head.meta.arrival
-    return now - clock.parse(head.meta.arrival.started_at) > GIVEN_UP_AFTER

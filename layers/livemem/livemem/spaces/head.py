@@ -238,6 +238,11 @@ def refresh(process: Process, space_id: str) -> Head:
     return process.cache(_KnownHeads).put(load(process, space_id))
 
 
+def forget(process: Process, space_id: str) -> None:
+    """Let `load_recent` read the head anew: for who has written it as a part of another document."""
+    process.cache(_KnownHeads).drop(space_id)
+
+
 def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
     """Write the head of a new space, over the tombstone of an earlier one if there is one, and return it as it stands;
     raises PreconditionLost.
@@ -257,7 +262,7 @@ def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
 def swap(process: Process, head: Head, /, **changes: object) -> Head:
     """Write `head` with `changes` over exactly the version that was read; raises PreconditionLost."""
     swapped = stored.swap(process.store, head, _changed(head.meta, changes), process.new_id)
-    process.cache(_KnownHeads).drop(swapped.value.space_id)
+    forget(process, swapped.value.space_id)
     return Head.of(swapped)
 
 
@@ -291,7 +296,7 @@ def update(
     )
     assert updated
     if changed:
-        process.cache(_KnownHeads).drop(space_id)
+        forget(process, space_id)
     return Head.of(updated)
 
 

@@ -2,8 +2,8 @@
 
 The rooms above do the work; these are fields alone. Why each is in the head:
 
-- `Arrival` (arrivals/arrivals.py): until all of a space is there its head is a tombstone that says so. Then nobody sees
-  it, nothing can be committed to it, and nobody creates another space under its id.
+- `Arrival` (arrivals/provisioning_job.py): until all of a space is there its head is a tombstone that says so. Then
+  nobody sees it, nothing can be committed to it, and nobody creates another space under its id.
 - `Erasing` (erasure/erasure.py): a write whose answer was lost is sent again, and may bring an erased note back. So the
   space is looked at once more when no request from before can come any more.
 - `Review` (changes/proposals.py): a plan waits for a person from the swap that writes it here, and another swap decides
@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Count, Moment, Number
+from livemem.store.documents import Count, Line, Moment, Number, Seconds
 
 Mode = Literal["auto", "review"]
 """Whether a consolidation commits by itself, or waits with its plan for a person."""
@@ -26,21 +26,23 @@ Mode = Literal["auto", "review"]
 class Arrival(BaseModel, defer_build=True):
     """What a head says of it."""
 
-    arrival_id: str
+    arrival_id: Line
     kind: Literal["restore", "fork", "import"]
-    space_id: str | None = None
+    space_id: Line | None = None
     """The space that it comes from; of an import the one that the archive names, once it was read."""
-    backup_id: str | None = None
+    backup_id: Line | None = None
     """The backup of that space."""
     at: Number | None = None
     """The change as of which it was forked; None: as it stood."""
-    upload_id: str | None = None
-    upload_etag: str | None = None
+    upload_id: Line | None = None
+    upload_etag: Line | None = None
     """The archive that is imported, exactly that version of it."""
-    requested_by: str
+    requested_by: Line
     options: dict[str, str] = {}
     """Of an import of Markdown files: description and rules."""
     started_at: Moment
+    held_seconds: Seconds = 0
+    """For how long after the head was written somebody is at work on it."""
     finished_at: Moment | None = None
     objects: Count | None = None
     """How many objects were brought, once they are all there."""

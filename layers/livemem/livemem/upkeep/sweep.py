@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem.archives import expiry
-from livemem.arrivals import bringing
+from livemem.arrivals import provisioning
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
@@ -283,7 +283,7 @@ def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
         # Just created.
         return {MORE_WORK: 1}
     if head and head.meta.arriving():
-        return bringing.maintain(process, head)
+        return provisioning.maintain(process, head)
     if head:
         if life.clear_remains(process, head):
             return {"cleaned": 1, MORE_WORK: 1}

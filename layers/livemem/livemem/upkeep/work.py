@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from livemem.archives import archiving
-from livemem.arrivals import bringing
+from livemem.arrivals import provisioning
 from livemem.backups import nightly
 from livemem.erasure import erasure
 from livemem.jobs import worker
@@ -15,7 +15,7 @@ from livemem.process import Process
 
 logger = logging.getLogger(__name__)
 
-KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in (archiving.KIND,)}
+KINDS: Mapping[str, Kind[Any]] = {archiving.KIND.name: archiving.KIND, **provisioning.KINDS}
 """The kinds of jobs that this function carries out."""
 
 
@@ -25,13 +25,13 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
     if "kind" in payload:
-        worked = worker.work(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
+        carry = provisioning.carry_out if payload["kind"] in provisioning.KINDS else worker.work
+        worked = carry(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
         return {"status": worked.outcome}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
         "back_up": nightly.back_up,
         "retain": nightly.retain,
-        "bring": bringing.work,
         "erase": erasure.work,
     }
     return works[payload["do"]](process, payload, deadline)

@@ -10,7 +10,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.arrivals import arrivals, bringing, fork, importing, restore
+from livemem.arrivals import fork, importing, provisioning, provisioning_job, restore
+from livemem.arrivals.provisioning_job import Provisioning
 from livemem.backups import catalog, retention, snapshots
 from livemem.erasure import erasure, receipts
 from livemem.spaces.head import Head
@@ -134,8 +135,7 @@ def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None
 @api.route("GET", "/v1/spaces/{space_id}/arrival", needs="read", tag="archives", summary="Look at an arrival")
 def get_arrival(space_id: str) -> views.ArrivalView:
     """How the restore, fork or import stands that brings the space here, or brought it."""
-    arrival, meta = arrivals.view(process(), space_id)
-    return views.ArrivalView.of(space_id, arrival, meta)
+    return views.ArrivalView.of(provisioning_job.load(process(), space_id))
 
 
 @api.route(
@@ -438,10 +438,8 @@ def restore_quarantined(space_id: str, quarantine_id: str) -> QuarantinedView:
 
 def _bring(head: Head) -> Response[views.ArrivalView]:
     """What is brought into a space that is claimed: 201, or 202 where it goes on in an invocation of its own."""
-    space_id, arrival = head.meta.space_id, head.meta.arrival
-    assert arrival
-    meta = bringing.carry_on(process(), head, _soon())
-    arrival = (meta and meta.arrival) or arrival
+    space_id = head.meta.space_id
+    meta = provisioning.carry_on(process(), head, _soon())
     status = HTTPStatus.CREATED if meta else HTTPStatus.ACCEPTED
     headers = {"Location": f"/v1/spaces/{space_id}" if meta else f"/v1/spaces/{space_id}/arrival"}
-    return api.json(status, views.ArrivalView.of(space_id, arrival, meta), headers=headers)
+    return api.json(status, views.ArrivalView.of(Provisioning.of(meta or head.meta)), headers=headers)

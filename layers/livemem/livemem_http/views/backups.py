@@ -3,12 +3,10 @@
 from typing import Annotated, Literal
 
 from livemem import limits
-from livemem.arrivals import arrivals
+from livemem.arrivals.provisioning_job import Provisioning
 from livemem.backups.manifest import Manifest
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
-from livemem.spaces.head import Meta
-from livemem.spaces.head_fields import Arrival
 from livemem.store import keys
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, job_told, told
 
@@ -120,8 +118,7 @@ class ArrivalView(Sparse):
     error: Annotated[dict[str, str] | None, told("Of one that failed: `code` (see errors.md) and `detail`.")] = None
 
     @classmethod
-    def of(cls, space_id: str, arrival: Arrival, meta: Meta | None) -> "ArrivalView":
-        """`meta`: of the space, once it is there."""
+    def of(cls, job: Provisioning) -> "ArrivalView":
         known = {
             "kind",
             "backup_id",
@@ -135,10 +132,10 @@ class ArrivalView(Sparse):
         }
         return cls.model_validate(
             {
-                "space_id": space_id,
-                "status": arrivals.status(arrival, meta),
-                "job": job_id(space_id, arrival.kind, arrival.arrival_id),
-                "source_space_id": arrival.space_id,
-                **arrival.model_dump(include=known),
+                "space_id": job.space_id,
+                "status": job.status,
+                "job": job_id(job.space_id, job.arrival.kind, job.job_id),
+                "source_space_id": job.arrival.space_id,
+                **job.arrival.model_dump(include=known),
             }
         )

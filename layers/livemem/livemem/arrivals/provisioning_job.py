@@ -1,0 +1,116 @@
+"""The job that restores, forks or imports a space: its document is the space's own head, a tombstone until its end.
+
+So one object says that the id is taken, who is at work and that the space is there, and no request is needed besides:
+to take the job is a swap of the head, and so is its end, which makes the space visible or tells why there is none.
+
+How often the job was taken is not kept: a large space takes many invocations, and says nothing between them. It is
+given up after a day.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from livemem import clock
+from livemem.errors import NotFound
+from livemem.jobs.job import Failure, Job, Progress
+from livemem.process import Process
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head, Meta
+from livemem.spaces.head_fields import Arrival
+from livemem.store import keys
+from livemem.store.stored import Stored
+
+
+class Provisioning(Job):
+    """`_meta.json`, read as the job. Its subject is the backup or the upload that it comes from.
+
+    A head without such a job, or of a space that was deleted after it, has an empty id: so nobody finds a job there.
+    """
+
+    meta: Meta
+
+    @classmethod
+    def of(cls, meta: Meta) -> Self:
+        """The job in a head."""
+        none = cls(
+            kind="",
+            job_id="",
+            space_id=meta.space_id,
+            uid=meta.uid,
+            status="done",
+            created_at=meta.created_at,
+            meta=meta,
+        )
+        arrival = meta.arrival
+        if not arrival or (meta.deleted_at and arrival.ended() and not arrival.error):
+            return none
+        return none.model_copy(
+            update={
+                "kind": arrival.kind,
+                "job_id": arrival.arrival_id,
+                "subject": arrival.backup_id or arrival.upload_id,
+                "status": "done" if not meta.deleted_at else "failed" if arrival.ended() else "running",
+                "held_seconds": arrival.held_seconds,
+                "progress": Progress(done=arrival.objects or 0, total=arrival.objects),
+                "requested_by": arrival.requested_by,
+                "created_at": arrival.started_at,
+                "started_at": arrival.started_at,
+                "ended_at": arrival.finished_at,
+                "error": arrival.error and _failure(arrival.error),
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> Self:
+        """The job in a stored head."""
+        return cls.of(Meta.from_bytes(body))
+
+    def to_bytes(self) -> bytes:
+        """The head."""
+        return self.meta.to_bytes()
+
+    @property
+    def arrival(self) -> Arrival:
+        """What the head says of the job."""
+        assert self.meta.arrival
+        return self.meta.arrival
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """The job with `changes`, of which the head keeps until when it is held, and its end."""
+        after = super().changed(changes)
+        arrival = after.arrival.model_copy(
+            update={
+                "held_seconds": after.held_seconds,
+                "finished_at": after.ended_at and clock.iso(clock.parse(after.ended_at)),
+                "error": after.error and after.error.model_dump(),
+            }
+        )
+        return self.of(after.meta.model_copy(update={"rev": self.meta.rev + 1, "arrival": arrival}))
+
+    def stamped(self, write_id: str) -> Self:
+        """The head as this write makes it."""
+        return self.of(self.meta.stamped(write_id))
+
+
+def _failure(error: Mapping[str, str]) -> Failure:
+    # As it is: whoever wrote the head by hand, what it says is shown.
+    return Failure.model_construct(code=error.get("code", ""), detail=error.get("detail", ""))
+
+
+def of_head(head: Head) -> Stored[Provisioning]:
+    """The job in a head that was read."""
+    return Stored(head.key, Provisioning.of(head.meta), head.etag, head.age, head.seen_at)
+
+
+def head_of(found: Stored[Provisioning]) -> Head:
+    """The head that the job is."""
+    return Head(found.key, found.value.meta, found.etag, found.age, found.seen_at)
+
+
+def load(process: Process, space_id: str) -> Provisioning:
+    """The job that brings the space here, or brought it: 1 GET. Raises InvalidName, NotFound where none did."""
+    head = heads.find_any(process, keys.check_space_id(space_id))
+    job = Provisioning.of(head.meta) if head else None
+    if not job or not job.job_id:
+        raise NotFound("arrival", space_id)
+    return job
