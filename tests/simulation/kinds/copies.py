@@ -6,19 +6,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from livemem.archives import packing
 from livemem.arrivals import fork, importing, provisioning, provisioning_job, restore
 from livemem.arrivals.importing import NewImport
 from livemem.backups import catalog
+from livemem.bank import corrections
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys, timing
-from tests.simulation.pairs import Pair, crossed, cut, together
+from tests.simulation.pairs import Pair, crossed, cut, lost, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
 from tests.support.archives import exported, targz
 from tests.support.audit import audit, records_of
@@ -246,6 +247,12 @@ def _import(scene: CopyScene, process: Process, until: datetime) -> None:
     provisioning.carry_on(process, importing.order(process, EVERYONE, NewImport(OTHER, UPLOAD), until), until)
 
 
+def _restore_and_correct(scene: CopyScene, process: Process, until: datetime) -> None:
+    """Another worker is faster, and a user changes at once what it has brought."""
+    _restore()(scene, process, until)
+    corrections.write_file(process, "admin", OTHER, "log.md", "# Log\n\n## Log\n\nRewritten.\n", None)
+
+
 def _create(scene: CopyScene, process: Process, until: datetime) -> None:
     life.create(process, EVERYONE, life.NewSpace(OTHER, rules="Others."))
 
@@ -274,6 +281,7 @@ RESTORE = _action("restore under the same id", _restore(), _deleted)
 RESTORE_OTHER = _action("restore under another id", _restore(), _backed_up)
 FORK = _action("fork", _fork(None), _twice)
 FORK_AT = _action("fork at a change", _fork(1), _twice)
+REST = _action("rest of an import", lambda scene, *more: scene.world.work(scene.run, *more), _import_queued, works=True)
 ACTIONS = (
     RESTORE,
     RESTORE_OTHER,
@@ -281,7 +289,7 @@ ACTIONS = (
     FORK_AT,
     _action("import", _import, _uploaded),
     _action("import of Markdown files", _import, _folder_uploaded),
-    _action("rest of an import", lambda scene, *more: scene.world.work(scene.run, *more), _import_queued, works=True),
+    REST,
 )
 
 
@@ -309,13 +317,13 @@ def _of_the_second_alone() -> Whole:
     return objects(scene.world, OTHER)
 
 
-def _as_its_records_say(world: World) -> list[Whole]:
-    """When the run commits, and so what a fork holds, is a matter of time: so it is what its records say, and none of
-    the notes is lost.
+def _as_its_records_say(action: Action, world: World) -> list[Whole]:
+    """What its target holds may be a matter of time, as when a run commits beside a fork, or change as soon as it is
+    seen: so it is what its records say, and none of the notes is lost.
     """
     if not heads.find(world.with_parts(), OTHER):
         return []
-    first = prepared(COPIES, FORK).world
+    first = prepared(COPIES, action).world
     folded = [source.note_id for record in records_of(first.inner.objects, SPACE) for source in record.notes]
     found = audit(world.inner.objects, OTHER, (*first.live_ids(SPACE), *folded))
     wrong = [one for one in fields(found) if one.name not in {"wrong_runs", "left_behind"} and getattr(found, one.name)]
@@ -360,14 +368,17 @@ LATER_RESTORE = _action("restore of a later backup", _restore(newest=True))
 REMOVE = _action("removal of its backup", _remove_backup)
 NEXT = _action("next worker", _go_on)
 RUN = _action("consolidation", _consolidate)
+CHANGED = _action("same restore and a correction", _restore_and_correct)
 PAIRS = (
-    Pair(RESTORE_OTHER, RESTORE_OTHER, (cut, crossed, together), _beside(RESTORE_OTHER, _nothing_else)),
+    Pair(RESTORE_OTHER, RESTORE_OTHER, (lost, cut, crossed, together), _beside(RESTORE_OTHER, _nothing_else)),
     *_meeting(RESTORE_OTHER, LATER_RESTORE, _beside(RESTORE_OTHER, _of_the_second, _second_backup)),
     *_meeting(RESTORE_OTHER, CREATE, _beside(RESTORE_OTHER, _created)),
     *_meeting(RESTORE_OTHER, REMOVE, _beside(RESTORE_OTHER, _nothing_else)),
     *_meeting(RESTORE_OTHER, NEXT, _beside(RESTORE_OTHER, _nothing_else), gap=1_000),
+    Pair(REST, REST, (lost, cut, crossed), _beside(REST, _nothing_else)),
     Pair(FORK_AT, FORK_AT, (cut, together), _beside(FORK_AT, _nothing_else)),
-    *_meeting(FORK, RUN, _beside(FORK, _as_its_records_say, _ordered)),
+    *_meeting(FORK, RUN, _beside(FORK, partial(_as_its_records_say, FORK), _ordered)),
+    Pair(RESTORE_OTHER, CHANGED, (lost, cut), _beside(RESTORE_OTHER, partial(_as_its_records_say, RESTORE_OTHER))),
 )
 assert timing.DEAD_AFTER.total_seconds() < 1_000
 COPIES = Kind(
