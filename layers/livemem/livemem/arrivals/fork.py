@@ -4,7 +4,6 @@ A fork is brought from a backup, which is taken for it unless nothing has change
 state of the space, whatever happens in it meanwhile.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from livemem import clock
@@ -19,6 +18,7 @@ from livemem.arrivals.source import Source
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
 from livemem.changes import records
+from livemem.errors import OutOfTime
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -61,17 +61,16 @@ def order(
     return arrivals.begin(process, principal, target, arrival)
 
 
-def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
-    """Finish the backup if that takes longer, and bring what it holds, or what the space held at the time; None if time
-    runs out.
+def bring(process: Process, head: Head, deadline: datetime) -> Brought:
+    """Finish the backup if that takes longer, and bring what it holds, or what the space held at the time.
 
     Requests as of a restore, and for an earlier change 1 GET for each later one and 1 LIST per 1,000 objects. Raises
-    NotFound, BackupDamaged, Conflict, Busy, PreconditionLost.
+    NotFound, BackupDamaged, Conflict, Busy, OutOfTime, PreconditionLost.
     """
     arrival = head.meta.arrival
     assert arrival
     if not _backup(process, arrival, deadline):
-        return None
+        raise OutOfTime("The backup is gone on with by another invocation.")
     if arrival.at is None:
         return restore.bring(process, head, deadline)
     with sources.opened(process, head) as source:
@@ -95,24 +94,13 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
     return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
 
 
-def _bring_then(process: Process, source: Source, then: Then, deadline: datetime) -> Brought | None:
-    if not restore.bring_items(process, source, then.items, deadline, then.keep):
-        return None
-    if not _write_all(process, source, list(then.written.items()), deadline):
-        return None
+def _bring_then(process: Process, source: Source, then: Then, deadline: datetime) -> Brought:
+    restore.bring_items(process, source, then.items, deadline, then.keep)
+    restore.in_batches(process, list(then.written.items()), lambda one: _write(process, source, *one), deadline)
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
     # Some of what was wanted was not there then.
     return Brought(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
-
-
-def _write_all(process: Process, source: Source, written: Sequence[tuple[str, Written]], deadline: datetime) -> bool:
-    """Write these objects: 1 PUT each. False if time runs out."""
-    for start in range(0, len(written), restore.BATCH):
-        if start and deadline - process.clock() < restore.MARGIN:
-            return False
-        process.store.map(lambda one: _write(process, source, *one), written[start : start + restore.BATCH])
-    return True
 
 
 def _write(process: Process, source: Source, name: str, written: Written) -> None:

@@ -130,24 +130,21 @@ def _check_options(wanted: NewImport) -> None:
     rules.chosen(wanted.rules, wanted.rules_template)
 
 
-def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
-    """Check the archive, and write what it holds into the space; what is there already is not written again. None if
-    time runs out.
+def bring(process: Process, head: Head, deadline: datetime) -> Brought:
+    """Check the archive, and write what it holds into the space; what is there already is not written again.
 
-    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest.
+    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest,
+    OutOfTime.
     """
     arrival = head.meta.arrival
     assert arrival
     assert arrival.upload_id
-    try:
-        with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
-            checked = _checked(_inspect(process, stream, deadline), arrival.options)
-        if not isinstance(checked, Space):
-            return markdown_import.bring(process, head, checked)
-        with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
-            _bring_space(process, head, checked, stream, deadline)
-    except OutOfTime:
-        return None
+    with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
+        checked = _checked(_inspect(process, stream, deadline), arrival.options)
+    if not isinstance(checked, Space):
+        return markdown_import.bring(process, head, checked)
+    with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
+        _bring_space(process, head, checked, stream, deadline)
     return _brought(head, arrival, checked)
 
 

@@ -8,7 +8,7 @@ from livemem import clock
 from livemem.arrivals import arrivals, fork, importing, provisioning_job, restore
 from livemem.arrivals.arrivals import Brought
 from livemem.arrivals.provisioning_job import Provisioning
-from livemem.errors import LiveMemoryError, OutOfTime, PreconditionLost, StoreUnavailable
+from livemem.errors import LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.jobs import job as jobs
 from livemem.jobs import worker
 from livemem.jobs.maintainable import MORE_WORK
@@ -22,20 +22,18 @@ from livemem.store.stored import Stored
 LASTS = timedelta(days=1)
 """After which what could not be brought is not tried again."""
 
-WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought | None]] = {
+WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought]] = {
     "restore": restore.bring,
     "fork": fork.bring,
     "import": importing.bring,
 }
-"""How the objects of each kind are brought: `None` means that time ran out."""
+"""How the objects of each kind are brought."""
 
 
 def _step(work: Work[Provisioning]) -> End:
     """Bring what is missing. Raises OutOfTime, and what says that it can't be brought."""
     head = provisioning_job.head_of(work.stored)
     brought = WAYS[work.job.kind](work.process, head, work.deadline)
-    if not brought:
-        raise OutOfTime("The rest is brought by another invocation.")
     return End(changes={"meta": arrivals.activated(work.process, head, brought)})
 
 

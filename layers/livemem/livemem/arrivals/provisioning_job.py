@@ -62,8 +62,10 @@ class Provisioning(Job):
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
-        """The job in a stored head."""
-        return cls.of(Meta.from_bytes(body))
+        """The job in a stored head. Raises ValueError, SpaceTooNew."""
+        meta = Meta.from_bytes(body)
+        heads.refuse_newer(meta.space_id, meta.version)
+        return cls.of(meta)
 
     def to_bytes(self) -> bytes:
         """The head."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from livemem import clock
 from livemem.access import decision
@@ -13,7 +14,7 @@ from livemem.arrivals.relabel import follows, relabel
 from livemem.arrivals.source import Source
 from livemem.backups import catalog
 from livemem.backups.manifest import Item
-from livemem.errors import Conflict, PreconditionLost
+from livemem.errors import Conflict, OutOfTime, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -29,6 +30,7 @@ WRITE_TRIES = 5
 LARGEST_READ = 8 << 20
 """Bytes of an object that is read to write it; larger ones are copied by the store, which knows no condition then."""
 
+T = TypeVar("T")
 Keep = Callable[[str, bytes], bool]
 """Whether an object of this name and content is to be brought."""
 
@@ -59,32 +61,35 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
         raise Conflict(detail, retry_after=refused.retry_after) from None
 
 
-def bring(process: Process, head: Head, deadline: datetime) -> Brought | None:
-    """Copy all that the backup holds into the space, and verify it against the manifest; None if time runs out.
+def bring(process: Process, head: Head, deadline: datetime) -> Brought:
+    """Copy all that the backup holds into the space, and verify it against the manifest.
 
     For A objects 2 ceil(A/1000) LIST and 3 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
-    later or names the space. Raises NotFound, BackupDamaged, PreconditionLost (the backup was changed meanwhile).
+    later or names the space. Raises NotFound, BackupDamaged, OutOfTime, PreconditionLost (the backup was changed
+    meanwhile).
     """
     with sources.opened(process, head) as source:
         meta = sources.read_head(process, source)
-        if not bring_items(process, source, source.items, deadline):
-            return None
+        bring_items(process, source, source.items, deadline)
         clear_strays(process, source, {item.name for item in source.items})
         return Brought(meta, len(source.items) + 1)
 
 
 def bring_items(
     process: Process, source: Source, items: Sequence[Item], deadline: datetime, keep: Keep | None = None
-) -> bool:
+) -> None:
     """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
-
-    False if time runs out.
+    Raises OutOfTime.
     """
+    in_batches(process, items, lambda item: _bring_item(process, source, item, keep), deadline)
+
+
+def in_batches(process: Process, items: Sequence[T], bring_one: Callable[[T], None], deadline: datetime) -> None:
+    """Bring these, as many as there is time for. Raises OutOfTime."""
     for start in range(0, len(items), BATCH):
         if start and deadline - process.clock() < MARGIN:
-            return False
-        process.store.map(lambda item: _bring_item(process, source, item, keep), items[start : start + BATCH])
-    return True
+            raise OutOfTime("The rest is brought by another invocation.")
+        process.store.map(bring_one, items[start : start + BATCH])
 
 
 def _bring_item(process: Process, source: Source, item: Item, keep: Keep | None) -> None:

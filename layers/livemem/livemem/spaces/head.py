@@ -195,10 +195,10 @@ def _parse(process: Process, space_id: str, found: Object) -> Meta:
     try:
         meta = unreadable.parsed(process, Meta, found, SpaceBroken)
     except SpaceBroken as error:
-        _check_layout(space_id, found, _layout_of(found.body))
+        refuse_newer(space_id, _layout_of(found.body))
         detail = f"The _meta.json of the space {space_id!r} can't be read. {MEND}"
         raise SpaceBroken(detail, key=found.key) from error
-    _check_layout(space_id, found, meta.version)
+    refuse_newer(space_id, meta.version)
     if meta.space_id != space_id:
         # A copied folder: what is written must never follow a name that access was not checked on.
         detail = f"The _meta.json in the folder {space_id!r} is another space's. {MEND}"
@@ -206,9 +206,11 @@ def _parse(process: Process, space_id: str, found: Object) -> Meta:
     return meta
 
 
-def _check_layout(space_id: str, found: Object, layout: int) -> None:
+def refuse_newer(space_id: str, layout: int) -> None:
+    """Raise SpaceTooNew for a head that says it has a layout which this version of the service does not know."""
     if layout > LAYOUT:
-        raise SpaceTooNew(f"The space {space_id!r} {TOO_NEW.format(layout, LAYOUT)}.", key=found.key)
+        key = f"{space_id}/{keys.META}"
+        raise SpaceTooNew(f"The space {space_id!r} {TOO_NEW.format(layout, LAYOUT)}.", key=key)
 
 
 def _layout_of(body: bytes) -> int:
