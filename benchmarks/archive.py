@@ -26,11 +26,11 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.arrivals import importing, provisioning
-from livemem.arrivals.importing import NewImport
 from livemem.llm import client as llm
 from livemem.llm import tools
 from livemem.process import Process
+from livemem.restore import importing, provisioning
+from livemem.restore.importing import NewImport
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import life

@@ -10,9 +10,9 @@ import pytest
 
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.arrivals import importing, provisioning
-from livemem.arrivals.importing import NewImport
 from livemem.errors import LiveMemoryError
+from livemem.restore import importing, provisioning
+from livemem.restore.importing import NewImport
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.world import EVERYONE, INVOCATION, World

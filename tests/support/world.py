@@ -16,8 +16,6 @@ from typing import Any, ClassVar
 from botocore.exceptions import ClientError
 
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.arrivals import provisioning
-from livemem.arrivals import restore as restoring
 from livemem.ask import work as asking
 from livemem.backups import snapshots
 from livemem.backups.manifest import Manifest
@@ -36,6 +34,8 @@ from livemem.llm.tools import Said
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
+from livemem.restore import provisioning
+from livemem.restore import restore as restoring
 from livemem.settings import Settings
 from livemem.spaces import contents, due_index, life
 from livemem.spaces import head as heads

@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from livemem.archives import export
-from livemem.arrivals import importing, provisioning
 from livemem.backups import catalog
 from livemem.erasure import erasure
+from livemem.restore import importing, provisioning
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Store

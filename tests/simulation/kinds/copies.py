@@ -10,12 +10,12 @@ from functools import cache, partial
 from typing import Any
 
 from livemem.archives import packing
-from livemem.arrivals import fork, importing, provisioning, provisioning_job, restore
-from livemem.arrivals.importing import NewImport
 from livemem.backups import catalog
 from livemem.bank import corrections
 from livemem.errors import LiveMemoryError, NotFound, SpaceExists
 from livemem.process import Process
+from livemem.restore import fork, importing, provisioning, provisioning_job, restore
+from livemem.restore.importing import NewImport
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys, timing

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.archives import export
-from livemem.arrivals import restore
 from livemem.backups import catalog, remains, retention, snapshots
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Manifest, Unreadable
 from livemem.backups.snapshots import Wanted
 from livemem.errors import InvalidName, NotFound
+from livemem.restore import restore
 from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livemem.arrivals import fork, provisioning
 from livemem.bank import corrections, files, history
 from livemem.changes import moving, rules
 from livemem.changes.rules import NewRules
@@ -16,6 +15,7 @@ from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.notes import pages
 from livemem.notes.pages import Filter
+from livemem.restore import fork, provisioning
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.head import Meta

@@ -7,9 +7,9 @@ import pytest
 from livemem.access import rotation, secret, tokens
 from livemem.access.principal import Principal
 from livemem.archives import export
-from livemem.arrivals import fork, importing
 from livemem.backups import snapshots
 from livemem.errors import CapReached, InvalidRequest, SpaceExists, TooLarge
+from livemem.restore import fork, importing
 from livemem.spaces import caps, life
 from livemem.store import keys
 from tests.support.actors import Actor

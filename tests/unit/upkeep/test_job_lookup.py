@@ -7,7 +7,6 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.archives import export
-from livemem.arrivals import provisioning, restore
 from livemem.backups import catalog, remains
 from livemem.digests import due
 from livemem.digests import reading as digests
@@ -15,6 +14,7 @@ from livemem.erasure import erasure
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
 from livemem.jobs.describable import KIND_NAMES, Description, job_id
 from livemem.llm.client import LlmError
+from livemem.restore import provisioning, restore
 from livemem.spaces import life
 from livemem.upkeep import job_lookup
 from tests.support.agent import responds

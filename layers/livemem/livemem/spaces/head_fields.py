@@ -2,7 +2,7 @@
 
 The rooms above do the work; these are fields alone. Why each is in the head:
 
-- `Arrival` (arrivals/provisioning_job.py): until all of a space is there its head is a tombstone that says so. Then
+- `Arrival` (restore/provisioning_job.py): until all of a space is there its head is a tombstone that says so. Then
   nobody sees it, nothing can be committed to it, and nobody creates another space under its id.
 - `Erasing` (erasure/erasure.py): a write whose answer was lost is sent again, and may bring an erased note back. So the
   space is looked at once more when no request from before can come any more.

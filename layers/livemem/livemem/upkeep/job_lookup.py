@@ -8,7 +8,6 @@ from itertools import islice
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.archives import as_job as archives
-from livemem.arrivals import as_job as arrivals
 from livemem.ask import as_job as ask
 from livemem.backups import as_job as backups
 from livemem.changes import as_job as changes
@@ -18,6 +17,7 @@ from livemem.erasure import as_job as erasure
 from livemem.errors import InvalidName, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.jobs.describable import KIND_NAMES, Describable, Description
 from livemem.process import Process
+from livemem.restore import as_job as restore
 from livemem.spaces import head as heads
 from livemem.store import keys
 
@@ -30,7 +30,7 @@ KINDS: Mapping[str, Describable] = {
         ask.DESCRIBABLE,
         backups.DESCRIBABLE,
         archives.DESCRIBABLE,
-        *arrivals.DESCRIBABLES,
+        *restore.DESCRIBABLES,
         erasure.DESCRIBABLE,
     )
 }
@@ -96,7 +96,7 @@ def page(
     if (kind == SUMMARIES) != (conversation_id is not None):
         raise InvalidRequest.of("conversation_id", f"goes with the kind `{SUMMARIES}`, and that with it")
     head = heads.find_any(process, keys.check_space_id(space_id))
-    brought = [place for place in arrivals.listed(head) if kind in (None, place[1])]
+    brought = [place for place in restore.listed(head) if kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]
     if head and not head.meta.deleted_at:
         offered = KINDS.values() if kind is None else [KINDS[kind]]
@@ -104,7 +104,7 @@ def page(
         each += [_places(one.kind, one.listed(process, caller, space_id, before)) for one in offered if one.listed]
         if conversation_id is not None:
             each.append(_places(SUMMARIES, conversations.listed(process, space_id, conversation_id)))
-    elif not arrivals.listed(head):
+    elif not restore.listed(head):
         raise NotFound("space", space_id)
     merged = (place for place in heapq.merge(*each, reverse=True) if after is None or place < after)
     places = list(islice(merged, limit + 1))

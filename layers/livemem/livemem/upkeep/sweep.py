@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from livemem.archives import expiry
-from livemem.arrivals import provisioning
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.process import Process
+from livemem.restore import provisioning
 from livemem.spaces import directory, due_index, life, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due

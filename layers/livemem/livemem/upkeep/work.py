@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from livemem.archives import archiving
-from livemem.arrivals import provisioning
 from livemem.backups import nightly
 from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind
 from livemem.process import Process
+from livemem.restore import provisioning
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.arrivals import fork, importing, provisioning, provisioning_job, restore
-from livemem.arrivals.provisioning_job import Provisioning
 from livemem.backups import catalog, retention, snapshots
 from livemem.erasure import erasure, receipts
+from livemem.restore import fork, importing, provisioning, provisioning_job, restore
+from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces.head import Head
 from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, cursors

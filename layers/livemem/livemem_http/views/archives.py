@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from livemem.archives.export import Archive, Working
-from livemem.arrivals.importing import NewImport, Upload
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
+from livemem.restore.importing import NewImport, Upload
 from livemem_http.views.backups import BackupId
 from livemem_http.views.fields import Body, Description, Moment, RulesText, SpaceId, Sparse, Template, job_told, told
 

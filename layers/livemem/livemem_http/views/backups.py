@@ -3,10 +3,10 @@
 from typing import Annotated, Literal
 
 from livemem import limits
-from livemem.arrivals.provisioning_job import Provisioning
 from livemem.backups.manifest import Manifest
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
+from livemem.restore.provisioning_job import Provisioning
 from livemem.store import keys
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, job_told, told
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from livemem.archives import archive
-from livemem.arrivals import fork, provisioning
-from livemem.arrivals import source as sources
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots as backups
 from livemem.backups.manifest import Item
 from livemem.errors import Conflict, InvalidArchive, NotFound
 from livemem.memories import forgetting, log, reading, snapshots, storing, vectors
 from livemem.memories.memory import Draft
+from livemem.restore import fork, provisioning
+from livemem.restore import source as sources
 from livemem.rooms import posting
 from livemem.rooms.message import Draft as Said
 from livemem.spaces import life

@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
-from livemem.arrivals import fork, provisioning, provisioning_job, restore
 from livemem.backups import catalog, snapshots
 from livemem.bank import citations, corrections, files, history, time_travel
 from livemem.changes import moving, records, rules
@@ -19,6 +18,7 @@ from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryErr
 from livemem.jobs import lease, places
 from livemem.notes import idempotency
 from livemem.notes.appending import Draft
+from livemem.restore import fork, provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.spaces.head import Meta
@@ -180,7 +180,7 @@ def test_a_change_that_is_committed_but_not_written_out_is_finished_first(number
 
 
 def test_more_changes_than_can_be_taken_back_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("livemem.arrivals.earlier.MOST_CHANGES", 3)
+    monkeypatch.setattr("livemem.restore.earlier.MOST_CHANGES", 3)
     world = World()
     fill(world)
 

@@ -13,9 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock
-from livemem.arrivals import source as sources
-from livemem.arrivals.relabel import is_record, is_run
-from livemem.arrivals.source import Source
 from livemem.backups.manifest import Item
 from livemem.bank import synthesis as syntheses
 from livemem.bank.time_travel import MOST_CHANGES
@@ -23,6 +20,9 @@ from livemem.changes import records
 from livemem.changes.records import Before, Record
 from livemem.errors import BackupDamaged, Conflict, InvalidName, NotFound
 from livemem.process import Process
+from livemem.restore import source as sources
+from livemem.restore.relabel import is_record, is_run
+from livemem.restore.source import Source
 from livemem.spaces.head import Meta
 from livemem.spaces.set_aside import SetAside
 from livemem.store import keys, memory_keys

@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
-from livemem.arrivals.relabel import Names
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, SavedManifest
 from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
 from livemem.process import Process
+from livemem.restore.relabel import Names
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.store import copying, keys, memory_keys

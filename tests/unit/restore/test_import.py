@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
 from livemem.archives import unpacking
-from livemem.arrivals import importing, provisioning, provisioning_job
-from livemem.arrivals.importing import NewImport
 from livemem.errors import (
     Conflict,
     Forbidden,
@@ -21,6 +19,8 @@ from livemem.errors import (
     SpaceExists,
     TooLarge,
 )
+from livemem.restore import importing, provisioning, provisioning_job
+from livemem.restore.importing import NewImport
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.archives import exported, import_it, lived_in, objects, tar, targz, unpack, upload

@@ -4,12 +4,12 @@ from functools import partial
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.arrivals import provisioning_job
-from livemem.arrivals.provisioning_job import Provisioning
 from livemem.errors import NotFound
 from livemem.jobs import describable
 from livemem.jobs.describable import Describable, Description, KindName
 from livemem.process import Process
+from livemem.restore import provisioning_job
+from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces.head import Head
 
 

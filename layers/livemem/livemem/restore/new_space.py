@@ -13,12 +13,7 @@ from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.changes import settling
-from livemem.errors import (
-    Conflict,
-    PreconditionLost,
-    SpaceBroken,
-    SpaceExists,
-)
+from livemem.errors import Conflict, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
 from livemem.spaces import caps, due_index, life
 from livemem.spaces import head as heads
@@ -32,7 +27,7 @@ MOST_REMOVED = 100_000
 
 
 @dataclass(frozen=True)
-class Brought:
+class Provisioned:
     """All objects of the space are there but its head: how many with it, and what the head is to say. `meta` has the
     space's own id and uid already.
     """
@@ -124,14 +119,14 @@ def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
     return bool(there) and there.model_dump(include=fields) == wanted.model_dump(include=fields)  # type: ignore[union-attr]
 
 
-def activated(process: Process, head: Head, brought: Brought) -> Meta:
+def activated(process: Process, head: Head, there: Provisioned) -> Meta:
     """What the head says from the swap on that makes the space visible."""
     arrival = head.meta.arrival
     assert arrival
-    return brought.meta.model_copy(
+    return there.meta.model_copy(
         update={
             # What was asked for is in the space by now; its head is read often.
-            "arrival": arrival.model_copy(update={"objects": brought.objects, "options": {}}),
+            "arrival": arrival.model_copy(update={"objects": there.objects, "options": {}}),
             "deleted_at": None,
             "committed_run": None,
             "echoes": [],

@@ -1,7 +1,7 @@
 """Importing an archive that was uploaded into a new space: one of ours, or a folder of Markdown files.
 
 It is read twice: first all of it is checked and nothing written; then, of exactly that version of the upload, the
-objects are written to a space that nobody sees yet (arrivals.py).
+objects are written to a space that nobody sees yet (new_space.py).
 """
 
 import logging
@@ -15,9 +15,6 @@ from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.archives import archive, inspection, unpacking
 from livemem.archives.inspection import Contents, Space
-from livemem.arrivals import arrivals, markdown_import, restore
-from livemem.arrivals.arrivals import Brought
-from livemem.arrivals.relabel import Names, follows, relabel
 from livemem.errors import (
     InvalidArchive,
     InvalidRequest,
@@ -28,6 +25,9 @@ from livemem.errors import (
     TooLarge,
 )
 from livemem.process import Process
+from livemem.restore import markdown_import, new_space, restore
+from livemem.restore.new_space import Provisioned
+from livemem.restore.relabel import Names, follows, relabel
 from livemem.spaces import caps, rules
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Arrival
@@ -89,8 +89,8 @@ def begin_upload(process: Process, principal: Principal, size: int) -> Upload:
 
 
 def order(process: Process, principal: Principal, wanted: NewImport, deadline: datetime) -> Head:
-    """Check the archive and claim the space for what `bring` then brings: 1 HEAD, 1 GET, and what arrivals.begin does.
-    One that is too large to be checked now is checked before anything of it is written; that tells the arrival.
+    """Check the archive and claim the space for what `provision` then writes: 1 HEAD, 1 GET, and what new_space.begin
+    does. One that is too large to be checked now is checked before anything of it is written; that tells the arrival.
 
     Raises InvalidName, InvalidRequest, NotFound (no such upload), TooLarge, InvalidArchive, SpaceExists, Conflict,
     Forbidden.
@@ -122,7 +122,7 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
         options=wanted.options(),
         started_at=clock.iso(process.clock()),
     )
-    return arrivals.begin(process, principal, wanted.space_id, arrival)
+    return new_space.begin(process, principal, wanted.space_id, arrival)
 
 
 def _check_options(wanted: NewImport) -> None:
@@ -130,7 +130,7 @@ def _check_options(wanted: NewImport) -> None:
     rules.chosen(wanted.rules, wanted.rules_template)
 
 
-def bring(process: Process, head: Head, deadline: datetime) -> Brought:
+def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     """Check the archive, and write what it holds into the space; what is there already is not written again.
 
     For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest,
@@ -142,10 +142,10 @@ def bring(process: Process, head: Head, deadline: datetime) -> Brought:
     with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
         checked = _checked(_inspect(process, stream, deadline), arrival.options)
     if not isinstance(checked, Space):
-        return markdown_import.bring(process, head, checked)
+        return markdown_import.provision(process, head, checked)
     with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
-        _bring_space(process, head, checked, stream, deadline)
-    return _brought(head, arrival, checked)
+        _provision_space(process, head, checked, stream, deadline)
+    return _provisioned(head, arrival, checked)
 
 
 def end(process: Process, arrival: Arrival | None) -> None:
@@ -198,7 +198,7 @@ class _Object:
     body: bytes
 
 
-def _bring_space(process: Process, head: Head, space: Space, stream: Stream, deadline: datetime) -> None:
+def _provision_space(process: Process, head: Head, space: Space, stream: Stream, deadline: datetime) -> None:
     names = Names(space.space_id, head.meta.space_id, head.meta.uid)
     prefix = keys.prefix(names.target)
     there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
@@ -230,7 +230,7 @@ def _write(process: Process, space: Space, item: _Object, names: Names, there: E
     restore.write(process, keys.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
 
 
-def _brought(head: Head, arrival: Arrival, space: Space) -> Brought:
+def _provisioned(head: Head, arrival: Arrival, space: Space) -> Provisioned:
     meta = space.meta.model_copy(
         update={
             "space_id": head.meta.space_id,
@@ -238,4 +238,4 @@ def _brought(head: Head, arrival: Arrival, space: Space) -> Brought:
             "description": arrival.options.get("description", space.meta.description),
         }
     )
-    return Brought(meta, sum(not archive.is_made_again(name) for name in space.objects))
+    return Provisioned(meta, sum(not archive.is_made_again(name) for name in space.objects))

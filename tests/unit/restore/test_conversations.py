@@ -2,9 +2,9 @@
 
 import pytest
 
-from livemem.arrivals import fork, provisioning
 from livemem.conversations import log, reading, update
 from livemem.conversations.turn import Draft
+from livemem.restore import fork, provisioning
 from tests.support.archives import exported, import_it
 from tests.support.talk import Talk
 from tests.support.world import EVERYONE, INVOCATION

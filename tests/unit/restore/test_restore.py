@@ -10,7 +10,6 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from livemem.arrivals import provisioning, restore
 from livemem.bank import citations, files, history, time_travel
 from livemem.changes import progress, records
 from livemem.errors import BackupDamaged, Conflict
@@ -19,6 +18,7 @@ from livemem.jobs import run as runs
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
+from livemem.restore import provisioning, restore
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys

@@ -9,17 +9,17 @@ from datetime import datetime
 from livemem import clock
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.arrivals import arrivals, earlier, restore
-from livemem.arrivals import source as sources
-from livemem.arrivals.arrivals import Brought
-from livemem.arrivals.earlier import Then, Written
-from livemem.arrivals.relabel import follows, relabel
-from livemem.arrivals.source import Source
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
 from livemem.changes import records
 from livemem.errors import OutOfTime
 from livemem.process import Process
+from livemem.restore import earlier, new_space, restore
+from livemem.restore import source as sources
+from livemem.restore.earlier import Then, Written
+from livemem.restore.new_space import Provisioned
+from livemem.restore.relabel import follows, relabel
+from livemem.restore.source import Source
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Arrival
@@ -29,7 +29,7 @@ from livemem.store import keys
 def order(
     process: Process, principal: Principal, space_id: str, target: str, at: int | None, deadline: datetime
 ) -> Head:
-    """Take a backup of the space and claim the target for what `bring` then brings: the space as it stands now, or
+    """Take a backup of the space and claim the target for what `provision` then writes: the space as it stands now, or
     right after change `at`. The same request again, while it is under way, goes on with it.
 
     Some GET and LIST, what the backup takes, and what the claim takes. Raises InvalidName, NotFound (the space, the
@@ -50,18 +50,18 @@ def order(
         requested_by=principal.name,
         started_at=clock.iso(process.clock()),
     )
-    there = arrivals.going_on(process, target, arrival)
+    there = new_space.going_on(process, target, arrival)
     if there:
         return there
     # Before a backup is taken for it.
-    arrivals.check_free(process, principal, target)
+    new_space.check_free(process, principal, target)
     wanted = snapshots.Wanted("fork", requested_by=principal.name)
     taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
     arrival = arrival.model_copy(update={"backup_id": taken.manifest.backup_id})
-    return arrivals.begin(process, principal, target, arrival)
+    return new_space.begin(process, principal, target, arrival)
 
 
-def bring(process: Process, head: Head, deadline: datetime) -> Brought:
+def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     """Finish the backup if that takes longer, and bring what it holds, or what the space held at the time.
 
     Requests as of a restore, and for an earlier change 1 GET for each later one and 1 LIST per 1,000 objects. Raises
@@ -72,9 +72,9 @@ def bring(process: Process, head: Head, deadline: datetime) -> Brought:
     if not _backup(process, arrival, deadline):
         raise OutOfTime("The backup is gone on with by another invocation.")
     if arrival.at is None:
-        return restore.bring(process, head, deadline)
+        return restore.provision(process, head, deadline)
     with sources.opened(process, head) as source:
-        return _bring_then(process, source, earlier.draw_up(process, source, arrival.at), deadline)
+        return _provision_then(process, source, earlier.draw_up(process, source, arrival.at), deadline)
 
 
 def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
@@ -94,13 +94,13 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
     return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
 
 
-def _bring_then(process: Process, source: Source, then: Then, deadline: datetime) -> Brought:
-    restore.bring_items(process, source, then.items, deadline, then.keep)
+def _provision_then(process: Process, source: Source, then: Then, deadline: datetime) -> Provisioned:
+    restore.provision_items(process, source, then.items, deadline, then.keep)
     restore.in_batches(process, list(then.written.items()), lambda one: _write(process, source, *one), deadline)
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
     # Some of what was wanted was not there then.
-    return Brought(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
+    return Provisioned(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
 
 
 def _write(process: Process, source: Source, name: str, written: Written) -> None:

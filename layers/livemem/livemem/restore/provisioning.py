@@ -5,15 +5,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from livemem import clock
-from livemem.arrivals import arrivals, fork, importing, provisioning_job, restore
-from livemem.arrivals.arrivals import Brought
-from livemem.arrivals.provisioning_job import Provisioning
 from livemem.errors import LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.jobs import job as jobs
 from livemem.jobs import worker
 from livemem.jobs.maintainable import MORE_WORK
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.process import Process
+from livemem.restore import fork, importing, new_space, provisioning_job, restore
+from livemem.restore.new_space import Provisioned
+from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.store import keys
@@ -22,10 +22,10 @@ from livemem.store.stored import Stored
 LASTS = timedelta(days=1)
 """After which what could not be brought is not tried again."""
 
-WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought]] = {
-    "restore": restore.bring,
-    "fork": fork.bring,
-    "import": importing.bring,
+WAYS: Mapping[str, Callable[[Process, Head, datetime], Provisioned]] = {
+    "restore": restore.provision,
+    "fork": fork.provision,
+    "import": importing.provision,
 }
 """How the objects of each kind are brought."""
 
@@ -33,8 +33,8 @@ WAYS: Mapping[str, Callable[[Process, Head, datetime], Brought]] = {
 def _step(work: Work[Provisioning]) -> End:
     """Bring what is missing. Raises OutOfTime, and what says that it can't be brought."""
     head = provisioning_job.head_of(work.stored)
-    brought = WAYS[work.job.kind](work.process, head, work.deadline)
-    return End(changes={"meta": arrivals.activated(work.process, head, brought)})
+    there = WAYS[work.job.kind](work.process, head, work.deadline)
+    return End(changes={"meta": new_space.activated(work.process, head, there)})
 
 
 KINDS: Mapping[str, Kind[Provisioning]] = {
@@ -98,13 +98,13 @@ def carry_out(
 
 
 def _after(process: Process, worked: Worked[Provisioning]) -> Worked[Provisioning]:
-    """Do what follows the end of a job, if it was written here: remove what was brought in vain, or the upload."""
+    """Do what follows the end of a job, if it was written here: remove the upload, or after a failure the objects."""
     ended = worked.stored
     # What was read was ended by somebody else, perhaps long ago: by now another space may have the id.
     if worked.result == "ended" and ended and not ended.seen_at:
         heads.forget(process, ended.value.space_id)
         if ended.value.status == "failed":
-            arrivals.clear(process, ended.value.space_id)
+            new_space.clear(process, ended.value.space_id)
         else:
             importing.end(process, ended.value.arrival)
     return worked

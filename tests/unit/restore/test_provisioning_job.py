@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.arrivals import provisioning, provisioning_job, restore
-from livemem.arrivals.provisioning_job import Provisioning
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure
+from livemem.restore import provisioning, provisioning_job, restore
+from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces import head as heads
 from livemem.spaces.head import LAYOUT, Meta
 from livemem.spaces.head_fields import Arrival
@@ -98,9 +98,9 @@ def test_a_process_that_makes_a_space_visible_forgets_the_head_that_it_knew():
     heads.load_recent(process, "copy")
     world.inner.objects[key] = body
 
-    landed = provisioning.carry_on(process, head, world.clock() + INVOCATION)
+    activated = provisioning.carry_on(process, head, world.clock() + INVOCATION)
 
-    assert heads.load_recent(process, "copy").meta == landed
+    assert heads.load_recent(process, "copy").meta == activated
 
 
 def test_a_worker_leaves_a_head_alone_that_a_newer_version_of_the_service_wrote():

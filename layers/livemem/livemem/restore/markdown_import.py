@@ -10,8 +10,6 @@ from livemem import limits
 from livemem.archives import inspection, unpacking
 from livemem.archives.inspection import Contents
 from livemem.archives.unpacking import refused
-from livemem.arrivals import restore
-from livemem.arrivals.arrivals import Brought
 from livemem.bank import files as bank_files
 from livemem.bank import paths
 from livemem.changes import tracing
@@ -19,6 +17,8 @@ from livemem.changes.records import FileChange, Record
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.markdown import front_matter
 from livemem.process import Process
+from livemem.restore import restore
+from livemem.restore.new_space import Provisioned
 from livemem.spaces import rules
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Arrival
@@ -103,7 +103,7 @@ def _text(path: str, name: str, contents: Contents, warnings: list[str]) -> str:
     return text
 
 
-def bring(process: Process, head: Head, folder: Folder) -> Brought:
+def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
     """Write the space that the files make: rules, bank, and one record, that of a change by hand. 1 PUT each."""
     arrival = head.meta.arrival
     assert arrival
@@ -130,7 +130,7 @@ def bring(process: Process, head: Head, folder: Folder) -> Brought:
         folded_until="",
         undone=[],
     )
-    return Brought(meta, len(objects) + 1)
+    return Provisioned(meta, len(objects) + 1)
 
 
 def _rules(arrival: Arrival) -> str:

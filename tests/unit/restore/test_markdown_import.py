@@ -6,10 +6,10 @@ import pytest
 
 from livemem import limits
 from livemem.archives import inspection
-from livemem.arrivals import importing, markdown_import, provisioning, provisioning_job
-from livemem.arrivals.importing import NewImport
 from livemem.bank import citations, files, history, time_travel
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
+from livemem.restore import importing, markdown_import, provisioning, provisioning_job
+from livemem.restore.importing import NewImport
 from livemem.spaces import rules
 from livemem.spaces.head_fields import Arrival
 from tests.support.archives import import_it, objects, odd, tar, targz, upload
@@ -147,11 +147,11 @@ def test_a_bank_has_its_limits(world, monkeypatch):
 def test_whoever_goes_on_with_it_writes_the_same(world):
     wanted = NewImport("copy", upload(world, targz(CLINE.items())))
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
-    brought = importing.bring(world.process, head, world.clock() + INVOCATION)
+    brought = importing.provision(world.process, head, world.clock() + INVOCATION)
     first = objects(world, "copy")
     world.clock.move(3_600)
     world.new_process()
-    assert importing.bring(world.process, head, world.clock() + INVOCATION) == brought
+    assert importing.provision(world.process, head, world.clock() + INVOCATION) == brought
     assert objects(world, "copy") == first
     assert provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
     arrival = provisioning_job.load(world.process, "copy").arrival

@@ -7,15 +7,15 @@ from typing import TypeVar
 from livemem import clock
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.arrivals import arrivals
-from livemem.arrivals import source as sources
-from livemem.arrivals.arrivals import Brought
-from livemem.arrivals.relabel import follows, relabel
-from livemem.arrivals.source import Source
 from livemem.backups import catalog
 from livemem.backups.manifest import Item
 from livemem.errors import Conflict, OutOfTime, PreconditionLost
 from livemem.process import Process
+from livemem.restore import new_space
+from livemem.restore import source as sources
+from livemem.restore.new_space import Provisioned
+from livemem.restore.relabel import follows, relabel
+from livemem.restore.source import Source
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Arrival
@@ -36,7 +36,8 @@ Keep = Callable[[str, bytes], bool]
 
 
 def order(process: Process, principal: Principal, space_id: str, backup_id: str, target: str | None) -> Head:
-    """Claim the target (the backup's own space if None) for what `bring` then brings: 2 GET, and what the claim takes.
+    """Claim the target (the backup's own space if None) for what `provision` then writes: 2 GET, and what the claim
+    takes.
 
     Raises NotFound (no complete backup), BackupDamaged, InvalidName, SpaceExists, Conflict, Forbidden.
     """
@@ -53,7 +54,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
         started_at=clock.iso(process.clock()),
     )
     try:
-        return arrivals.begin(process, principal, wanted, arrival)
+        return new_space.begin(process, principal, wanted, arrival)
     except Conflict as refused:
         if wanted != space_id:
             raise
@@ -61,7 +62,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
         raise Conflict(detail, retry_after=refused.retry_after) from None
 
 
-def bring(process: Process, head: Head, deadline: datetime) -> Brought:
+def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     """Copy all that the backup holds into the space, and verify it against the manifest.
 
     For A objects 2 ceil(A/1000) LIST and 3 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
@@ -70,29 +71,29 @@ def bring(process: Process, head: Head, deadline: datetime) -> Brought:
     """
     with sources.opened(process, head) as source:
         meta = sources.read_head(process, source)
-        bring_items(process, source, source.items, deadline)
+        provision_items(process, source, source.items, deadline)
         clear_strays(process, source, {item.name for item in source.items})
-        return Brought(meta, len(source.items) + 1)
+        return Provisioned(meta, len(source.items) + 1)
 
 
-def bring_items(
+def provision_items(
     process: Process, source: Source, items: Sequence[Item], deadline: datetime, keep: Keep | None = None
 ) -> None:
     """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
     Raises OutOfTime.
     """
-    in_batches(process, items, lambda item: _bring_item(process, source, item, keep), deadline)
+    in_batches(process, items, lambda item: _provision_item(process, source, item, keep), deadline)
 
 
-def in_batches(process: Process, items: Sequence[T], bring_one: Callable[[T], None], deadline: datetime) -> None:
+def in_batches(process: Process, items: Sequence[T], provision_one: Callable[[T], None], deadline: datetime) -> None:
     """Bring these, as many as there is time for. Raises OutOfTime."""
     for start in range(0, len(items), BATCH):
         if start and deadline - process.clock() < MARGIN:
             raise OutOfTime("The rest is brought by another invocation.")
-        process.store.map(bring_one, items[start : start + BATCH])
+        process.store.map(provision_one, items[start : start + BATCH])
 
 
-def _bring_item(process: Process, source: Source, item: Item, keep: Keep | None) -> None:
+def _provision_item(process: Process, source: Source, item: Item, keep: Keep | None) -> None:
     """Bring one object, verified, unless it is there. Raises BackupDamaged."""
     moved = follows(item.name, source.names)
     # Nobody but who brings the space writes such objects into it, and the folder was empty before.

@@ -9,7 +9,6 @@ import pytest
 
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
-from livemem.arrivals import arrivals, provisioning, provisioning_job, restore
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item
@@ -28,6 +27,7 @@ from livemem.errors import (
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure
 from livemem.process import Process
+from livemem.restore import new_space, provisioning, provisioning_job, restore
 from livemem.spaces import directory, life
 from livemem.spaces import head as heads
 from livemem.store import due_keys, keys, timing
@@ -152,9 +152,9 @@ def test_the_same_request_again_goes_on_and_another_one_is_told_to_wait():
 
     assert again.meta.uid == head.meta.uid
     assert refused.value.retry_after == 60
-    landed = carry_on(world, head)
+    activated = carry_on(world, head)
     # A twin that has begun earlier finds it done.
-    assert carry_on(world, again) == landed
+    assert carry_on(world, again) == activated
 
 
 def test_a_claim_whose_answer_got_lost_is_found_by_the_same_request():
@@ -521,7 +521,7 @@ def test_an_invocation_of_an_arrival_that_has_ended_or_is_another_one_does_nothi
     assert world.inner.objects == before
 
 
-def test_who_was_overtaken_lands_nothing_and_gives_nothing_up():
+def test_who_was_overtaken_activates_nothing_and_gives_nothing_up():
     world, backup_id = backed_up()
     before = objects(world, "demo")
     first = order(world, backup_id)
@@ -612,7 +612,7 @@ def noted_since(world: World) -> None:
 
 
 @pytest.mark.parametrize(("change", "last"), [(changed_since, 30), (noted_since, 5)])
-def test_a_worker_that_wakes_up_after_the_landing_changes_nothing_that_changed_since(
+def test_a_worker_that_wakes_up_after_the_activation_changes_nothing_that_changed_since(
     change: Callable[[World], None], last: int
 ):
     ready, _ = backed_up()
@@ -659,7 +659,7 @@ def test_a_given_up_arrival_is_an_ordinary_tombstone():
     failed = Failure(code="backup_damaged", detail="x")
     read = provisioning.KINDS["restore"].read(world.process)
     jobs.finish(world.process, provisioning_job.of_head(head), "failed", read=read, error=failed)
-    arrivals.clear(world.process, "copy")
+    new_space.clear(world.process, "copy")
     late.finish()
     assert isinstance(late.error, PreconditionLost)
     assert len(world.keys("copy/")) > 1
