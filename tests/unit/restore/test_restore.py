@@ -18,10 +18,11 @@ from livemem.jobs import run as runs
 from livemem.notes import idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
-from livemem.restore import provisioning, restore
+from livemem.restore import provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
+from livemem.store.probe import require_conditional_writes
 from tests.support.bucket import FakeS3
 from tests.support.cases import each
 from tests.support.counting import CountingClient, Killed
@@ -288,13 +289,20 @@ def test_a_restore_costs_a_copy_for_what_never_changes_and_a_read_and_a_write_fo
 
     head = restore.order(world.process, EVERYONE, "demo", backup_id, None)
     claimed = dict(world.client.counts)
+    job = provisioning_job.of_head(head).value
+    later = world.fork()
+    require_conditional_writes(later.store)
+    later.client.reset()
     world.client.reset()
     provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
+    later.work(provisioning.KINDS["restore"].payload("demo", job.job_id))
 
     # Manifest, head of the source, head of the target before and after the claim, and the registry as of a deletion.
     assert claimed == {"GET": 6, "LIST": 1, "PUT": 2}
     # Manifest, both heads, and rules and two `.keep`, which are read and written.
     assert world.client.counts == {"LIST": 2, "GET": 6, "COPY": 30, "PUT": 4}
+    # An invocation reads the head and takes the job besides.
+    assert later.client.counts == {"LIST": 2, "GET": 7, "COPY": 30, "PUT": 5}
 
 
 def test_what_does_not_fit_into_the_time_goes_on_later_with_what_is_missing(monkeypatch: pytest.MonkeyPatch):
