@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind[Provisioning]] = {
         key=lambda space_id, _: keys.meta(space_id),
         step=_step,
         lasts=LASTS,
-        # What is handed over is said by nothing: that would be a swap more, and the sweep hands it over again.
+        # Handing over writes nothing: an invocation that is lost is queued again by the sweep.
         keeps_place=False,
         swept=True,
     )
