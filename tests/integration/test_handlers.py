@@ -78,7 +78,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "search-space": 200,
         "indexer-run": {"status": "done", "snapshot": False},
         "backup-create": 201,
-        "backup-job": {"status": "gone"},
+        "backup-restore": {"status": "gone"},
         "conversations-create": 201,
         "conversations-turn": 404,
         "memories-store": 201,
