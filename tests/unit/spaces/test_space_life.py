@@ -88,7 +88,7 @@ def test_patches_that_race_are_both_kept():
 def test_fields_that_a_newer_version_added_survive_a_change():
     world = World()
     world.create_space()
-    body = world.text("demo/_meta.json").replace('"version": 1', '"version": 2, "colour": "blue"')
+    body = world.text("demo/_meta.json").replace('"version": 1', '"version": 1, "colour": "blue"')
     world.inner.put_object(Bucket="b", Key="demo/_meta.json", Body=body.encode())
 
     heads.patch(world.process, "demo", owner="bob")
