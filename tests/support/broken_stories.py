@@ -10,6 +10,7 @@ from tests.support.memory_stories import ASK, OF_ALL_KINDS, conversation_with_su
 from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story, entered
 from tests.support.talk_stories import something_of_everything
+from tests.support.whole import RECEIPT
 
 QUARANTINE = f"{SPACE}/quarantine"
 
@@ -50,6 +51,7 @@ def whoever_meets_it_says_so(account: Account) -> None:
     assert unreadable(account) == ["_meta.json"]
     run = "01KHXNKFM80000000000000005"
     account.put(f"demo/_asks/{run}.json", "{")
+    account.put(f"demo/_erasures/{run}.json", RECEIPT.decode())
     account.put(f"demo/conversations/{conversation}/conversation.json", "{")
     event = sample("counter-put")
     event["Records"][0]["s3"]["object"]["key"] = f"demo/live/{first}.md"
@@ -60,7 +62,7 @@ def whoever_meets_it_says_so(account: Account) -> None:
         ("digest", {"space_id": "demo", "slot": None, "forced": True}),
         ("ask", {"kind": "question", "space_id": "demo", "job_id": run}),
         ("indexer", {"space_id": "demo"}),
-        ("backup", {"do": "erase", "space_id": "demo", "erasure_id": run}),
+        ("backup", {"kind": "erasure", "space_id": "demo", "job_id": run}),
     ]
     for function, payload in work:
         with suppress(LiveMemoryError):

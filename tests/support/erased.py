@@ -9,8 +9,8 @@ from livemem.backups import manifest as manifests
 from livemem.changes.settling import WATCHED_FOR
 from livemem.conversations import reading
 from livemem.erasure import receipts as kept_receipts
+from livemem.jobs.receipt import Receipt
 from livemem.spaces import head as heads
-from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, keys
 from tests.support.audit import audit, records_of
 from tests.support.faults import LATER

@@ -17,8 +17,8 @@ from tests.support.world import World
 BINARY = b"---\ntimestamp: \xff\xfe"
 MALFORMED = b"no front matter, but a line\nspace_id: demo\n"
 RECEIPT = (
-    b'{"erasure_id": "01KHXNKFM80000000000000005", "space_id": "demo", "uid": "1", "requested_by": "admin",'
-    b' "status": "done", "started_at": "2026-02-20T14:00:00Z"}'
+    b'{"kind": "erasure", "job_id": "01KHXNKFM80000000000000005", "space_id": "demo",'
+    b' "uid": "1", "requested_by": "admin", "status": "done", "created_at": "2026-02-20T14:00:00Z"}'
 )
 FOREIGN = {
     "conversations/c1/transcript.jsonl": ("application/x-ndjson", b'{"space_id": "demo"}\n'),

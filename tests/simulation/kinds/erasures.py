@@ -22,13 +22,13 @@ from livemem.notes.idempotency import append_once
 from livemem.process import Process
 from livemem.store import conversation_keys, keys
 from tests.simulation.kinds.backups import take
-from tests.simulation.pairs import Pair, cut, late
+from tests.simulation.pairs import Pair, cut, late, lost
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing
 from tests.support.actors import Actor
 from tests.support.erased import WATCHED, come_to_end, left_of, notes_of, receipts
 from tests.support.faults import LATER
 from tests.support.talk import Talk, frank
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 SECRET = "Alice lives in Paris with her two cats"
 """What the erased note says, and what must be nowhere afterwards."""
@@ -177,6 +177,18 @@ def _begun(scene: ErasureScene) -> None:
     scene.run = world.queued.popleft()
 
 
+def _came_back(scene: ErasureScene) -> None:
+    """What was erased is there again, and the second look at the erasure is due."""
+    live(scene)
+    world, key = scene.world, keys.note(SPACE, scene.erased)
+    body = world.inner.objects[key].body
+    erase(scene, world.process, world.clock() + INVOCATION)
+    world.store.put(key, body)
+    world.clock.move(WATCHED)
+    world.sweep()
+    scene.run = world.queued.popleft()
+
+
 def _heard(before: Before) -> Before:
     """All that is written on the way may come late."""
 
@@ -240,7 +252,10 @@ def _action(name: str, work: Work, before: Before = nothing, **more: Any) -> Act
 
 
 ERASE = _action("erasure", erase)
-NEXT = _action("next invocation", lambda scene, *more: scene.world.work(scene.run, *more))
+NEXT, SECOND_LOOK = (
+    _action(name, lambda scene, *more: scene.world.work(scene.run, *more), before, works=True)
+    for name, before in (("next invocation of an erasure", _begun), ("second look of an erasure", _came_back))
+)
 RUN = _action("consolidation", _consolidate)
 UNDO = _action("undo", _undo)
 BACK_UP = _action("backup", take("api", "another"))
@@ -252,6 +267,8 @@ ACTIONS = (
     _action("erasure of a note that is given back", erase, given_back),
     _action("erasure of a note that is planned", erase, planned),
     _action("erasure of a turn that is summarised", erase, said),
+    NEXT,
+    SECOND_LOOK,
 )
 
 
@@ -269,7 +286,10 @@ PAIRS = (
     _cut(BACK_UP, ERASE, live),
     _cut(_action("new summaries", _summarise), ERASE, said),
     _cut(_action("repeated message", _say_again), ERASE, said),
-    _cut(_action("correction", _edit), NEXT, _begun, "correction & next invocation of an erasure"),
+    _cut(_action("correction", _edit), NEXT, _begun),
+    Pair(NEXT, NEXT, (lost, cut), gap=LONG),
+    Pair(SECOND_LOOK, SECOND_LOOK, (cut,), gap=LONG),
+    Pair(LIVE, LIVE, (cut,), gap=LONG),
     _cut(ERASE, RUN, live),
     _cut(ERASE, UNDO, folded),
     _cut(ERASE, BACK_UP, live),

@@ -320,7 +320,7 @@ def test_a_turn_that_says_next_to_nothing_is_erased_all_the_same():
 def test_erasing_it_again_finds_it_done_and_what_there_is_not_is_told():
     talk = talked()
     first = erase(talk)
-    assert erase(talk).erasure_id == first.erasure_id
+    assert erase(talk).job_id == first.job_id
     with pytest.raises(NotFound) as missing:
         erase(talk, 99)
     assert missing.value.code == "turn_not_found"

@@ -123,9 +123,9 @@ def test_the_receipt_tells_what_was_erased_and_nothing_of_what_it_said(world):
     assert receipt.quoted_in == [quoting]
     assert [(section.path, section.heading) for section in receipt.sections] == [("log.md", "# Log")]
     assert receipt.versions == "removed"
-    stored = world.text(keys.erasure("demo", receipt.erasure_id))
+    stored = world.text(keys.erasure("demo", receipt.job_id))
     assert not any(text in stored for text in (SECRET, TAG))
-    assert kept_receipts.view(world.process, "demo", receipt.erasure_id) == receipt
+    assert kept_receipts.view(world.process, "demo", receipt.job_id) == receipt
 
 
 def test_what_others_wrote_stays_byte_for_byte(world):
@@ -309,7 +309,7 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
     receipt = erase(world, note_id, within=timedelta(seconds=4))
 
     assert receipt.status == "running"
-    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "running"
+    assert kept_receipts.view(world.process, "demo", receipt.job_id).status == "running"
     with pytest.raises(Busy):
         world.back_up(description="wanted")
     with pytest.raises(Busy):
@@ -317,7 +317,7 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
     with pytest.raises(Busy):
         erase_agent(world, "bob")
     world.settle()
-    assert kept_receipts.view(world.process, "demo", receipt.erasure_id).status == "done"
+    assert kept_receipts.view(world.process, "demo", receipt.job_id).status == "done"
     assert list(left_of(world, SECRET)) == []
 
 
@@ -329,7 +329,7 @@ def test_all_notes_of_an_agent_are_found_later_where_there_is_no_time_to_look_fo
     world.settle()
 
     assert (receipt.status, receipt.note_ids) == ("running", [])
-    ended = kept_receipts.view(world.process, "demo", receipt.erasure_id)
+    ended = kept_receipts.view(world.process, "demo", receipt.job_id)
     assert (ended.status, ended.note_ids) == ("done", [one, two])
     assert world.live_ids() == []
 
@@ -368,7 +368,7 @@ def test_an_erased_note_that_comes_back_is_removed_when_the_watch_ends(world):
     world.sweep()
     world.work()
 
-    again = kept_receipts.view(world.process, "demo", receipt.erasure_id)
+    again = kept_receipts.view(world.process, "demo", receipt.job_id)
     assert (again.status, again.files) == ("done", ["_synthesis.md", "log.md"][1:])
     assert list(left_of(world, SECRET)) == []
     assert come_to_end(world, []) == []
@@ -415,12 +415,12 @@ def test_an_erasure_without_a_receipt_is_dropped(world):
 def test_a_receipt_of_what_never_began_is_not_shown(world):
     live = note(world, SECRET)
     receipt = erase(world, live)
-    stray = receipt.model_copy(update={"erasure_id": world.ids(), "status": "running"})
-    world.store.put(keys.erasure("demo", stray.erasure_id), stray.to_bytes())
+    stray = receipt.model_copy(update={"job_id": world.ids(), "status": "running"})
+    world.store.put(keys.erasure("demo", stray.job_id), stray.to_bytes())
 
     with pytest.raises(NotFound):
-        kept_receipts.view(world.process, "demo", stray.erasure_id)
-    assert [shown.erasure_id for shown in kept_receipts.page(world.process, "demo", limit=5)[0]] == [receipt.erasure_id]
+        kept_receipts.view(world.process, "demo", stray.job_id)
+    assert [shown.job_id for shown in kept_receipts.page(world.process, "demo", limit=5)[0]] == [receipt.job_id]
 
 
 def test_receipts_are_listed_in_pages_newest_first(world):

@@ -28,7 +28,7 @@ def test_a_dead_erasure_is_queued_once_and_the_space_stays_marked_until_nothing_
     report = world.sweep()
 
     assert report.did("erasures") == report.did(MORE_WORK) == ["demo"]
-    assert [payload["do"] for payload in world.queued] == ["erase"]
+    assert [payload["kind"] for payload in world.queued] == ["erasure"]
     world.settle()
     assert heads.load(world.process, "demo").meta.erasing_now() is None
     watched = maintainable.find(world.process, "demo")

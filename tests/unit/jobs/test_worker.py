@@ -241,6 +241,25 @@ def test_a_job_whose_workers_die_again_and_again_is_given_up():
     assert (done.job.status, done.job.error.code if done.job.error else None) == ("failed", "not_finished")
 
 
+def test_a_kind_that_does_not_give_up_goes_on_however_often_its_workers_died():
+    failures = [True] * (worker.MOST_ATTEMPTS + 3)
+
+    def die_at_first(task: Work[Toy]) -> End | None:
+        if failures and failures.pop():
+            raise StoreUnavailable("The store failed.")
+        return write_a_part(task)
+
+    world, toy = World(), kind(die_at_first, leased=True, gives_up=False)
+    ordered(world, toy)
+    while failures:
+        with pytest.raises(StoreUnavailable):
+            work(world.process, world, toy)
+
+    assert work(world.process, world, toy).result == "ended"
+
+    assert_is_whole(world, toy)
+
+
 def test_who_begins_goes_on_with_the_job_that_another_worker_left_under_the_lease():
     def leave(task: Work[Toy]) -> End | None:
         if left:

@@ -24,6 +24,7 @@ from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.opening import Opening
 from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.jobs.receipt import Receipt
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
@@ -32,7 +33,6 @@ from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
 from livemem.spaces.head import Meta
-from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, keys, memory_keys, room_keys
 from livemem.store.documents import BadShape, Document
 from livemem.store.memory_keys import Kind as MemoryKind
@@ -144,7 +144,7 @@ def _is_of_a_time(ulid: str) -> bool:
 
 
 def _receipt(receipt: Receipt, key: str) -> Disagreement:
-    yield "erasure_id", receipt.erasure_id == keys.parse_erasure(key) and _is_of_a_time(receipt.erasure_id)
+    yield "job_id", receipt.job_id == keys.parse_erasure(key) and _is_of_a_time(receipt.job_id)
 
 
 def _conversation(conversation: Conversation, key: str) -> Disagreement:

@@ -15,17 +15,7 @@ def find(process: Process, caller: Principal, space_id: str, name: str) -> Descr
     """2 GET. Raises InvalidName, NotFound, ObjectUnreadable."""
     if "admin" not in caller.permissions:
         raise NotFound("erasure", name)
-    receipt = receipts.view(process, space_id, name)
-    return Description(
-        space_id=space_id,
-        kind="erasure",
-        name=name,
-        status=receipt.status,
-        created_at=receipt.started_at,
-        subject=receipt.agent or (next(iter(receipt.ids)) if len(receipt.ids) == 1 else None),
-        started_at=receipt.started_at,
-        ended_at=receipt.finished_at,
-    )
+    return describable.of_job("erasure", receipts.view(process, space_id, name))
 
 
 def listed(process: Process, caller: Principal, space_id: str, _: int | None) -> Iterable[tuple[int, str]]:

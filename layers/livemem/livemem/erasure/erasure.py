@@ -1,33 +1,36 @@
 """Erasing notes, a memory or a turn: the words go from the space, its backups, archives and former versions; a receipt
 tells.
 
-It is done under the lease, and gone on with by whoever comes next: the same request, its next invocation, or the sweep.
-While it is under way no backup is taken or restored. Afterwards the space is watched for as long as a write of before
-may come late, and looked at once more: then what came back goes as well.
+It is a job under the space's lease, and gone on with by whoever comes next: the same request, its next invocation, or
+the sweep. The head names it while it is under way: then no backup is taken or restored. Afterwards the space is watched
+for as long as a write of before may come late, and looked at once more: then what came back goes as well.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import Any
 
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes import direct, records, recovery, reviews, settling
-from livemem.erasure import holdings, maintenance, receipts, steps
+from livemem.erasure import holdings, receipts, steps
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
-from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StoreUnavailable
-from livemem.jobs import counter, lease, places
+from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StillAtWork
+from livemem.jobs import counter, lease, places, worker
+from livemem.jobs import job as jobs
+from livemem.jobs.receipt import Receipt
+from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.memories import erasing
 from livemem.process import Process
 from livemem.spaces import directory, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
-from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, keys, memory_keys
 from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored
@@ -95,19 +98,16 @@ def _check_meant(*, erase: bool) -> None:
 def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted, deadline: datetime) -> Receipt:
     keys.check_space_id(space_id)
     require_conditional_writes(process.store)
-    heads.load(process, space_id)
+    uid = heads.load(process, space_id).meta.uid
     due_index.leave(process, space_id)
-    watch = Watch(process, deadline)
-    with _leased(process, space_id) as head:
+    work = Work(process, KIND, Stored("", _new(process, principal, space_id, uid, wanted), ""), deadline)
+    with _leased(work) as head:
         at_work = _at_work(process, head)
-        if at_work and not at_work.value.is_for(wanted.agent, _ids(wanted)):
-            raise Busy(ANOTHER)
         if at_work:
-            _fence(process, space_id)
-            return _go_on(process, at_work, watch)
+            return _go_on_with(work, head, at_work, wanted)
         # Raises where it can't be gone on with: then nothing is begun.
         has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
-        found = _find(process, space_id, wanted, watch)
+        found = _find(work, wanted)
         if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
             return earlier
         if found and not found.known and not has_memory:
@@ -115,23 +115,35 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
                 # Raises where it may be in a record that was set aside: nobody could promise that it is gone.
                 records.find_note(process, space_id, keys.parse_note_id(note_id))
             raise _unknown(wanted)
-        saved = _begin(process, principal, head, wanted, found)
+        begun = _begin(work, principal, head, wanted, found)
         # Who had lost the lease may have committed before the head was swapped: then the notes are elsewhere by now.
-        # Memories are stored under no lease: where they are is told when nobody stores more to one (_go_on).
-        same = heads.load(process, space_id).meta.changes == head.meta.changes and not wanted.memory_ids
-        return _go_on(process, saved, watch, found if same else None)
+        # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
+        same = begun.meta.changes == head.meta.changes and not wanted.memory_ids
+        return _go_on(work, found if same else None, taken=True).job or work.job
 
 
-def _find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found | None:
+def _go_on_with(work: Work[Receipt], head: Head, at_work: Stored[Receipt], wanted: Wanted) -> Receipt:
+    """Go on with the erasure that is under way, if this is what is wanted."""
+    if not at_work.value.is_for(wanted.agent, wanted.ids):
+        raise Busy(ANOTHER)
+    work.stored = at_work
+    if at_work.value.ended():
+        _let_watch(work)
+        return at_work.value
+    _fence(work.process, head)
+    return _go_on(work).job or work.job
+
+
+def _find(work: Work[Receipt], wanted: Wanted) -> Found | None:
     """The notes; None if time runs out: whoever goes on looks for them again."""
     try:
-        return holdings.find(process, space_id, wanted, watch)
+        return holdings.find(work.process, work.job.space_id, wanted, _watch(work))
     except OutOfTime:
         return None
 
 
-def _ids(wanted: Wanted) -> frozenset[str]:
-    return wanted.note_ids | wanted.memory_ids | wanted.turns
+def _watch(work: Work[Receipt]) -> Watch:
+    return Watch(work.process, work.deadline)
 
 
 def _unknown(wanted: Wanted) -> NotFound:
@@ -151,58 +163,84 @@ def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
     watched = head.meta.erasing.watched if head.meta.erasing else {}
     for erasure_id in sorted(watched, reverse=True):
         saved = receipts.find(process, head.meta.space_id, erasure_id)
-        if saved and saved.value.status == "done" and saved.value.is_for(wanted.agent, _ids(wanted)):
+        if saved and saved.value.status == "done" and saved.value.is_for(wanted.agent, wanted.ids):
             return saved.value
     return None
 
 
 @contextmanager
-def _leased(process: Process, space_id: str) -> Iterator[Head]:
-    """The space's head under the lease, with nothing committed and unwritten: as before any change of the bank."""
-    held = lease.acquire(process, places.of_space(space_id), process.new_id(), "erasure", by_hand=True)
+def _leased(work: Work[Receipt]) -> Iterator[Head]:
+    """The space's head under the lease, which is the work's: as before any change of the bank."""
+    process, space_id, owner = work.process, work.job.space_id, work.job.job_id
+    place = places.of_space(space_id)
+    held = lease.acquire(process, place, owner, KIND.name, worker=process.new_id(), by_hand=True)
+    work.held = held
     with direct.freed_after_error(process, held), lease.kept(process, held):
         yield direct.settled(process, space_id, held.lease.abandoned)
-    lease.quietly_release(process, held)
+    if work.held is held:
+        lease.quietly_release(process, held)
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
 
 
 def _at_work(process: Process, head: Head) -> Stored[Receipt] | None:
-    """The erasure that is under way. One without a receipt has died before it began. Raises ObjectUnreadable."""
+    """The erasure that is under way. Raises ObjectUnreadable."""
     erasure_id = head.meta.erasing_now()
     return receipts.find_readable(process, head.meta.space_id, erasure_id) if erasure_id else None
 
 
-def _fence(process: Process, space_id: str) -> None:
-    """Swap the head: who holds a lease no more that was his can't commit now what he read before."""
-    head = heads.update(process, space_id, lambda meta: {"erasing": meta.erasing})
-    recovery.recover(process, head)
+def _fence(process: Process, head: Head) -> None:
+    """Swap the head: who holds a lease no more that was his can't commit now what he read before. 1 PUT."""
+    swapped = heads.update(process, head.meta.space_id, lambda meta: {"erasing": meta.erasing}, known=head)
+    recovery.recover(process, swapped)
 
 
-def _begin(process: Process, principal: Principal, head: Head, wanted: Wanted, found: Found | None) -> Stored[Receipt]:
-    """Say in the head that an erasure is under way, and write its receipt: 2 PUT."""
-    space_id, erasure_id = head.meta.space_id, process.new_id()
-    receipt = Receipt(
-        erasure_id=erasure_id,
+def _new(process: Process, principal: Principal, space_id: str, uid: str, wanted: Wanted) -> Receipt:
+    now = clock.iso_millis(process.clock())
+    return Receipt(
+        job_id=process.new_id(),
         space_id=space_id,
-        uid=head.meta.uid,
+        uid=uid,
+        subject=wanted.agent or (next(iter(wanted.ids)) if len(wanted.ids) == 1 else None),
         requested_by=principal.name,
         agent=wanted.agent,
-        note_ids=sorted(found.known if found and wanted.has_notes else wanted.note_ids),
+        note_ids=sorted(wanted.note_ids),
         memory_ids=sorted(wanted.memory_ids),
         turns=sorted(wanted.turns),
-        started_at=clock.iso(process.clock()),
-        not_reached=[*NOT_REACHED, *([TOOLS] if wanted.turns else []), *_copies(process, principal, space_id)],
+        status="running",
+        attempt=1,
+        created_at=now,
+        started_at=now,
     )
-    head = heads.update(process, space_id, lambda meta: _begun(meta, erasure_id))
-    recovery.recover(process, head)
-    return receipts.create(process, receipt)
+
+
+def _begin(work: Work[Receipt], principal: Principal, head: Head, wanted: Wanted, found: Found | None) -> Head:
+    """Write the receipt, and say in the head that the erasure is under way: 2 PUT. Returns the head after it.
+
+    A receipt that the head has never named is none: nothing was erased for it.
+    """
+    process, receipt = work.process, work.job
+    copies = _copies(process, principal, receipt.space_id)
+    told: dict[str, object] = {"not_reached": [*NOT_REACHED, *([TOOLS] if wanted.turns else []), *copies]}
+    if found and wanted.has_notes:
+        told["note_ids"] = sorted(found.known)
+    key = KIND.key_of(receipt.space_id, receipt.job_id)
+    work.stored = jobs.create(process, key, receipt.changed(told))
+    swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, receipt.job_id), known=head)
+    return recovery.recover(process, swapped)
 
 
 def _begun(meta: Meta, erasure_id: str) -> dict[str, object]:
     """What the head says from then on. A plan that waits may quote what goes, and nobody may approve it any more."""
     given_up = Decision(status="superseded", message=reviews.ERASED)
-    return {"erasing": _erasing(meta, at_work=erasure_id), **meta.decided(given_up)}
+    return {"erasing": _at_work_on(meta, erasure_id), **meta.decided(given_up)}
+
+
+def _at_work_on(meta: Meta, erasure_id: str) -> Erasing:
+    if meta.erasing_now() not in (None, erasure_id):
+        # Who stood still and lost the lease must not put another's out of the head.
+        raise Busy(ANOTHER)
+    return (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})
 
 
 def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:
@@ -221,35 +259,51 @@ def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
     return space_id, head.meta.arrival.space_id if head and head.meta.arrival else None
 
 
-def _erasing(meta: Meta, **changes: object) -> Erasing:
-    return (meta.erasing or Erasing()).model_copy(update=changes)
+def _go_on(work: Work[Receipt], found: Found | None = None, *, taken: bool = False) -> Worked[Receipt]:
+    """Erase in the time that there is, after the head was swapped under the lease; the rest is queued."""
+    work.kind = replace(KIND, step=partial(_erase, found=found))
+    return worker.go_on(work, taken=taken)
 
 
-def _go_on(process: Process, saved: Stored[Receipt], watch: Watch, found: Found | None = None) -> Receipt:
-    """Erase what the receipt says, and let the space be watched from then on."""
-    receipt = saved.value
-    space_id, erasure_id = receipt.space_id, receipt.erasure_id
-    if receipt.status == "running":
-        _close_logs(process, receipt)
-        try:
-            found = found or holdings.find(process, space_id, _wanted(receipt), watch)
-            if not receipt.ids:
-                saved = receipts.save(process, saved, note_ids=sorted(found.known))
-            saved = steps.erase(process, saved, found, watch)
-        except OutOfTime:
-            # If this fails the sweep goes on with it.
-            with suppress(StoreUnavailable):
-                maintenance.queue(process, space_id, erasure_id)
-            return _newest(process, receipt)
-    until = clock.iso(process.clock() + settling.WATCHED_FOR)
-    heads.update(process, space_id, lambda meta: {"erasing": _watched(meta, erasure_id, until)})
+def _step(work: Work[Receipt]) -> End:
+    """Erase in an invocation of its own. Raises NotFound where the head does not name it."""
+    process, receipt = work.process, work.job
+    assert work.held
+    head = direct.settled(process, receipt.space_id, work.held.lease.abandoned)
+    if not _is_due(head, work):
+        raise NotFound("erasure", receipt.job_id)
+    _fence(process, head)
+    return _erase(work)
+
+
+def _erase(work: Work[Receipt], found: Found | None = None) -> End:
+    """Erase what the receipt says. Raises OutOfTime."""
+    process = work.process
+    _close_logs(process, work.job)
+    found = found or holdings.find(process, work.job.space_id, _wanted(work.job), _watch(work))
+    if not work.job.ids:
+        work.save(note_ids=sorted(found.known))
+    steps.erase(work, found)
+    return steps.end(work)
+
+
+def _let_watch(work: Work[Receipt]) -> None:
+    """Let the space be watched from now on: 1 GET, 1 PUT."""
+    space_id, erasure_id = work.job.space_id, work.job.job_id
+    until = clock.iso(work.process.clock() + settling.WATCHED_FOR)
+    heads.update(work.process, space_id, lambda meta: _watched(meta, erasure_id, until))
     logger.info("erased", extra={"space_id": space_id, "erasure_id": erasure_id})
-    return saved.value
+
+
+def _watched(meta: Meta, erasure_id: str, until: str) -> dict[str, object]:
+    if not meta.erasing or meta.erasing.at_work != erasure_id:
+        return {}
+    return {"erasing": Erasing(watched={**meta.erasing.watched, erasure_id: until})}
 
 
 def _close_logs(process: Process, receipt: Receipt) -> None:
     """From now on nobody stores anything to the memories, or brings them back."""
-    day = clock.parse(receipt.started_at).date()
+    day = clock.parse(receipt.created_at).date()
     for memory_id in receipt.memory_ids:
         erasing.close(process, receipt.space_id, receipt.requested_by, memory_id, day)
 
@@ -260,75 +314,79 @@ def _wanted(receipt: Receipt) -> Wanted:
     return Wanted(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
 
 
-def _newest(process: Process, receipt: Receipt) -> Receipt:
-    saved = receipts.find(process, receipt.space_id, receipt.erasure_id)
-    return saved.value if saved else receipt
-
-
-def _watched(meta: Meta, erasure_id: str, until: str) -> Erasing:
-    watched = meta.erasing.watched if meta.erasing else {}
-    return Erasing(watched={**watched, erasure_id: until})
-
-
-def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
+def work(process: Process, space_id: str, erasure_id: str, deadline: datetime) -> Worked[Receipt]:
     """Go on with an erasure in an invocation of its own, or look once more at one that was watched.
 
-    Raises Busy, PreconditionLost, StoreUnavailable, so that it is tried again.
+    Raises StillAtWork, Busy, StoreUnavailable, ObjectUnreadable, so that it is tried again.
     """
-    space_id, erasure_id = payload["space_id"], payload["erasure_id"]
     require_conditional_writes(process.store)
-    watch = Watch(process, deadline)
     try:
-        head = heads.load(process, space_id)
-        if not _is_due(process, head, erasure_id):
-            return {"status": "ended"}
-        with _leased(process, space_id) as head:
-            if not _is_due(process, head, erasure_id):
-                return {"status": "ended"}
-            if head.meta.erasing_now() == erasure_id:
-                return {"status": _resume(process, head, erasure_id, watch)}
-            return {"status": _look_once_more(process, head, erasure_id, watch)}
+        found = receipts.find_readable(process, space_id, erasure_id)
+        if not found:
+            # It is written before the head names it: so somebody has removed it.
+            receipts.forget(process, space_id, erasure_id)
+            return Worked("gone")
+        if found.value.ended():
+            return _go_on_after_end(Work(process, KIND, found, deadline))
+        worked = worker.work(process, KIND, space_id, erasure_id, deadline, by_hand=True, found=found)
     except NotFound:
         # The space was deleted meanwhile, which it can't be while an erasure is under way.
-        return {"status": "gone"}
+        return Worked("gone")
+    # A put event that came meanwhile found the space busy.
+    counter.start_if_possible(process, space_id)
+    if worked.result == "overtaken" and worked.job and not worked.job.ended():
+        raise StillAtWork("Another worker goes on with the erasure.")
+    return worked
 
 
-def _is_due(process: Process, head: Head, erasure_id: str) -> bool:
-    return erasure_id in maintenance.due(head.meta, process.clock())
+def _go_on_after_end(work: Work[Receipt]) -> Worked[Receipt]:
+    """Let the space be watched where a worker died before it could, or look at what was watched."""
+    process, erasure_id = work.process, work.job.job_id
+    if not _is_due(heads.load(process, work.job.space_id), work):
+        return Worked("ended", work.stored)
+    with _leased(work) as head:
+        if not _is_due(head, work):
+            return Worked("ended", work.stored)
+        if head.meta.erasing_now() == erasure_id:
+            _let_watch(work)
+            return Worked("ended", work.stored)
+        return _look_once_more(work, head)
 
 
-def _resume(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
-    saved = _at_work(process, head)
-    if not saved:
-        heads.update(process, head.meta.space_id, lambda meta: {"erasing": _ended(meta, erasure_id)})
-        return "never_began"
-    _fence(process, head.meta.space_id)
-    return _go_on(process, saved, watch).status
+def _is_due(head: Head, work: Work[Receipt]) -> bool:
+    return work.job.job_id in receipts.due(head.meta, work.process.clock())
 
 
-def _look_once_more(process: Process, head: Head, erasure_id: str, watch: Watch) -> str:
+def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     """Remove what a late request has brought back; then the space is watched no more, else from now on again."""
-    space_id = head.meta.space_id
-    saved = receipts.find_readable(process, space_id, erasure_id)
-    if saved:
-        _fence(process, space_id)
-        try:
-            found = holdings.find(process, space_id, _wanted(saved.value), watch)
-            if found.bodies:
-                logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
-                heads.update(process, space_id, lambda meta: {"erasing": _erasing(meta, at_work=erasure_id)})
-                saved = receipts.save(process, saved, status="running", finished_at=None)
-                return _go_on(process, saved, watch).status
-            steps.erase(process, saved, found, watch)
-        except OutOfTime:
-            maintenance.queue(process, space_id, erasure_id)
-            return "unfinished"
-    heads.update(process, space_id, lambda meta: {"erasing": _ended(meta, erasure_id)})
-    return "ended"
+    process, space_id, erasure_id = work.process, work.job.space_id, work.job.job_id
+    _fence(process, head)
+    try:
+        found = holdings.find(process, space_id, _wanted(work.job), _watch(work))
+        if found.bodies:
+            logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
+            heads.update(process, space_id, lambda meta: {"erasing": _at_work_on(meta, erasure_id)})
+            work.stored = jobs.change(process, work.stored, status="running", ended_at=None)
+            return _go_on(work, found, taken=True)
+        steps.erase(work, found)
+    except OutOfTime:
+        worker.queue(process, KIND, space_id, erasure_id)
+        return Worked("unfinished", work.stored)
+    receipts.forget(process, space_id, erasure_id)
+    return Worked("ended", work.stored)
 
 
-def _ended(meta: Meta, erasure_id: str) -> Erasing | None:
-    erasing = meta.erasing or Erasing()
-    watched = {known: until for known, until in erasing.watched.items() if known != erasure_id}
-    at_work = erasing.at_work if erasing.at_work != erasure_id else None
-    return Erasing(at_work=at_work, watched=watched) if at_work or watched else None
+KIND = Kind(
+    "erasure",
+    "backup",
+    Receipt,
+    key=keys.erasure,
+    step=_step,
+    place=lambda receipt: places.of_space(receipt.space_id),
+    # What was begun is always finished.
+    is_final=lambda _: False,
+    gives_up=False,
+    on_end=_let_watch,
+    keeps_place=False,
+    swept=True,
+)

@@ -61,6 +61,11 @@ class Wanted:
         return (self._times[0], self._times[-1]) if self._times else ("", "")
 
     @property
+    def ids(self) -> frozenset[str]:
+        """Of the notes, memories and turns."""
+        return self.note_ids | self.memory_ids | self.turns
+
+    @property
     def has_notes(self) -> bool:
         """Whether notes are looked for."""
         return bool(self.note_ids) or self.agent is not None

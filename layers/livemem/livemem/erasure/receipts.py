@@ -1,15 +1,22 @@
 """Receipts of erasures, `_erasures/{id}.json`: what was erased, when and where, and what could not be reached.
 
-A receipt holds no word and no tag of a note or a memory. It is there before anything is erased, and says `done` only
-when all is.
+A receipt holds no word and no tag of a note or a memory. It is there before the head names it and anything is erased,
+and says `done` only when all is.
 """
 
+from datetime import datetime
+
+from livemem import clock
 from livemem.errors import NotFound
+from livemem.jobs import job as jobs
+from livemem.jobs.receipt import Receipt
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
-from livemem.spaces.receipt import Receipt
-from livemem.store import keys, stored
+from livemem.spaces.head import Meta
+from livemem.spaces.head_fields import Erasing
+from livemem.store import keys
+from livemem.store.objects import Object
 from livemem.store.stored import Stored
 
 NOT_REACHED = (
@@ -24,25 +31,36 @@ TOOLS = "What tools were given and gave in the turn is removed with it, and was 
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 
-def create(process: Process, receipt: Receipt) -> Stored[Receipt]:
-    """Write a new receipt: 1 PUT. Raises PreconditionLost."""
-    return stored.create(process.store, keys.erasure(receipt.space_id, receipt.erasure_id), receipt, process.new_id)
+def due(meta: Meta, now: datetime) -> list[str]:
+    """The erasures that somebody has to go on with: the one under way, or those whose watch has ended."""
+    if not meta.erasing:
+        return []
+    if meta.erasing.at_work:
+        return [meta.erasing.at_work]
+    return [erasure_id for erasure_id, until in meta.erasing.watched.items() if now > clock.parse(until)]
 
 
-def save(process: Process, saved: Stored[Receipt], **changes: object) -> Stored[Receipt]:
-    """Write `changes` over exactly the receipt that was read: 1 PUT. Raises PreconditionLost."""
-    return stored.swap(process.store, saved, saved.value.model_copy(update=changes), process.new_id)
+def forget(process: Process, space_id: str, erasure_id: str) -> None:
+    """Let the head name the erasure no more: 1 GET and 1 PUT. Raises NotFound."""
+    heads.update(process, space_id, lambda meta: _without(meta.erasing or Erasing(), erasure_id))
+
+
+def _without(erasing: Erasing, erasure_id: str) -> dict[str, object]:
+    watched = {known: until for known, until in erasing.watched.items() if known != erasure_id}
+    at_work = erasing.at_work if erasing.at_work != erasure_id else None
+    left = Erasing(at_work=at_work, watched=watched)
+    return {} if left == erasing else {"erasing": left if at_work or watched else None}
 
 
 def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Stored[Receipt] | None:
     """The receipt, or None: 1 GET. One that is another space's is none, nor is one that cannot be read, whose key is
     added to `missing`.
     """
-    found = process.store.get(keys.erasure(space_id, erasure_id))
-    receipt = unreadable.tolerated(process, Receipt, found, missing) if found else None
-    if not found or not receipt or (receipt.space_id, receipt.erasure_id) != (space_id, erasure_id):
-        return None
-    return stored.of(found, lambda _: receipt)
+
+    def read(found: Object) -> Receipt | None:
+        return unreadable.tolerated(process, Receipt, found, missing)
+
+    return jobs.find(process, keys.erasure(space_id, erasure_id), read, space_id, erasure_id)
 
 
 def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Receipt] | None:
@@ -86,4 +104,4 @@ def page(
 
 def _began(receipt: Receipt, at_work: str | None) -> bool:
     """Whether it is done or will be: one whose beginning failed was never heard of, and nothing was erased for it."""
-    return receipt.status == "done" or receipt.erasure_id == at_work
+    return receipt.status == "done" or receipt.job_id == at_work

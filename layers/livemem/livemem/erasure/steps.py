@@ -12,22 +12,22 @@ from livemem import clock
 from livemem.bank import citations, files
 from livemem.conversations import conversation as conversations
 from livemem.conversations import due
-from livemem.erasure import erased, former_versions, receipts, rewriting, scrubbing
+from livemem.erasure import erased, former_versions, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
 from livemem.erasure.holdings import Found, Place, Watch
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
 from livemem.errors import VersionsUnreachable
+from livemem.jobs.receipt import Receipt, Section
+from livemem.jobs.worker import End, Work
 from livemem.memories import erasing
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces.receipt import Receipt, Section
 from livemem.store import conversation_keys, keys, vector_file
-from livemem.store.stored import Stored
 
 
-def erase(process: Process, saved: Stored[Receipt], found: Found, watch: Watch) -> Stored[Receipt]:
+def erase(work: Work[Receipt], found: Found) -> None:
     """Erase the receipt's notes, memories or turns, which were `found` where they are. Nobody else changes the space
     meanwhile: who held the lease before was told so by a swap of the head.
 
@@ -36,33 +36,38 @@ def erase(process: Process, saved: Stored[Receipt], found: Found, watch: Watch) 
     and 1 PUT of each manifest, 3 PUT of the receipt, and what versions.py and citations take. Raises OutOfTime, and
     what the store raises.
     """
-    receipt = saved.value
+    process, receipt, watch = work.process, work.job, Watch(work.process, work.deadline)
     if found.bodies:
         rewriting.clear_unfinished(process, receipt.space_id)
     for memory_id in receipt.memory_ids:
         erasing.renew_snapshots(process, receipt.space_id, memory_id)
     task = _task(process, receipt, found)
-    own = f"_erasures/{receipt.erasure_id}.json"
+    own = f"_erasures/{receipt.job_id}.json"
     seen = rewriting.look(process, found, task, own, watch)
     # Before anything is changed: of what was changed by one that died nobody would know later.
-    saved = _note_look(process, saved, seen)
-    _rewrite_others(process, task, found, seen, receipt.erasure_id, watch)
+    _note_look(work, seen)
+    _rewrite_others(process, task, found, seen, receipt.job_id, watch)
     rewriting.clear_strays(process, receipt.space_id)
-    if receipt.status == "running":
-        saved = _count(process, saved, archives=former_versions.clear_archives(process, receipt.space_id))
-    saved = _clear_versions(
-        process, saved, lambda: former_versions.clear_quoting(process, task, seen.clean, own, watch)
-    )
-    saved = _note_sources(process, saved, found)
-    _remove_sources(process, task, found, seen, receipt.erasure_id, watch)
+    if not receipt.ended():
+        archives = former_versions.clear_archives(process, receipt.space_id)
+        _save(work, counts=_counted(work.job, archives=archives))
+    _clear_versions(work, lambda: former_versions.clear_quoting(process, task, seen.clean, own, watch))
+    _note_sources(work, found)
+    _remove_sources(process, task, found, seen, receipt.job_id, watch)
     for one in receipt.turns:
         _tell_conversation(process, task, one, seen, watch)
     rewriting.clear_strays(process, receipt.space_id)
     # An indexer that has read the space before this looks at the head once more (recall/indexing.py); one that dies
     # before it does meets the second look.
-    saved = _clear_versions(process, saved, lambda: former_versions.clear_derived(process, receipt.space_id))
-    saved = _clear_versions(process, saved, lambda: former_versions.clear_former(process, saved.value.removing, watch))
-    return _finish(process, saved)
+    _clear_versions(work, lambda: former_versions.clear_derived(process, receipt.space_id))
+    _clear_versions(work, lambda: former_versions.clear_former(process, work.job.removing, watch))
+
+
+def end(work: Work[Receipt]) -> End:
+    """The end of an erasure: its receipt names the sections that rest on one of the notes. 1 LIST, 1 GET each file and
+    1 GET its record.
+    """
+    return End(changes={"sections": list(_sections(work.process, work.job))})
 
 
 def _task(process: Process, receipt: Receipt, found: Found) -> Task:
@@ -74,21 +79,20 @@ def _task(process: Process, receipt: Receipt, found: Found) -> Task:
         receipt.space_id,
         receipt.ids,
         scrubbing.pieces_of(contents),
-        clock.parse(receipt.started_at).date(),
+        clock.parse(receipt.created_at).date(),
         vectors=frozenset(vector_file.name_of(text, prefix) for text in contents if receipt.memory_ids),
         texts=frozenset(text.strip() for text in contents),
     )
 
 
-def _note_look(process: Process, saved: Stored[Receipt], seen: Look) -> Stored[Receipt]:
+def _note_look(work: Work[Receipt], seen: Look) -> None:
     """Enter what is going to be changed; of what was changed already by one that died it is entered."""
-    receipt = saved.value
+    receipt = work.job
     counts = dict(receipt.counts)
     for kind, number in seen.counts().items():
         counts[kind] = max(counts.get(kind, 0), number)
-    return _save(
-        process,
-        saved,
+    _save(
+        work,
         counts=counts,
         files=sorted({*receipt.files, *seen.files()}),
         quoted_in=sorted({*receipt.quoted_in, *seen.quoted_in}),
@@ -135,52 +139,42 @@ def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch
     due.mark_at(process, space_id, conversation_id, process.clock())
 
 
-def _note_sources(process: Process, saved: Stored[Receipt], found: Found) -> Stored[Receipt]:
+def _note_sources(work: Work[Receipt], found: Found) -> None:
     """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
     files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
     """
-    space_id = saved.value.space_id
+    receipt = work.job
+    space_id = receipt.space_id
     now = {place.prefix + name for place, names in found.keys.items() for name in names}
-    now |= {keys.note(space_id, note_id) for note_id in saved.value.note_ids}
-    turns = (conversation_keys.parse_turn_id(one) for one in saved.value.turns)
+    now |= {keys.note(space_id, note_id) for note_id in receipt.note_ids}
+    turns = (conversation_keys.parse_turn_id(one) for one in receipt.turns)
     now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
-    head = heads.load(process, space_id)
-    if head.meta.settling and saved.value.status == "running":
+    head = heads.load(work.process, space_id)
+    if head.meta.settling and not receipt.ended():
         now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}
-    return _save(process, saved, removing=sorted({*saved.value.removing, *now}))
+    _save(work, removing=sorted({*receipt.removing, *now}))
 
 
-def _clear_versions(process: Process, saved: Stored[Receipt], clear: Callable[[], Cleared]) -> Stored[Receipt]:
-    if saved.value.versions == "not_reachable":
-        return saved
+def _clear_versions(work: Work[Receipt], clear: Callable[[], Cleared]) -> None:
+    if work.job.versions == "not_reachable":
+        return
     try:
         cleared = clear()
     except VersionsUnreachable:
-        told = [*saved.value.not_reached, VERSIONS_UNREACHABLE]
-        return _save(process, saved, versions="not_reachable", not_reached=told)
-    kept = cleared.kept or saved.value.versions == "removed"
-    saved = _count(process, saved, versions=cleared.removed)
-    return _save(process, saved, versions="removed" if kept else "not_kept")
+        told = [*work.job.not_reached, VERSIONS_UNREACHABLE]
+        _save(work, versions="not_reachable", not_reached=told)
+        return
+    kept = cleared.kept or work.job.versions == "removed"
+    counts = _counted(work.job, versions=cleared.removed)
+    _save(work, counts=counts, versions="removed" if kept else "not_kept")
 
 
-def _count(process: Process, saved: Stored[Receipt], **more: int) -> Stored[Receipt]:
-    counts = dict(saved.value.counts)
-    for kind, number in more.items():
-        if number:
-            counts[kind] = counts.get(kind, 0) + number
-    return _save(process, saved, counts=counts)
-
-
-def _finish(process: Process, saved: Stored[Receipt]) -> Stored[Receipt]:
-    if saved.value.status == "done":
-        return saved
-    sections = list(_sections(process, saved.value))
-    now = clock.iso(process.clock())
-    return _save(process, saved, status="done", finished_at=now, sections=sections)
+def _counted(receipt: Receipt, **more: int) -> dict[str, int]:
+    added = {kind: receipt.counts.get(kind, 0) + number for kind, number in more.items() if number}
+    return {**receipt.counts, **added}
 
 
 def _sections(process: Process, receipt: Receipt) -> Iterator[Section]:
-    """The sections of the bank that rest on one of the notes: 1 LIST, 1 GET each file and 1 GET its record."""
     gone = set(receipt.note_ids)
     if not gone:
         return
@@ -190,8 +184,7 @@ def _sections(process: Process, receipt: Receipt) -> Iterator[Section]:
                 yield Section(path=file.path, heading=cited.heading, section=cited.path)
 
 
-def _save(process: Process, saved: Stored[Receipt], **changes: object) -> Stored[Receipt]:
+def _save(work: Work[Receipt], **changes: object) -> None:
     """Write the receipt where it changes."""
-    if all(getattr(saved.value, name) == value for name, value in changes.items()):
-        return saved
-    return receipts.save(process, saved, **changes)
+    if any(getattr(work.job, name) != value for name, value in changes.items()):
+        work.save(**changes)

@@ -167,9 +167,10 @@ class Kind(Generic[J]):
     `key` makes the key of a job of a space from the job's id; with `below_subject` from its subject, too. `step` does
     one part of the work, and returns its end or None: more is to be done. It raises OutOfTime where it needs more time
     than is left. `place` is where the lease lies under which it works; without one the job's own document says until
-    when it is held. A job that has not ended after `lasts` is given up. `is_final` tells whether an error ends the job.
-    `on_failure` clears up before it does, and returns what the job says then. `look_again` leaves word for the sweep
-    that the job is to be looked at after so long: before it is taken anew, left to another invocation, or waits.
+    when it is held. A job that has not ended after `lasts` is given up, and if it `gives_up` also one whose workers die
+    again and again. `is_final` tells whether an error ends the job. `on_failure` clears up before it does, and returns
+    what the job says then. `look_again` leaves word for the sweep that the job is to be looked at after so long: before
+    it is taken anew, left to another invocation, or waits.
     `on_take` returns what else is written when the job is taken. `on_end` gives back what the job had until its end.
     Unless it `keeps_place` its lease is free while an invocation of it is still to come, and nothing says that it is.
     `swept`: the sweep finds a job of this kind that nobody goes on with. If it does not, a rest that can't be queued is
@@ -184,6 +185,7 @@ class Kind(Generic[J]):
     below_subject: bool = False
     place: Callable[[J], Place] | None = None
     lasts: timedelta | None = None
+    gives_up: bool = True
     is_final: Callable[[LiveMemoryError], bool] = is_final
     on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
     look_again: Callable[[Work[J], timedelta], None] = _leave_no_word
@@ -414,7 +416,7 @@ def _as_taken(task: Work[J]) -> dict[str, Any]:
 def _check_age(task: Work[J]) -> None:
     """Raise NotFinished where it is to be given up."""
     job, lasts = task.job, task.kind.lasts
-    if job.attempt > MOST_ATTEMPTS:
+    if task.kind.gives_up and job.attempt > MOST_ATTEMPTS:
         raise NotFinished(LOST)
     if lasts and task.process.clock() - clock.parse(job.created_at) > lasts:
         raise NotFinished(f"{OVERDUE} {job.error.detail}" if job.error else OVERDUE)

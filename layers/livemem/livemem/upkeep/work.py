@@ -9,14 +9,20 @@ from livemem.archives import archiving
 from livemem.backups import nightly
 from livemem.erasure import erasure
 from livemem.jobs import worker
-from livemem.jobs.worker import Kind
+from livemem.jobs.worker import Kind, Worked
 from livemem.process import Process
 from livemem.restore import provisioning
 
 logger = logging.getLogger(__name__)
 
-KINDS: Mapping[str, Kind[Any]] = {archiving.KIND.name: archiving.KIND, **provisioning.KINDS}
+KINDS: Mapping[str, Kind[Any]] = {
+    archiving.KIND.name: archiving.KIND,
+    **provisioning.KINDS,
+    erasure.KIND.name: erasure.KIND,
+}
 """The kinds of jobs that this function carries out."""
+ENTRIES: Mapping[str, Callable[[Process, str, str, datetime], Worked[Any]]] = {erasure.KIND.name: erasure.work}
+"""What carries out a job of a kind that needs more than the worker does; by its space, its id and the deadline."""
 
 
 def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
@@ -25,13 +31,13 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
     if "kind" in payload:
-        carry = provisioning.carry_out if payload["kind"] in provisioning.KINDS else worker.work
-        worked = carry(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
+        kind, *job = payload["kind"], payload["space_id"], payload["job_id"], deadline
+        carry = provisioning.carry_out if kind in provisioning.KINDS else worker.work
+        worked = ENTRIES[kind](process, *job) if kind in ENTRIES else carry(process, KINDS[kind], *job)
         return {"status": worked.outcome}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
         "back_up": nightly.back_up,
         "retain": nightly.retain,
-        "erase": erasure.work,
     }
     return works[payload["do"]](process, payload, deadline)

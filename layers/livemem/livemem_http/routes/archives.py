@@ -12,10 +12,10 @@ from livemem.archives import export
 from livemem.archives.export import Archive, Working
 from livemem.backups import catalog, retention, snapshots
 from livemem.erasure import erasure, receipts
+from livemem.jobs.receipt import Receipt
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces.head import Head
-from livemem.spaces.receipt import Receipt
 from livemem.store import conversation_keys, cursors
 from livemem.upkeep import garbage, job_lookup, repair, unreadable
 from livemem_http import views
@@ -290,7 +290,7 @@ def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response
 
 def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
     status = HTTPStatus.OK if receipt.status == "done" else HTTPStatus.ACCEPTED
-    headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.erasure_id}"}
+    headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.job_id}"}
     return api.json(status, views.ErasureView.of(receipt), headers=headers)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from livemem.backups import retention
 from livemem.jobs.describable import job_id
-from livemem.spaces.receipt import Receipt
+from livemem.jobs.receipt import Receipt
 from livemem.upkeep import garbage_report
 from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, Sparse, View, job_told, told
 
@@ -56,8 +56,12 @@ class ErasureView(Sparse):
 
     @classmethod
     def of(cls, receipt: Receipt) -> "ErasureView":
-        job = job_id(receipt.space_id, "erasure", receipt.erasure_id)
-        return cls.model_validate({**receipt.model_dump(), "job": job})
+        told = {
+            "erasure_id": receipt.job_id,
+            "job": job_id(receipt.space_id, "erasure", receipt.job_id),
+            "finished_at": receipt.ended_at,
+        }
+        return cls.model_validate({**receipt.model_dump(), **told})
 
 
 class ErasurePage(Gapped):

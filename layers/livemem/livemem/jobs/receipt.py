@@ -1,11 +1,11 @@
-"""What the receipt of an erasure says (erasure/receipts.py): it goes where its space goes."""
+"""The receipt of an erasure, `_erasures/{id}.json`: a job that tells what was erased. It goes where its space goes."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Count, Line, Moment
-from livemem.store.stored import Revised
+from livemem.jobs.job import Job
+from livemem.store.documents import Count, Line
 
 
 class Section(BaseModel, defer_build=True):
@@ -16,14 +16,12 @@ class Section(BaseModel, defer_build=True):
     section: list[str]
 
 
-class Receipt(Revised):
-    """`_erasures/{id}.json`. `counts`: objects, and former versions of objects, from which something was erased."""
+class Receipt(Job):
+    """The document. `counts`: objects, and former versions of objects, from which something was erased. It is never
+    given up: its status is `running` or `done`.
+    """
 
-    most_bytes: ClassVar[int] = 64 << 20
-
-    erasure_id: Line
-    space_id: Line
-    uid: Line
+    kind: Line = "erasure"
     requested_by: Line
     agent: Line | None = None
     """Set where all notes of an agent are erased."""
@@ -31,9 +29,6 @@ class Receipt(Revised):
     memory_ids: list[Line] = []
     turns: list[Line] = []
     """As searches call them: the conversation's id and the turn's number, with a slash between."""
-    status: Literal["running", "done"] = "running"
-    started_at: Moment
-    finished_at: Moment | None = None
     counts: dict[str, Count] = {}
     files: list[str] = []
     """Bank files whose text was changed: they quoted a note word for word."""
